@@ -1,0 +1,449 @@
+/* Decoding records: each field is taken from a cursor that can't run past the record.
+ *
+ * The order of a sample's fields is the kernel's perf_output_sample() (kernel/events/core.c), which differs
+ * from the header's comment in where AUX stands: last.
+ */
+#include "abi/record.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Bounded words of a record; everything in one is 8-byte aligned but the halves of a word. */
+struct cursor {
+	const uint8_t *at, *end;
+	bool failed;
+};
+
+static const void *take(struct cursor *cursor, size_t size)
+{
+	if (cursor->failed || (size_t)(cursor->end - cursor->at) < size) {
+		cursor->failed = true;
+		return NULL;
+	}
+	const void *bytes = cursor->at;
+	cursor->at += size;
+	return bytes;
+}
+
+static uint64_t take_u64(struct cursor *cursor)
+{
+	const void *bytes = take(cursor, 8);
+	uint64_t value = 0;
+	if (bytes)
+		memcpy(&value, bytes, 8);
+	return value;
+}
+
+static uint32_t take_u32(struct cursor *cursor)
+{
+	const void *bytes = take(cursor, 4);
+	uint32_t value = 0;
+	if (bytes)
+		memcpy(&value, bytes, 4);
+	return value;
+}
+
+static uint16_t take_u16(struct cursor *cursor)
+{
+	const void *bytes = take(cursor, 2);
+	uint16_t value = 0;
+	if (bytes)
+		memcpy(&value, bytes, 2);
+	return value;
+}
+
+/* `count` items of `item` bytes each; fails where the product doesn't fit in what is left. */
+static const void *take_array(struct cursor *cursor, uint64_t count, size_t item)
+{
+	if (count > (size_t)(cursor->end - cursor->at) / item) {
+		cursor->failed = true;
+		return NULL;
+	}
+	return take(cursor, count * item);
+}
+
+static const char *take_string(struct cursor *cursor)
+{
+	if (cursor->failed || !memchr(cursor->at, 0, (size_t)(cursor->end - cursor->at))) {
+		cursor->failed = true;
+		return "";
+	}
+	const char *text = (const char *)cursor->at;
+	size_t length = strlen(text) + 1;
+	size_t left = (size_t)(cursor->end - cursor->at);
+	size_t padded = (length + 7) & ~(size_t)7;
+	cursor->at += padded < left ? padded : left;
+	return text;
+}
+
+static void take_read_values(struct cursor *cursor, uint64_t format, struct tally_read_values *out)
+{
+	bool group = format & TALLY_FORMAT_GROUP;
+	*out = (struct tally_read_values){ .count = 1, .stride = 1 };
+	if (group) {
+		out->stride += !!(format & TALLY_FORMAT_ID) + !!(format & TALLY_FORMAT_LOST);
+		out->count = take_u64(cursor);
+		if (format & TALLY_FORMAT_TOTAL_TIME_ENABLED)
+			out->time_enabled = take_u64(cursor);
+		if (format & TALLY_FORMAT_TOTAL_TIME_RUNNING)
+			out->time_running = take_u64(cursor);
+		out->values = take_array(cursor, out->count, 8 * out->stride);
+		return;
+	}
+	/* Without GROUP the times stand between the value and its id: one word of stride, ids are skipped. */
+	const uint8_t *value = take(cursor, 8);
+	if (format & TALLY_FORMAT_TOTAL_TIME_ENABLED)
+		out->time_enabled = take_u64(cursor);
+	if (format & TALLY_FORMAT_TOTAL_TIME_RUNNING)
+		out->time_running = take_u64(cursor);
+	if (format & TALLY_FORMAT_ID)
+		take_u64(cursor);
+	if (format & TALLY_FORMAT_LOST)
+		take_u64(cursor);
+	out->values = (const uint64_t *)value;
+}
+
+long tally_read_values_parse(uint64_t read_format, const void *bytes, size_t size, struct tally_read_values *out)
+{
+	struct cursor cursor = { .at = bytes, .end = (const uint8_t *)bytes + size };
+	take_read_values(&cursor, read_format, out);
+	if (cursor.failed)
+		return -EBADMSG;
+	return (long)(cursor.at - (const uint8_t *)bytes);
+}
+
+static void take_regs(struct cursor *cursor, uint64_t mask, struct tally_sample_regs *regs)
+{
+	*regs = (struct tally_sample_regs){ .abi = take_u64(cursor) };
+	if (!regs->abi)
+		return;
+	regs->count = (unsigned)__builtin_popcountll(mask);
+	regs->words = take_array(cursor, regs->count, 8);
+}
+
+static void take_raw(struct cursor *cursor, struct tally_sample *sample)
+{
+	sample->raw_size = take_u32(cursor);
+	sample->raw = take(cursor, sample->raw_size);
+	/* The kernel pads so that size word and data together are whole words; be as lenient as perf is. */
+	size_t odd = (4 + (size_t)sample->raw_size) & 7;
+	if (!cursor->failed && odd)
+		take(cursor, 8 - odd);
+}
+
+static void take_branches(struct cursor *cursor, const struct tally_attr *attr, struct tally_sample *sample)
+{
+	const uint64_t hw_index = 1ull << 17, counters = 1ull << 19; /* PERF_SAMPLE_BRANCH_HW_INDEX, _COUNTERS */
+	sample->branch_count = take_u64(cursor);
+	if (attr->branch_sample_type & hw_index)
+		sample->branch_hw_index = take_u64(cursor);
+	sample->branches = take_array(cursor, sample->branch_count, sizeof(struct tally_branch));
+	if (attr->branch_sample_type & counters)
+		take_array(cursor, sample->branch_count, 8);
+}
+
+static void take_stack(struct cursor *cursor, struct tally_sample *sample)
+{
+	sample->stack_size = take_u64(cursor);
+	if (!sample->stack_size)
+		return;
+	sample->stack = take_array(cursor, sample->stack_size, 1);
+	sample->stack_dynamic_size = take_u64(cursor);
+	if (sample->stack_dynamic_size > sample->stack_size)
+		cursor->failed = true;
+}
+
+static void take_sample(struct cursor *cursor, const struct tally_attr *attr, struct tally_sample *sample)
+{
+	uint64_t type = attr->sample_type;
+	*sample = (struct tally_sample){ .type = type };
+	if (type & TALLY_SAMPLE_IDENTIFIER)
+		sample->id = take_u64(cursor);
+	if (type & TALLY_SAMPLE_IP)
+		sample->ip = take_u64(cursor);
+	if (type & TALLY_SAMPLE_TID) {
+		sample->pid = take_u32(cursor);
+		sample->tid = take_u32(cursor);
+	}
+	if (type & TALLY_SAMPLE_TIME)
+		sample->time = take_u64(cursor);
+	if (type & TALLY_SAMPLE_ADDR)
+		sample->addr = take_u64(cursor);
+	if (type & TALLY_SAMPLE_ID)
+		sample->id = take_u64(cursor);
+	if (type & TALLY_SAMPLE_STREAM_ID)
+		sample->stream_id = take_u64(cursor);
+	if (type & TALLY_SAMPLE_CPU) {
+		sample->cpu = take_u32(cursor);
+		take_u32(cursor);
+	}
+	if (type & TALLY_SAMPLE_PERIOD)
+		sample->period = take_u64(cursor);
+	if (type & TALLY_SAMPLE_READ)
+		take_read_values(cursor, attr->read_format, &sample->read);
+	if (type & TALLY_SAMPLE_CALLCHAIN) {
+		sample->chain_length = take_u64(cursor);
+		sample->chain = take_array(cursor, sample->chain_length, 8);
+	}
+	if (type & TALLY_SAMPLE_RAW)
+		take_raw(cursor, sample);
+	if (type & TALLY_SAMPLE_BRANCH_STACK)
+		take_branches(cursor, attr, sample);
+	if (type & TALLY_SAMPLE_REGS_USER)
+		take_regs(cursor, attr->sample_regs_user, &sample->regs_user);
+	if (type & TALLY_SAMPLE_STACK_USER)
+		take_stack(cursor, sample);
+	if (type & (TALLY_SAMPLE_WEIGHT | TALLY_SAMPLE_WEIGHT_STRUCT))
+		sample->weight = take_u64(cursor);
+	if (type & TALLY_SAMPLE_DATA_SRC)
+		sample->data_src = take_u64(cursor);
+	if (type & TALLY_SAMPLE_TRANSACTION)
+		sample->transaction = take_u64(cursor);
+	if (type & TALLY_SAMPLE_REGS_INTR)
+		take_regs(cursor, attr->sample_regs_intr, &sample->regs_intr);
+	if (type & TALLY_SAMPLE_PHYS_ADDR)
+		sample->phys_addr = take_u64(cursor);
+	if (type & TALLY_SAMPLE_CGROUP)
+		sample->cgroup = take_u64(cursor);
+	if (type & TALLY_SAMPLE_DATA_PAGE_SIZE)
+		sample->data_page_size = take_u64(cursor);
+	if (type & TALLY_SAMPLE_CODE_PAGE_SIZE)
+		sample->code_page_size = take_u64(cursor);
+	if (type & TALLY_SAMPLE_AUX) {
+		sample->aux_size = take_u64(cursor);
+		sample->aux = take_array(cursor, sample->aux_size, 1);
+	}
+}
+
+/* Fields of the trailer, in its order. */
+static const uint64_t sample_id_fields[] = { TALLY_SAMPLE_TID, TALLY_SAMPLE_TIME, TALLY_SAMPLE_ID,
+					     TALLY_SAMPLE_STREAM_ID, TALLY_SAMPLE_CPU,
+					     TALLY_SAMPLE_IDENTIFIER };
+enum { SAMPLE_ID_FIELDS = sizeof(sample_id_fields) / sizeof(sample_id_fields[0]) };
+
+size_t tally_sample_id_size(const struct tally_attr *attr)
+{
+	size_t size = 0;
+	if (!(attr->flags & TALLY_ATTR_SAMPLE_ID_ALL))
+		return 0;
+	for (unsigned i = 0; i < SAMPLE_ID_FIELDS; i++)
+		size += attr->sample_type & sample_id_fields[i] ? 8 : 0;
+	return size;
+}
+
+static void take_sample_id(const uint8_t *trailer, const struct tally_attr *attr, struct tally_sample_id *id)
+{
+	struct cursor cursor = { .at = trailer, .end = trailer + tally_sample_id_size(attr) };
+	id->present = true;
+	if (attr->sample_type & TALLY_SAMPLE_TID) {
+		id->pid = take_u32(&cursor);
+		id->tid = take_u32(&cursor);
+	}
+	if (attr->sample_type & TALLY_SAMPLE_TIME)
+		id->time = take_u64(&cursor);
+	if (attr->sample_type & TALLY_SAMPLE_ID)
+		id->id = take_u64(&cursor);
+	if (attr->sample_type & TALLY_SAMPLE_STREAM_ID)
+		id->stream_id = take_u64(&cursor);
+	if (attr->sample_type & TALLY_SAMPLE_CPU) {
+		id->cpu = take_u32(&cursor);
+		take_u32(&cursor);
+	}
+	if (attr->sample_type & TALLY_SAMPLE_IDENTIFIER)
+		id->id = take_u64(&cursor);
+}
+
+void tally_sample_id_encode(const struct tally_attr *attr, const struct tally_sample_id *id, void *out)
+{
+	uint8_t *at = out;
+	if (!(attr->flags & TALLY_ATTR_SAMPLE_ID_ALL))
+		return;
+	const uint64_t words[SAMPLE_ID_FIELDS] = { 0, id->time, id->id, id->stream_id, 0, id->id };
+	const uint32_t halves[SAMPLE_ID_FIELDS][2] = { { id->pid, id->tid }, { 0 }, { 0 }, { 0 }, { id->cpu, 0 } };
+	for (unsigned i = 0; i < SAMPLE_ID_FIELDS; i++) {
+		if (!(attr->sample_type & sample_id_fields[i]))
+			continue;
+		bool is_halves = sample_id_fields[i] & (TALLY_SAMPLE_TID | TALLY_SAMPLE_CPU);
+		memcpy(at, is_halves ? (const void *)halves[i] : (const void *)&words[i], 8);
+		at += 8;
+	}
+}
+
+static void take_mmap(struct cursor *cursor, const struct tally_record_header *header,
+		      struct tally_record_mmap *mmap)
+{
+	*mmap = (struct tally_record_mmap){ .pid = take_u32(cursor) };
+	mmap->tid = take_u32(cursor);
+	mmap->start = take_u64(cursor);
+	mmap->length = take_u64(cursor);
+	mmap->file_offset = take_u64(cursor);
+	if (header->type == TALLY_RECORD_MMAP2 && header->misc & TALLY_MISC_MMAP_BUILD_ID) {
+		const uint8_t *bytes = take(cursor, 24); /* u8 size, 3 reserved, 20 bytes */
+		mmap->build_id_size = bytes ? bytes[0] : 0;
+		if (mmap->build_id_size > sizeof(mmap->build_id))
+			cursor->failed = true;
+		else if (bytes)
+			memcpy(mmap->build_id, bytes + 4, sizeof(mmap->build_id));
+	} else if (header->type == TALLY_RECORD_MMAP2) {
+		mmap->has_inode = true;
+		mmap->major = take_u32(cursor);
+		mmap->minor = take_u32(cursor);
+		mmap->inode = take_u64(cursor);
+		mmap->inode_generation = take_u64(cursor);
+	}
+	if (header->type == TALLY_RECORD_MMAP2) {
+		mmap->protection = take_u32(cursor);
+		mmap->flags = take_u32(cursor);
+	}
+	mmap->filename = take_string(cursor);
+}
+
+static void take_task(struct cursor *cursor, struct tally_record_task *task)
+{
+	task->pid = take_u32(cursor);
+	task->parent_pid = take_u32(cursor);
+	task->tid = take_u32(cursor);
+	task->parent_tid = take_u32(cursor);
+	task->time = take_u64(cursor);
+}
+
+static void take_other(struct cursor *cursor, const struct tally_attr *attr, struct tally_record *record)
+{
+	switch (record->header.type) {
+	case TALLY_RECORD_LOST:
+		record->lost.id = take_u64(cursor);
+		record->lost.lost = take_u64(cursor);
+		break;
+	case TALLY_RECORD_LOST_SAMPLES:
+		record->lost.lost = take_u64(cursor);
+		break;
+	case TALLY_RECORD_COMM:
+		record->comm.pid = take_u32(cursor);
+		record->comm.tid = take_u32(cursor);
+		record->comm.comm = take_string(cursor);
+		break;
+	case TALLY_RECORD_THROTTLE:
+	case TALLY_RECORD_UNTHROTTLE:
+		record->throttle.time = take_u64(cursor);
+		record->throttle.id = take_u64(cursor);
+		record->throttle.stream_id = take_u64(cursor);
+		break;
+	case TALLY_RECORD_READ:
+		record->read.pid = take_u32(cursor);
+		record->read.tid = take_u32(cursor);
+		take_read_values(cursor, attr->read_format, &record->read.values);
+		break;
+	case TALLY_RECORD_AUX:
+		record->aux.offset = take_u64(cursor);
+		record->aux.size = take_u64(cursor);
+		record->aux.flags = take_u64(cursor);
+		break;
+	case TALLY_RECORD_ITRACE_START:
+		record->itrace_start.pid = take_u32(cursor);
+		record->itrace_start.tid = take_u32(cursor);
+		break;
+	case TALLY_RECORD_SWITCH_CPU_WIDE:
+		record->switched.has_next = true;
+		record->switched.next_prev_pid = take_u32(cursor);
+		record->switched.next_prev_tid = take_u32(cursor);
+		break;
+	case TALLY_RECORD_NAMESPACES:
+		record->namespaces.pid = take_u32(cursor);
+		record->namespaces.tid = take_u32(cursor);
+		record->namespaces.count = take_u64(cursor);
+		record->namespaces.dev_inode = take_array(cursor, record->namespaces.count, 16);
+		break;
+	case TALLY_RECORD_KSYMBOL:
+		record->ksymbol.address = take_u64(cursor);
+		record->ksymbol.length = take_u32(cursor);
+		record->ksymbol.type = take_u16(cursor);
+		record->ksymbol.flags = take_u16(cursor);
+		record->ksymbol.name = take_string(cursor);
+		break;
+	case TALLY_RECORD_BPF_EVENT:
+		record->bpf.type = take_u16(cursor);
+		record->bpf.flags = take_u16(cursor);
+		record->bpf.id = take_u32(cursor);
+		record->bpf.tag = take(cursor, 8);
+		break;
+	case TALLY_RECORD_CGROUP:
+		record->cgroup.id = take_u64(cursor);
+		record->cgroup.path = take_string(cursor);
+		break;
+	case TALLY_RECORD_TEXT_POKE:
+		record->text_poke.address = take_u64(cursor);
+		record->text_poke.old_length = take_u16(cursor);
+		record->text_poke.new_length = take_u16(cursor);
+		record->text_poke.bytes = take(
+			cursor, (size_t)record->text_poke.old_length + record->text_poke.new_length);
+		break;
+	case TALLY_RECORD_AUX_OUTPUT_HW_ID:
+		record->hw_id = take_u64(cursor);
+		break;
+	default: /* SWITCH has no fields; CALLCHAIN_DEFERRED's are not read yet */
+		break;
+	}
+}
+
+int tally_record_decode(const struct tally_attr *attr, const void *bytes, size_t size, struct tally_record *record)
+{
+	if (size < sizeof(record->header))
+		return -EBADMSG;
+	memcpy(&record->header, bytes, sizeof(record->header));
+	if (record->header.size < sizeof(record->header) || record->header.size > size)
+		return -EBADMSG;
+	if (!record->header.type || record->header.type >= TALLY_RECORD_KERNEL_MAX)
+		return -ENOTSUP;
+
+	struct cursor cursor = { .at = (const uint8_t *)bytes + sizeof(record->header),
+				 .end = (const uint8_t *)bytes + record->header.size };
+	record->sample_id = (struct tally_sample_id){ 0 };
+	if (record->header.type == TALLY_RECORD_SAMPLE) {
+		take_sample(&cursor, attr, &record->sample);
+		return cursor.failed ? -EBADMSG : 0;
+	}
+	/* Records that perf synthesizes may lack the trailer: without room for it, there is none. */
+	size_t trailer = tally_sample_id_size(attr);
+	if (trailer && (size_t)(cursor.end - cursor.at) >= trailer) {
+		cursor.end -= trailer;
+		take_sample_id(cursor.end, attr, &record->sample_id);
+	}
+	memset(&record->sample, 0, sizeof(record->sample));
+	if (record->header.type == TALLY_RECORD_MMAP || record->header.type == TALLY_RECORD_MMAP2)
+		take_mmap(&cursor, &record->header, &record->mmap);
+	else if (record->header.type == TALLY_RECORD_FORK || record->header.type == TALLY_RECORD_EXIT)
+		take_task(&cursor, &record->task);
+	else
+		take_other(&cursor, attr, record);
+	return cursor.failed ? -EBADMSG : 0;
+}
+
+bool tally_record_id(const struct tally_attr *attr, const void *bytes, size_t size, uint64_t *id)
+{
+	struct tally_record_header header;
+	if (size < sizeof(header))
+		return false;
+	memcpy(&header, bytes, sizeof(header));
+	size_t at, type = attr->sample_type;
+	if (header.size > size || !(type & (TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_ID)))
+		return false;
+	if (header.type == TALLY_RECORD_SAMPLE) {
+		at = sizeof(header);
+		if (!(type & TALLY_SAMPLE_IDENTIFIER))
+			at += 8 * (unsigned)__builtin_popcountll(type & (TALLY_SAMPLE_IP | TALLY_SAMPLE_TID |
+									 TALLY_SAMPLE_TIME | TALLY_SAMPLE_ADDR));
+	} else {
+		if (!(attr->flags & TALLY_ATTR_SAMPLE_ID_ALL))
+			return false;
+		size_t behind = 8; /* IDENTIFIER is last; ID has STREAM_ID and CPU behind it */
+		if (!(type & TALLY_SAMPLE_IDENTIFIER))
+			behind += 8 * (unsigned)__builtin_popcountll(type & (TALLY_SAMPLE_STREAM_ID | TALLY_SAMPLE_CPU));
+		if (header.size < sizeof(header) + behind)
+			return false;
+		at = header.size - behind;
+	}
+	if (at + 8 > header.size)
+		return false;
+	memcpy(id, (const uint8_t *)bytes + at, 8);
+	return true;
+}

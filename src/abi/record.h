@@ -1,0 +1,260 @@
+/* perf_event's records as data: perf_event_open(2) "MMAP layout", linux/perf_event.h.
+ *
+ * One decoder reads a record, whether it comes from a live ring, a file or a pipe.  Freestanding; nothing is
+ * copied: decoded structs point into the record's bytes.
+ */
+#ifndef TALLY_ABI_RECORD_H
+#define TALLY_ABI_RECORD_H
+
+#include "abi/attr.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum tally_record_type {
+	TALLY_RECORD_MMAP = 1,
+	TALLY_RECORD_LOST,
+	TALLY_RECORD_COMM,
+	TALLY_RECORD_EXIT,
+	TALLY_RECORD_THROTTLE,
+	TALLY_RECORD_UNTHROTTLE,
+	TALLY_RECORD_FORK,
+	TALLY_RECORD_READ,
+	TALLY_RECORD_SAMPLE,
+	TALLY_RECORD_MMAP2,
+	TALLY_RECORD_AUX,
+	TALLY_RECORD_ITRACE_START,
+	TALLY_RECORD_LOST_SAMPLES,
+	TALLY_RECORD_SWITCH,
+	TALLY_RECORD_SWITCH_CPU_WIDE,
+	TALLY_RECORD_NAMESPACES,
+	TALLY_RECORD_KSYMBOL,
+	TALLY_RECORD_BPF_EVENT,
+	TALLY_RECORD_CGROUP,
+	TALLY_RECORD_TEXT_POKE,
+	TALLY_RECORD_AUX_OUTPUT_HW_ID,
+	TALLY_RECORD_CALLCHAIN_DEFERRED,
+	TALLY_RECORD_KERNEL_MAX,
+
+	/* From 64 on: made by tools, not by the kernel (perf's tools/lib/perf/include/perf/event.h). */
+	TALLY_RECORD_USER_START = 64,
+	TALLY_RECORD_HEADER_ATTR = 64,
+	TALLY_RECORD_HEADER_EVENT_TYPE = 65,
+	TALLY_RECORD_HEADER_TRACING_DATA = 66,
+	TALLY_RECORD_HEADER_BUILD_ID = 67,
+	TALLY_RECORD_FINISHED_ROUND = 68,
+	TALLY_RECORD_ID_INDEX = 69,
+	TALLY_RECORD_AUXTRACE_INFO = 70,
+	TALLY_RECORD_AUXTRACE = 71,
+	TALLY_RECORD_AUXTRACE_ERROR = 72,
+	TALLY_RECORD_THREAD_MAP = 73,
+	TALLY_RECORD_CPU_MAP = 74,
+	TALLY_RECORD_STAT_CONFIG = 75,
+	TALLY_RECORD_STAT = 76,
+	TALLY_RECORD_STAT_ROUND = 77,
+	TALLY_RECORD_EVENT_UPDATE = 78,
+	TALLY_RECORD_TIME_CONV = 79,
+	TALLY_RECORD_HEADER_FEATURE = 80,
+	TALLY_RECORD_COMPRESSED = 81,
+	TALLY_RECORD_FINISHED_INIT = 82,
+	TALLY_RECORD_COMPRESSED2 = 83,
+	TALLY_RECORD_USER_MAX
+};
+
+/* header.misc */
+#define TALLY_MISC_CPUMODE_MASK 7u
+#define TALLY_MISC_CPUMODE_UNKNOWN 0u
+#define TALLY_MISC_KERNEL 1u
+#define TALLY_MISC_USER 2u
+#define TALLY_MISC_HYPERVISOR 3u
+#define TALLY_MISC_GUEST_KERNEL 4u
+#define TALLY_MISC_GUEST_USER 5u
+#define TALLY_MISC_PROC_MAP_PARSE_TIMEOUT (1u << 12)
+#define TALLY_MISC_MMAP_DATA (1u << 13)            /* MMAP, MMAP2 */
+#define TALLY_MISC_COMM_EXEC (1u << 13)            /* COMM */
+#define TALLY_MISC_FORK_EXEC (1u << 13)            /* FORK */
+#define TALLY_MISC_SWITCH_OUT (1u << 13)           /* SWITCH, SWITCH_CPU_WIDE */
+#define TALLY_MISC_EXACT_IP (1u << 14)             /* SAMPLE */
+#define TALLY_MISC_SWITCH_OUT_PREEMPT (1u << 14)   /* SWITCH, SWITCH_CPU_WIDE */
+#define TALLY_MISC_MMAP_BUILD_ID (1u << 14)        /* MMAP2 */
+#define TALLY_MISC_BUILD_ID_SIZE (1u << 15)        /* HEADER_BUILD_ID: the size byte is valid */
+
+/* Markers among a call chain's addresses: what follows was of this context. */
+#define TALLY_CONTEXT_HV ((uint64_t)-32)
+#define TALLY_CONTEXT_KERNEL ((uint64_t)-128)
+#define TALLY_CONTEXT_USER ((uint64_t)-512)
+#define TALLY_CONTEXT_USER_DEFERRED ((uint64_t)-640)
+#define TALLY_CONTEXT_GUEST ((uint64_t)-2048)
+#define TALLY_CONTEXT_GUEST_KERNEL ((uint64_t)-2176)
+#define TALLY_CONTEXT_GUEST_USER ((uint64_t)-2560)
+#define TALLY_CONTEXT_MAX ((uint64_t)-4095) /* addresses at or above are markers */
+
+struct tally_record_header {
+	uint32_t type;
+	uint16_t misc;
+	uint16_t size; /* of the whole record, bytes */
+};
+
+/* The first page of a mapped ring (struct perf_event_mmap_page).  Fields that the kernel changes are read with
+ * atomic loads; see perf_event_open(2) for the protocol. */
+struct tally_user_page {
+	uint32_t version, compat_version;
+	uint32_t lock;  /* seqlock */
+	uint32_t index; /* hardware counter + 1, 0: not on the PMU */
+	int64_t offset;
+	uint64_t time_enabled, time_running; /* ns */
+	uint64_t capabilities;
+	uint16_t pmc_width, time_shift;
+	uint32_t time_mult;
+	uint64_t time_offset, time_zero;
+	uint32_t size, reserved_1;
+	uint64_t time_cycles, time_mask;
+	uint8_t reserved[116 * 8];
+	uint64_t data_head; /* released by the kernel, acquired by the reader */
+	uint64_t data_tail; /* released by the reader */
+	uint64_t data_offset, data_size;
+	uint64_t aux_head, aux_tail, aux_offset, aux_size;
+};
+
+/* user page capabilities */
+#define TALLY_CAP_USER_RDPMC (1ull << 2)
+#define TALLY_CAP_USER_TIME (1ull << 3)
+
+/* What read(2) gives and PERF_SAMPLE_READ carries, by read_format. */
+struct tally_read_values {
+	uint64_t time_enabled, time_running; /* ns; 0 when not asked for */
+	uint64_t count;                      /* members; 1 without FORMAT_GROUP */
+	const uint64_t *values;              /* `stride` words per member: value [id] [lost] */
+	unsigned stride;
+};
+
+/* One word of registers or stack: perf_event_open(2), PERF_SAMPLE_REGS_USER. */
+struct tally_sample_regs {
+	uint64_t abi;          /* 0 none, 1 32-bit, 2 64-bit */
+	const uint64_t *words; /* one for each bit of the attr's mask, low bit first; NULL when abi is 0 */
+	unsigned count;
+};
+
+/* A branch of PERF_SAMPLE_BRANCH_STACK. */
+struct tally_branch {
+	uint64_t from, to, flags;
+};
+
+struct tally_sample {
+	uint64_t type; /* attr.sample_type: which of the fields below are there */
+	uint64_t id;   /* IDENTIFIER or ID */
+	uint64_t ip;
+	uint32_t pid, tid;
+	uint64_t time; /* ns of the event's clock */
+	uint64_t addr, stream_id;
+	uint32_t cpu;
+	uint64_t period;
+	struct tally_read_values read;
+	const uint64_t *chain; /* leaf first, with context markers */
+	uint64_t chain_length;
+	const void *raw;
+	uint32_t raw_size;
+	const struct tally_branch *branches;
+	uint64_t branch_count;
+	uint64_t branch_hw_index;
+	struct tally_sample_regs regs_user, regs_intr;
+	const void *stack;         /* copied user stack, from the stack pointer up */
+	uint64_t stack_size;       /* bytes asked for */
+	uint64_t stack_dynamic_size; /* bytes that are valid */
+	uint64_t weight, data_src, transaction, phys_addr, cgroup, data_page_size, code_page_size;
+	const void *aux;
+	uint64_t aux_size;
+};
+
+/* Where and when a record other than SAMPLE happened (attr.sample_id_all). */
+struct tally_sample_id {
+	bool present;
+	uint32_t pid, tid;
+	uint64_t time, id, stream_id;
+	uint32_t cpu;
+};
+
+struct tally_record_mmap { /* MMAP and MMAP2 */
+	uint32_t pid, tid;
+	uint64_t start, length, file_offset;
+	bool has_inode; /* MMAP2 without MISC_MMAP_BUILD_ID */
+	uint32_t major, minor;
+	uint64_t inode, inode_generation;
+	uint8_t build_id_size; /* 0: none */
+	uint8_t build_id[20];
+	uint32_t protection, flags; /* mmap(2)'s; MMAP2 only */
+	const char *filename;
+};
+
+struct tally_record_task { /* FORK and EXIT */
+	uint32_t pid, parent_pid, tid, parent_tid;
+	uint64_t time;
+};
+
+struct tally_record_comm { uint32_t pid, tid; const char *comm; };
+struct tally_record_lost { uint64_t id, lost; };
+struct tally_record_throttle { uint64_t time, id, stream_id; };
+struct tally_record_read { uint32_t pid, tid; struct tally_read_values values; };
+struct tally_record_aux { uint64_t offset, size, flags; };
+struct tally_record_switch { bool has_next; uint32_t next_prev_pid, next_prev_tid; };
+struct tally_record_namespaces { uint32_t pid, tid; uint64_t count; const uint64_t *dev_inode; };
+struct tally_record_ksymbol { uint64_t address; uint32_t length; uint16_t type, flags; const char *name; };
+struct tally_record_bpf { uint16_t type, flags; uint32_t id; const uint8_t *tag; };
+struct tally_record_cgroup { uint64_t id; const char *path; };
+struct tally_record_text_poke { uint64_t address; uint16_t old_length, new_length; const uint8_t *bytes; };
+
+/* A decoded record of the kernel's types; `header.type` says which member of the union holds. */
+struct tally_record {
+	struct tally_record_header header;
+	struct tally_sample_id sample_id; /* all but SAMPLE */
+	union {
+		struct tally_sample sample;
+		struct tally_record_mmap mmap;
+		struct tally_record_task task;
+		struct tally_record_comm comm;
+		struct tally_record_lost lost; /* LOST; LOST_SAMPLES without id */
+		struct tally_record_throttle throttle;
+		struct tally_record_read read;
+		struct tally_record_aux aux;
+		struct { uint32_t pid, tid; } itrace_start;
+		struct tally_record_switch switched;
+		struct tally_record_namespaces namespaces;
+		struct tally_record_ksymbol ksymbol;
+		struct tally_record_bpf bpf;
+		struct tally_record_cgroup cgroup;
+		struct tally_record_text_poke text_poke;
+		uint64_t hw_id; /* AUX_OUTPUT_HW_ID */
+	};
+};
+
+/* Decodes one record of the kernel's types (below TALLY_RECORD_KERNEL_MAX), native byte order.
+ * `bytes` is 8-byte aligned and holds `size` bytes; the header's size must not exceed it.
+ * `attr` is the event that wrote it (it tells the layout).  0; -EBADMSG when the fields don't fit in the record;
+ * -ENOTSUP for a type that isn't the kernel's. */
+int tally_record_decode(const struct tally_attr *attr, const void *bytes, size_t size, struct tally_record *record);
+
+/* The id that says which event wrote a record, without decoding it: by `sample_type` of any event of the
+ * recording (they agree on its place).  False when the records carry none. */
+bool tally_record_id(const struct tally_attr *attr, const void *bytes, size_t size, uint64_t *id);
+
+/* Bytes of the sample_id trailer that records of `attr` carry. */
+size_t tally_sample_id_size(const struct tally_attr *attr);
+
+/* Writes the sample_id trailer for `attr` at `out` (tally_sample_id_size() bytes). */
+void tally_sample_id_encode(const struct tally_attr *attr, const struct tally_sample_id *id, void *out);
+
+/* Parses what read(2) gave, or the READ field of a sample: `size` bytes at `bytes`.
+ * Bytes used, or -EBADMSG. */
+long tally_read_values_parse(uint64_t read_format, const void *bytes, size_t size, struct tally_read_values *out);
+
+/* "SAMPLE" for 9; NULL for a type that nobody defined. */
+const char *tally_record_type_name(uint32_t type);
+
+/* Names of bits, for dumps: a table ends with a NULL name. */
+struct tally_bit_name { uint64_t bit; const char *name; };
+extern const struct tally_bit_name tally_sample_type_names[]; /* "IP" … */
+extern const struct tally_bit_name tally_read_format_names[]; /* "TOTAL_TIME_ENABLED" … */
+extern const struct tally_bit_name tally_attr_flag_names[];   /* "disabled" … (precise_ip is not a bit) */
+
+#endif

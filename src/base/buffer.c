@@ -1,0 +1,122 @@
+#include "base/buffer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+char *tally_buffer_room(struct tally_buffer *buffer, size_t length)
+{
+	size_t maximum = buffer->maximum ? buffer->maximum : TALLY_BUFFER_MAX_DEFAULT;
+	if (buffer->failed || length >= maximum || buffer->length >= maximum - length) {
+		buffer->failed = true;
+		return NULL;
+	}
+	size_t need = buffer->length + length + 1;
+	if (need > buffer->capacity) {
+		size_t capacity = buffer->capacity ? buffer->capacity : 256;
+		while (capacity < need)
+			capacity *= 2;
+		char *grown = realloc(buffer->bytes, capacity);
+		if (!grown) {
+			buffer->failed = true;
+			return NULL;
+		}
+		buffer->bytes = grown;
+		buffer->capacity = capacity;
+	}
+	return buffer->bytes + buffer->length;
+}
+
+void tally_buffer_append(struct tally_buffer *buffer, const void *bytes, size_t length)
+{
+	char *room = tally_buffer_room(buffer, length);
+	if (!room)
+		return;
+	if (length)
+		memcpy(room, bytes, length);
+	room[length] = '\0';
+	buffer->length += length;
+}
+
+void tally_buffer_text(struct tally_buffer *buffer, const char *text)
+{
+	tally_buffer_append(buffer, text, strlen(text));
+}
+
+void tally_buffer_char(struct tally_buffer *buffer, char c)
+{
+	tally_buffer_append(buffer, &c, 1);
+}
+
+void tally_buffer_vprintf(struct tally_buffer *buffer, const char *format, va_list args)
+{
+	va_list again;
+	va_copy(again, args);
+	int length = vsnprintf(NULL, 0, format, args);
+	char *room = length < 0 ? NULL : tally_buffer_room(buffer, (size_t)length);
+	if (room) {
+		vsnprintf(room, (size_t)length + 1, format, again);
+		buffer->length += (size_t)length;
+	}
+	va_end(again);
+}
+
+void tally_buffer_printf(struct tally_buffer *buffer, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	tally_buffer_vprintf(buffer, format, args);
+	va_end(args);
+}
+
+const char *tally_buffer_string(const struct tally_buffer *buffer)
+{
+	return buffer->bytes && buffer->length ? buffer->bytes : "";
+}
+
+void tally_buffer_clear(struct tally_buffer *buffer)
+{
+	buffer->length = 0;
+	buffer->failed = false;
+	if (buffer->bytes)
+		buffer->bytes[0] = '\0';
+}
+
+void tally_buffer_release(struct tally_buffer *buffer)
+{
+	free(buffer->bytes);
+	*buffer = (struct tally_buffer){ 0 };
+}
+
+static int read_all(struct tally_buffer *buffer, int fd, size_t maximum)
+{
+	for (;;) {
+		char *room = tally_buffer_room(buffer, 4096);
+		if (!room)
+			return -ENOMEM;
+		ssize_t got = read(fd, room, 4096);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		buffer->length += (size_t)got;
+		buffer->bytes[buffer->length] = '\0';
+		if (buffer->length > maximum)
+			return -EFBIG;
+		if (!got)
+			return 0;
+	}
+}
+
+int tally_buffer_read_file(struct tally_buffer *buffer, int directory_fd, const char *path, size_t maximum)
+{
+	int fd = openat(directory_fd, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	int result = read_all(buffer, fd, maximum);
+	close(fd);
+	return result;
+}

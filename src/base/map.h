@@ -1,0 +1,43 @@
+/* A hash map from a 64-bit key to a 64-bit value: open addressing, linear probing.
+ *
+ * No removal: what is interned stays.  Zero-initialised is empty.  Not thread-safe.
+ */
+#ifndef TALLY_BASE_MAP_H
+#define TALLY_BASE_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct tally_map_slot {
+	uint64_t key;
+	uint64_t value;
+	bool used;
+};
+
+struct tally_map {
+	struct tally_map_slot *slots;
+	size_t count;
+	size_t capacity; /* a power of two, or 0 */
+};
+
+/* Mixes all bits of a key (splitmix64's finaliser); also for hashes that others build on top. */
+static inline uint64_t tally_hash64(uint64_t key)
+{
+	key ^= key >> 30;
+	key *= 0xbf58476d1ce4e5b9ull;
+	key ^= key >> 27;
+	key *= 0x94d049bb133111ebull;
+	return key ^ (key >> 31);
+}
+
+/* The value's place, or NULL when the key is not there.  Valid until the next insertion. */
+uint64_t *tally_map_get(const struct tally_map *map, uint64_t key);
+
+/* The value's place, made with value 0 (and *added = true) when the key is new; NULL when memory is out.
+ * `added` may be NULL. */
+uint64_t *tally_map_put(struct tally_map *map, uint64_t key, bool *added);
+
+void tally_map_release(struct tally_map *map);
+
+#endif

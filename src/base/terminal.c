@@ -1,0 +1,53 @@
+#include "base/terminal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+void tally_terminal_clean(const char *text, char *out, size_t size)
+{
+	size_t n = 0;
+	for (; *text && n + 1 < size; text++) {
+		unsigned char c = (unsigned char)*text;
+		/* C1 controls as UTF-8: 0xc2 0x80…0x9f. */
+		bool c1 = c >= 0x80 && c < 0xa0 && n && (unsigned char)out[n - 1] == 0xc2;
+		bool control = (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f;
+		if (c1)
+			n--;
+		out[n++] = control || c1 ? '?' : (char)c;
+	}
+	if (size)
+		out[n] = '\0';
+}
+
+bool tally_terminal_colours(int fd)
+{
+	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+	if ((no && *no) || !term || !strcmp(term, "dumb"))
+		return false;
+	return isatty(fd);
+}
+
+static unsigned from_environment(const char *name, unsigned otherwise)
+{
+	const char *text = getenv(name);
+	int value = text ? atoi(text) : 0;
+	return value > 0 ? (unsigned)value : otherwise;
+}
+
+unsigned tally_terminal_columns(int fd, unsigned otherwise)
+{
+	struct winsize size;
+	if (!ioctl(fd, TIOCGWINSZ, &size) && size.ws_col)
+		return size.ws_col;
+	return from_environment("COLUMNS", otherwise);
+}
+
+unsigned tally_terminal_rows(int fd, unsigned otherwise)
+{
+	struct winsize size;
+	if (!ioctl(fd, TIOCGWINSZ, &size) && size.ws_row)
+		return size.ws_row;
+	return from_environment("LINES", otherwise);
+}

@@ -1,0 +1,41 @@
+/* A growable array of any type, with a maximum.
+ *
+ *     TALLY_VECTOR(struct frame) frames = {0};
+ *     if (tally_vector_push(&frames, frame) < 0) return -ENOMEM;
+ *     frames.items[0]; frames.count;
+ *     tally_vector_release(&frames);
+ */
+#ifndef TALLY_BASE_VECTOR_H
+#define TALLY_BASE_VECTOR_H
+
+#include <stddef.h>
+
+/* Two vectors of one item type are of different struct types: name the struct where they must be passed around. */
+#define TALLY_VECTOR(type) \
+	struct { \
+		type *items; \
+		size_t count; \
+		size_t capacity; \
+	}
+
+/* Room for `need` items: doubles the capacity.  0, or -ENOMEM (the old items stay). */
+int tally_vector_reserve_(void **items, size_t *capacity, size_t need, size_t item_bytes);
+
+#define tally_vector_reserve(vector, need) \
+	((size_t)(need) <= (vector)->capacity \
+		 ? 0 \
+		 : tally_vector_reserve_((void **)&(vector)->items, &(vector)->capacity, (need), \
+					 sizeof(*(vector)->items)))
+
+/* Appends; 0 or -ENOMEM. */
+#define tally_vector_push(vector, ...) \
+	(tally_vector_reserve((vector), (vector)->count + 1) < 0 \
+		 ? -12 /* -ENOMEM */ \
+		 : ((vector)->items[(vector)->count++] = (__VA_ARGS__), 0))
+
+#define tally_vector_release(vector) \
+	(tally_vector_release_((void **)&(vector)->items), (vector)->count = (vector)->capacity = 0)
+
+void tally_vector_release_(void **items);
+
+#endif

@@ -1,0 +1,277 @@
+/* Walking argv by a table of options, and the help that the same table prints.
+ *
+ * Own code rather than getopt_long(3): an optional argument may stand behind a blank when it is one of the
+ * option's words (perf's `report -g caller`), a mistake gets the nearest name, and no state is global.
+ */
+#include "command/command.h"
+
+#include "base/suggest.h"
+#include "base/terminal.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int option_id(const struct tally_option *option)
+{
+	return option->id ? option->id : option->letter;
+}
+
+static bool is_end(const struct tally_option *option)
+{
+	return !option->letter && !option->name;
+}
+
+static int option_error(const struct tally_options *options, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static int option_error(const struct tally_options *options, const char *format, ...)
+{
+	char text[512];
+	va_list args;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	tally_command_misuse(options->command, "%s", text);
+	return TALLY_OPTION_ERROR;
+}
+
+/* A word of `choices`, blank-separated. */
+static bool is_choice(const char *choices, const char *word)
+{
+	size_t length = word ? strcspn(word, ",") : 0;
+	while (choices && *choices && length) {
+		size_t one = strcspn(choices, " ");
+		if (one == length && !strncmp(choices, word, length))
+			return true;
+		choices += one + (choices[one] == ' ');
+	}
+	return false;
+}
+
+/* Gives `option` its argument: `attached` (behind the letter or =), else the next word of argv. */
+static int take_argument(struct tally_options *options, const struct tally_option *option, const char *attached,
+			 const char *shown)
+{
+	const char *next = options->index < options->argc ? options->argv[options->index] : NULL;
+	options->value = attached;
+	if (option->kind == TALLY_ARGUMENT_NONE && attached)
+		return option_error(options, "option %s takes no argument", shown);
+	if (option->kind == TALLY_ARGUMENT_REQUIRED && !attached) {
+		if (!next)
+			return option_error(options, "option %s needs %s", shown, option->argument);
+		options->value = next;
+		options->index++;
+	}
+	if (option->kind == TALLY_ARGUMENT_OPTIONAL && !attached && is_choice(option->choices, next)) {
+		options->value = next;
+		options->index++;
+	}
+	return option_id(option);
+}
+
+static int take_long(struct tally_options *options, const char *word)
+{
+	const char *name = word + 2, *equals = strchr(name, '=');
+	size_t length = equals ? (size_t)(equals - name) : strlen(name);
+	const struct tally_option *nearest = NULL, *found = NULL;
+	unsigned best = 3, matches = 0;
+	char typed[64], shown[72];
+	snprintf(typed, sizeof(typed), "%.*s", (int)(length < 60 ? length : 60), name);
+	snprintf(shown, sizeof(shown), "--%s", typed);
+
+	if (!strcmp(typed, "help"))
+		return TALLY_OPTION_HELP;
+	for (const struct tally_option *o = options->command->options; o && !is_end(o); o++) {
+		if (!o->name)
+			continue;
+		if (!strcmp(o->name, typed)) {
+			found = o;
+			matches = 1;
+			break;
+		}
+		if (!strncmp(o->name, typed, strlen(typed))) { /* an unambiguous beginning will do */
+			found = o;
+			matches++;
+		}
+		unsigned distance = tally_edit_distance(typed, o->name);
+		if (distance < best) {
+			best = distance;
+			nearest = o;
+		}
+	}
+	if (matches == 1)
+		return take_argument(options, found, equals ? equals + 1 : NULL, shown);
+	if (matches > 1)
+		return option_error(options, "option %s could be several; write it out", shown);
+	if (nearest)
+		return option_error(options, "there is no option %s; did you mean --%s?", shown, nearest->name);
+	return option_error(options, "there is no option %s", shown);
+}
+
+static int take_letter(struct tally_options *options)
+{
+	char letter = *options->cluster++;
+	char shown[3] = { '-', letter, 0 };
+	if (!*options->cluster)
+		options->cluster = NULL;
+	for (const struct tally_option *o = options->command->options; o && !is_end(o); o++) {
+		if (o->letter != letter)
+			continue;
+		const char *attached = NULL;
+		if (o->kind != TALLY_ARGUMENT_NONE) {
+			attached = options->cluster;
+			options->cluster = NULL;
+		}
+		return take_argument(options, o, attached, shown);
+	}
+	if (letter == 'h')
+		return TALLY_OPTION_HELP;
+	return option_error(options, "there is no option %s", shown);
+}
+
+static void print_option(const struct tally_option *option)
+{
+	char left[64];
+	const char *argument = option->argument ? option->argument : "";
+	int n = 0;
+	if (option->letter)
+		n = snprintf(left, sizeof(left), "-%c%s", option->letter, option->name ? ", " : "");
+	else
+		n = snprintf(left, sizeof(left), "    ");
+	if (option->name)
+		n += snprintf(left + n, sizeof(left) - (size_t)n, "--%s", option->name);
+	if (option->kind == TALLY_ARGUMENT_REQUIRED)
+		snprintf(left + n, sizeof(left) - (size_t)n, " %s", argument);
+	else if (option->kind == TALLY_ARGUMENT_OPTIONAL)
+		snprintf(left + n, sizeof(left) - (size_t)n, "[%s]", argument);
+	printf("  %-26s", left);
+	if (strlen(left) > 26)
+		printf("\n  %-26s", "");
+	for (const char *line = option->help; line && *line;) {
+		size_t length = strcspn(line, "\n");
+		printf("  %.*s\n", (int)length, line);
+		line += length + (line[length] == '\n');
+		if (*line)
+			printf("  %-26s", "");
+	}
+}
+
+static void print_help(const struct tally_command *command)
+{
+	printf("usage: tally %s %s\n\n%s\n", command->name, command->usage, command->summary);
+	if (command->options && !is_end(command->options))
+		printf("\noptions:\n");
+	for (const struct tally_option *o = command->options; o && !is_end(o); o++)
+		print_option(o);
+	if (command->details)
+		printf("\n%s\n", command->details);
+}
+
+int tally_options_next(struct tally_options *options)
+{
+	int id;
+	options->value = NULL;
+	if (options->cluster) {
+		id = take_letter(options);
+	} else {
+		const char *word = options->index < options->argc ? options->argv[options->index] : NULL;
+		if (!word || options->dashes || word[0] != '-' || !word[1])
+			return TALLY_OPTION_DONE;
+		options->index++;
+		if (!strcmp(word, "--")) {
+			options->dashes = true;
+			return TALLY_OPTION_DONE;
+		}
+		if (word[1] == '-') {
+			id = take_long(options, word);
+		} else {
+			options->cluster = word + 1;
+			id = take_letter(options);
+		}
+	}
+	if (id == TALLY_OPTION_HELP)
+		print_help(options->command);
+	return id;
+}
+
+static int bad_value(const char *option, const char *value, const char *wanted, struct tally_error *err)
+{
+	return tally_error_set(err, -EINVAL, "option %s: '%s' is not %s", option, value, wanted);
+}
+
+int tally_option_u64(const char *option, const char *value, unsigned long long minimum, unsigned long long maximum,
+		     unsigned long long *out, struct tally_error *err)
+{
+	char *end, wanted[96];
+	errno = 0;
+	unsigned long long number = strtoull(value, &end, 0);
+	if (maximum == ~0ull)
+		snprintf(wanted, sizeof(wanted), "a number from %llu up", minimum);
+	else
+		snprintf(wanted, sizeof(wanted), "a number from %llu to %llu", minimum, maximum);
+	if (errno || end == value || *end || strchr(value, '-') || number < minimum || number > maximum)
+		return bad_value(option, value, wanted, err);
+	*out = number;
+	return 0;
+}
+
+int tally_option_size(const char *option, const char *value, unsigned long long *out, struct tally_error *err)
+{
+	static const char units[] = "KMGT";
+	char *end;
+	errno = 0;
+	unsigned long long number = strtoull(value, &end, 0);
+	const char *unit = *end ? strchr(units, *end & ~0x20) : NULL;
+	unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
+	if (unit)
+		end++;
+	if (unit && (*end == 'B' || *end == 'b'))
+		end++;
+	if (errno || end == value || *end || strchr(value, '-') || number > (~0ull >> shift))
+		return bad_value(option, value, "a size like 512K, 8M or 1G", err);
+	*out = number << shift;
+	return 0;
+}
+
+int tally_option_seconds(const char *option, const char *value, double *out, struct tally_error *err)
+{
+	static const struct { const char *unit; double seconds; } units[] = {
+		{ "", 1 }, { "s", 1 }, { "ms", 1e-3 }, { "us", 1e-6 }, { "m", 60 }, { "h", 3600 },
+	};
+	char *end;
+	double number = strtod(value, &end);
+	for (unsigned i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (end != value && !strcmp(end, units[i].unit) && number >= 0 && isfinite(number)) {
+			*out = number * units[i].seconds;
+			return 0;
+		}
+	return bad_value(option, value, "a time like 2, 1.5s, 500ms or 3m", err);
+}
+
+int tally_command_fail(const struct tally_command *command, const struct tally_error *err)
+{
+	char clean[sizeof(err->message)];
+	tally_terminal_clean(err->message, clean, sizeof(clean));
+	fprintf(stderr, "tally %s: %s\n", command->name, clean);
+	if (err->hint[0]) {
+		tally_terminal_clean(err->hint, clean, sizeof(clean));
+		fprintf(stderr, "hint: %s\n", clean);
+	}
+	return TALLY_EXIT_FAILURE;
+}
+
+int tally_command_misuse(const struct tally_command *command, const char *format, ...)
+{
+	char text[512], clean[512];
+	va_list args;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	tally_terminal_clean(text, clean, sizeof(clean));
+	fprintf(stderr, "tally %s: %s\nhint: see 'tally %s --help'\n", command->name, clean, command->name);
+	return TALLY_EXIT_USAGE;
+}

@@ -1,0 +1,151 @@
+/* The perf.data file, seekable and piped: perf's tools/perf/Documentation/perf.data-file-format.txt.
+ *
+ * Sans-I/O at its heart: the reader is handed bytes (a mapped file, or what came down a pipe) and gives records
+ * one by one in file order, decompressed; ordering by time is `order.h`'s.
+ */
+#ifndef TALLY_PERFDATA_PERFDATA_H
+#define TALLY_PERFDATA_PERFDATA_H
+
+#include "abi/record.h"
+#include "base/arena.h"
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Feature sections, by their bit in the header. */
+enum tally_feature {
+	TALLY_FEATURE_TRACING_DATA = 1,
+	TALLY_FEATURE_BUILD_ID,
+	TALLY_FEATURE_HOSTNAME,
+	TALLY_FEATURE_OSRELEASE,
+	TALLY_FEATURE_VERSION,
+	TALLY_FEATURE_ARCH,
+	TALLY_FEATURE_NRCPUS,
+	TALLY_FEATURE_CPUDESC,
+	TALLY_FEATURE_CPUID,
+	TALLY_FEATURE_TOTAL_MEM,
+	TALLY_FEATURE_CMDLINE,
+	TALLY_FEATURE_EVENT_DESC,
+	TALLY_FEATURE_CPU_TOPOLOGY,
+	TALLY_FEATURE_NUMA_TOPOLOGY,
+	TALLY_FEATURE_BRANCH_STACK,
+	TALLY_FEATURE_PMU_MAPPINGS,
+	TALLY_FEATURE_GROUP_DESC,
+	TALLY_FEATURE_AUXTRACE,
+	TALLY_FEATURE_STAT,
+	TALLY_FEATURE_CACHE,
+	TALLY_FEATURE_SAMPLE_TIME,
+	TALLY_FEATURE_MEM_TOPOLOGY,
+	TALLY_FEATURE_CLOCKID,
+	TALLY_FEATURE_DIR_FORMAT,
+	TALLY_FEATURE_BPF_PROG_INFO,
+	TALLY_FEATURE_BPF_BTF,
+	TALLY_FEATURE_COMPRESSED,
+	TALLY_FEATURE_CPU_PMU_CAPS,
+	TALLY_FEATURE_CLOCK_DATA,
+	TALLY_FEATURE_HYBRID_TOPOLOGY,
+	TALLY_FEATURE_PMU_CAPS,
+	TALLY_FEATURE_TALLY = 255, /* tally's own */
+	TALLY_FEATURE_MAX = 256
+};
+
+/* One event of a recording. */
+struct tally_recorded_event {
+	struct tally_attr attr;
+	const char *name; /* from EVENT_DESC or EVENT_UPDATE, or made from the attr */
+	const uint64_t *ids;
+	size_t id_count;
+};
+
+struct tally_recorded_build_id {
+	uint32_t pid; /* -1 (as u32) kernel or any */
+	uint16_t misc; /* cpumode: kernel or user */
+	uint8_t size;
+	uint8_t bytes[20];
+	const char *filename;
+};
+
+struct tally_feature_bytes {
+	const uint8_t *bytes; /* NULL: not there */
+	size_t size;
+};
+
+struct tally_perfdata; /* a reader */
+
+/* What one record is: its bytes are 8-byte aligned and valid until the next call. */
+struct tally_raw_record {
+	const void *bytes;
+	size_t size;
+	uint64_t file_offset; /* of the record, or of the COMPRESSED record that holds it */
+	const struct tally_recorded_event *event; /* that wrote it, by id; the first one when ids don't say */
+};
+
+/* Opens by path; "-" is stdin (a pipe).  The message names the file and what is wrong with it at which offset. */
+int tally_perfdata_open(const char *path, struct tally_perfdata **out, struct tally_error *err);
+
+/* Over bytes in memory: a file's or a pipe's, told by its header.  Not copied: must outlive the reader. */
+int tally_perfdata_open_memory(const void *bytes, size_t size, struct tally_perfdata **out,
+			       struct tally_error *err);
+
+/* The next record: 1, 0 at the end.  Damage ends the data and is kept for tally_perfdata_damage(); it is no error
+ * here, since everything before it is used.  -ENOMEM or -EIO otherwise.
+ * COMPRESSED records are opened and their contents given; HEADER_ATTR, HEADER_FEATURE, EVENT_UPDATE,
+ * HEADER_TRACING_DATA and HEADER_BUILD_ID are also applied to the reader before they are given. */
+int tally_perfdata_next(struct tally_perfdata *data, struct tally_raw_record *record, struct tally_error *err);
+
+/* Events so far (pipes announce them in the stream). */
+const struct tally_recorded_event *tally_perfdata_events(const struct tally_perfdata *data, size_t *count);
+
+struct tally_feature_bytes tally_perfdata_feature(const struct tally_perfdata *data, unsigned feature);
+
+/* Features that are strings (HOSTNAME, OSRELEASE, VERSION, ARCH, CPUDESC, CPUID), or NULL. */
+const char *tally_perfdata_feature_text(const struct tally_perfdata *data, unsigned feature);
+
+const struct tally_recorded_build_id *tally_perfdata_build_ids(const struct tally_perfdata *data, size_t *count);
+
+/* TRACING_DATA: formats of the recorded tracepoints.  `system`/`name` find one; NULL when there is none.  `format`
+ * is not NUL-terminated. */
+bool tally_perfdata_tracepoint_format(const struct tally_perfdata *data, uint64_t event_id, const char **format,
+				      size_t *length);
+
+bool tally_perfdata_is_pipe(const struct tally_perfdata *data);
+uint64_t tally_perfdata_size(const struct tally_perfdata *data); /* bytes; 0 for a pipe */
+
+/* What was damaged, by offset; NULL when nothing was. */
+const struct tally_error *tally_perfdata_damage(const struct tally_perfdata *data);
+
+void tally_perfdata_close(struct tally_perfdata *data);
+
+/* ---- writing ------------------------------------------------------------------------------------------- */
+
+struct tally_perfdata_writer;
+
+struct tally_perfdata_options {
+	bool pipe;               /* headers as records; plain; no seeking */
+	int compression_level;   /* 0 plain, 1…22 zstd; ignored for pipes */
+};
+
+/* Starts a file on `fd` (owned by the caller).  `events` must stay until finish.  In a pipe the header and the
+ * attributes are written at once; in a file their room is kept, and a file that was never finished is recognised
+ * by its zero data size, as perf does. */
+int tally_perfdata_writer_new(int fd, const struct tally_recorded_event *events, size_t event_count,
+			      const struct tally_perfdata_options *options, struct tally_perfdata_writer **out,
+			      struct tally_error *err);
+
+/* Appends whole records.  -ENOSPC and others stick: everything before stays readable after finish. */
+int tally_perfdata_write(struct tally_perfdata_writer *writer, const void *records, size_t size,
+			 struct tally_error *err);
+
+/* A feature section, kept until finish (a HEADER_FEATURE record at once in a pipe).  Copied. */
+int tally_perfdata_write_feature(struct tally_perfdata_writer *writer, unsigned feature, const void *bytes,
+				 size_t size, struct tally_error *err);
+
+uint64_t tally_perfdata_writer_bytes(const struct tally_perfdata_writer *writer); /* written so far */
+
+/* Flushes, writes features, attributes and the header.  The writer stays for _free. */
+int tally_perfdata_finish(struct tally_perfdata_writer *writer, struct tally_error *err);
+void tally_perfdata_writer_free(struct tally_perfdata_writer *writer);
+
+#endif

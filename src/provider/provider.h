@@ -1,0 +1,72 @@
+/* Where events come from: one interface over the kernel, scripted playback (tests) and, later, the engine.
+ *
+ * Handles, not descriptors: small non-negative numbers of the provider's.  The calls mirror
+ * perf_event_open(2) and what one may do with its descriptor.
+ */
+#ifndef TALLY_PROVIDER_PROVIDER_H
+#define TALLY_PROVIDER_PROVIDER_H
+
+#include "abi/attr.h"
+#include "abi/record.h"
+#include "base/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct tally_catalogue;
+
+/* ioctl requests, as linux/perf_event.h numbers them; the argument is a value or a pointer. */
+enum tally_ioctl {
+	TALLY_IOCTL_ENABLE,
+	TALLY_IOCTL_DISABLE,
+	TALLY_IOCTL_REFRESH,
+	TALLY_IOCTL_RESET,
+	TALLY_IOCTL_PERIOD,     /* const uint64_t * */
+	TALLY_IOCTL_SET_OUTPUT, /* handle, or -1 */
+	TALLY_IOCTL_SET_FILTER, /* const char * */
+	TALLY_IOCTL_ID,         /* uint64_t * */
+	TALLY_IOCTL_PAUSE_OUTPUT
+};
+
+struct tally_wait_item {
+	int handle;
+	short revents; /* POLLIN, POLLHUP, POLLERR */
+};
+
+struct tally_provider {
+	const struct tally_provider_ops *ops;
+};
+
+struct tally_provider_ops {
+	const char *name; /* "kernel", "scripted": printed beside figures that did not come from hardware */
+
+	/* Adds what this provider can count. */
+	int (*catalogue)(struct tally_provider *provider, struct tally_catalogue *catalogue,
+			 struct tally_error *err);
+
+	/* A handle, or -errno as perf_event_open(2).  `group` is a handle or -1. */
+	int (*open)(struct tally_provider *provider, const struct tally_attr *attr, pid_t pid, int cpu, int group,
+		    unsigned long flags);
+	ssize_t (*read)(struct tally_provider *provider, int handle, void *bytes, size_t size);
+	/* `argument` as in ioctl(2); `whole_group` is PERF_IOC_FLAG_GROUP. */
+	int (*ioctl)(struct tally_provider *provider, int handle, enum tally_ioctl request, void *argument,
+		     int whole_group);
+	/* Maps 1 + `data_pages` pages; NULL with errno set.  `overwrite`: read-only. */
+	struct tally_user_page *(*map)(struct tally_provider *provider, int handle, size_t data_pages,
+				       int overwrite);
+	void (*unmap)(struct tally_provider *provider, struct tally_user_page *page, size_t data_pages);
+	/* Waits for data in any of the handles, or for `extra_fd` (−1: none) to be readable; poll(2)'s result. */
+	int (*wait)(struct tally_provider *provider, struct tally_wait_item *items, size_t count, int extra_fd,
+		    int timeout_ms);
+	void (*close)(struct tally_provider *provider, int handle);
+	void (*release)(struct tally_provider *provider);
+};
+
+/* The running kernel's perf events.  One per process is enough; it has no state of its own. */
+struct tally_provider *tally_provider_kernel(void);
+
+/* Plays back a script: see scripted.h. */
+int tally_provider_scripted_new(const char *script_path, struct tally_provider **out, struct tally_error *err);
+
+#endif

@@ -1,0 +1,54 @@
+/* address → function: sorted tables of symbols, from an ELF object, kallsyms or a JIT's perf map.
+ *
+ * Pure over what it is handed: tables are built from an object or from text; lookups take addresses in the
+ * object ("st_value" addresses; the raw address for the kernel and JIT).  Immutable once built.
+ */
+#ifndef TALLY_SYMBOL_SYMBOL_H
+#define TALLY_SYMBOL_SYMBOL_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct tally_object;
+
+struct tally_symbol {
+	uint64_t start;
+	uint64_t end;         /* first address behind; where the size is unknown, the next symbol's start */
+	const char *name;     /* as in the file (mangled); lives as long as the table */
+};
+
+struct tally_symbols; /* a table */
+
+/* .symtab of the debug file or the object, .dynsym, synthesized NAME@plt for PLT slots (.plt, .plt.sec, .plt.got).
+ * `debug` is the separate debug file or NULL.  Takes what it needs; both objects may be unref'd afterwards.
+ * An object without symbols gives an empty table, not an error. */
+int tally_symbols_from_object(const struct tally_object *object, const struct tally_object *debug,
+			      struct tally_symbols **out, struct tally_error *err);
+
+/* /proc/kallsyms text: functions, modules' too ("name [module]" gives module()).  -EPERM when every address is 0
+ * (kptr_restrict). */
+int tally_symbols_from_kallsyms(const char *text, size_t length, struct tally_symbols **out,
+				struct tally_error *err);
+
+/* A perf map ("START SIZE name" a line, hex); malformed lines are skipped and counted. Later lines win. */
+int tally_symbols_from_perf_map(const char *text, size_t length, size_t *skipped, struct tally_symbols **out,
+				struct tally_error *err);
+
+/* The symbol that holds `address`, or NULL. */
+const struct tally_symbol *tally_symbols_find(const struct tally_symbols *symbols, uint64_t address);
+
+/* The kernel module of a kallsyms symbol ("ext4"), or NULL. */
+const char *tally_symbol_module(const struct tally_symbols *symbols, const struct tally_symbol *symbol);
+
+/* All symbols, sorted by address. */
+const struct tally_symbol *tally_symbols_list(const struct tally_symbols *symbols, size_t *count);
+
+void tally_symbols_free(struct tally_symbols *symbols);
+
+/* C++ (Itanium), Rust (legacy and v0), D: the readable name, malloc'd; NULL when it isn't mangled.
+ * As perf prints them: parameters without return type for C++ ("ns::f(int)"), Rust without hash. */
+char *tally_demangle(const char *name);
+
+#endif

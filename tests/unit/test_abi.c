@@ -1,0 +1,121 @@
+#include "test.h"
+
+#include "abi/record.h"
+
+#include <errno.h>
+
+static struct tally_attr sampling_attr(uint64_t sample_type)
+{
+	return (struct tally_attr){ .type = TALLY_TYPE_SOFTWARE, .sample_type = sample_type,
+				    .flags = TALLY_ATTR_SAMPLE_ID_ALL };
+}
+
+static size_t put(uint64_t *words, uint32_t type, uint16_t misc, size_t count)
+{
+	struct tally_record_header header = { type, misc, (uint16_t)(8 * count) };
+	memcpy(words, &header, sizeof(header));
+	return 8 * count;
+}
+
+/* SPEC C2: the fields in record order. */
+static void sample_fields_are_in_order(void **state)
+{
+	(void)state;
+	struct tally_attr attr =
+		sampling_attr(TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_IP | TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME |
+			      TALLY_SAMPLE_CPU | TALLY_SAMPLE_PERIOD | TALLY_SAMPLE_CALLCHAIN | TALLY_SAMPLE_RAW);
+	uint64_t words[] = { 0, 77, 0x1234, 5ull << 32 | 4, 999, 3, 1000, 2, TALLY_CONTEXT_USER, 0x1234,
+			     /* RAW: u32 size 12, 12 bytes */ 0xaaaaaaaa0000000cull, 0xbbbbbbbbccccccccull };
+	size_t size = put(words, TALLY_RECORD_SAMPLE, TALLY_MISC_USER, 12);
+	struct tally_record record;
+	assert_int_equal(tally_record_decode(&attr, words, size, &record), 0);
+	assert_int_equal(record.sample.id, 77);
+	assert_int_equal(record.sample.ip, 0x1234);
+	assert_int_equal(record.sample.pid, 4);
+	assert_int_equal(record.sample.tid, 5);
+	assert_int_equal(record.sample.cpu, 3);
+	assert_int_equal(record.sample.period, 1000);
+	assert_int_equal(record.sample.chain_length, 2);
+	assert_int_equal(record.sample.chain[1], 0x1234);
+	assert_int_equal(record.sample.raw_size, 12);
+	uint64_t id;
+	assert_true(tally_record_id(&attr, words, size, &id));
+	assert_int_equal(id, 77);
+}
+
+static void no_field_reaches_past_its_record(void **state)
+{
+	(void)state;
+	struct tally_attr attr = sampling_attr(TALLY_SAMPLE_IP | TALLY_SAMPLE_CALLCHAIN);
+	uint64_t words[] = { 0, 0x1234, UINT64_MAX / 8 + 2, 1 };
+	struct tally_record record;
+	size_t size = put(words, TALLY_RECORD_SAMPLE, 0, 4);
+	assert_int_equal(tally_record_decode(&attr, words, size, &record), -EBADMSG);
+	for (size_t short_by = 1; short_by < size; short_by++)
+		assert_int_equal(tally_record_decode(&attr, words, size - short_by, &record), -EBADMSG);
+	words[2] = 1;
+	assert_int_equal(tally_record_decode(&attr, words, size, &record), 0);
+	put(words, 4000, 0, 4);
+	assert_int_equal(tally_record_decode(&attr, words, size, &record), -ENOTSUP);
+}
+
+static void trailer_is_read_as_it_was_written(void **state)
+{
+	(void)state;
+	struct tally_attr attr = sampling_attr(TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME |
+					       TALLY_SAMPLE_CPU);
+	uint64_t words[8] = { 0, 2ull << 32 | 1 };
+	memcpy(&words[2], "comm", 5);
+	size_t size = put(words, TALLY_RECORD_COMM, TALLY_MISC_COMM_EXEC, 7);
+	struct tally_sample_id id = { .pid = 1, .tid = 2, .time = 12345, .id = 9, .cpu = 1 };
+	assert_int_equal(tally_sample_id_size(&attr), 32);
+	tally_sample_id_encode(&attr, &id, &words[3]);
+	struct tally_record record;
+	assert_int_equal(tally_record_decode(&attr, words, size, &record), 0);
+	assert_string_equal(record.comm.comm, "comm");
+	assert_true(record.sample_id.present);
+	assert_int_equal(record.sample_id.time, 12345);
+	assert_int_equal(record.sample_id.cpu, 1);
+	assert_int_equal(record.sample_id.id, 9);
+	uint64_t seen;
+	assert_true(tally_record_id(&attr, words, size, &seen));
+	assert_int_equal(seen, 9);
+}
+
+static void group_values_have_a_stride(void **state)
+{
+	(void)state;
+	uint64_t words[] = { 2, 100, 50, 7, 1, 8, 2 };
+	struct tally_read_values values;
+	uint64_t format = TALLY_FORMAT_GROUP | TALLY_FORMAT_ID | TALLY_FORMAT_TOTAL_TIME_ENABLED |
+			  TALLY_FORMAT_TOTAL_TIME_RUNNING;
+	assert_int_equal(tally_read_values_parse(format, words, sizeof(words), &values), 56);
+	assert_int_equal(values.count, 2);
+	assert_int_equal(values.stride, 2);
+	assert_int_equal(values.values[values.stride], 8);
+	assert_int_equal(values.time_running, 50);
+	assert_int_equal(tally_read_values_parse(format, words, sizeof(words) - 8, &values), -EBADMSG);
+}
+
+static void attr_is_written_no_larger_than_needed(void **state)
+{
+	(void)state;
+	struct tally_attr attr = { .size = sizeof(attr) };
+	assert_int_equal(tally_attr_size_needed(&attr), TALLY_ATTR_SIZE_VER0);
+	attr.clockid = 1;
+	assert_int_equal(tally_attr_size_needed(&attr), TALLY_ATTR_SIZE_VER3);
+	attr.config3 = 1;
+	assert_int_equal(tally_attr_size_needed(&attr), TALLY_ATTR_SIZE_VER8);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sample_fields_are_in_order),
+		cmocka_unit_test(no_field_reaches_past_its_record),
+		cmocka_unit_test(trailer_is_read_as_it_was_written),
+		cmocka_unit_test(group_values_have_a_stride),
+		cmocka_unit_test(attr_is_written_no_larger_than_needed),
+	};
+	return cmocka_run_group_tests_name("abi", tests, NULL, NULL);
+}

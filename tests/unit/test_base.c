@@ -1,0 +1,156 @@
+#include "test.h"
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "base/map.h"
+#include "base/reader.h"
+#include "base/strings.h"
+#include "base/suggest.h"
+#include "base/terminal.h"
+#include "base/vector.h"
+
+#include <fcntl.h>
+
+static void arena_memory_is_zeroed_and_separate(void **state)
+{
+	(void)state;
+	struct tally_arena arena = TALLY_ARENA_INIT;
+	unsigned char *big = tally_arena_alloc(&arena, 1 << 20);
+	unsigned char *small[1000];
+	for (size_t i = 0; i < 1000; i++) {
+		small[i] = tally_arena_alloc(&arena, i);
+		for (size_t j = 0; j < i; j++)
+			assert_int_equal(small[i][j], 0);
+		memset(small[i], (int)i, i);
+	}
+	for (size_t i = 0; i < 1000; i++)
+		for (size_t j = 0; j < i; j++)
+			assert_int_equal(small[i][j], (unsigned char)i);
+	assert_int_equal(big[12345], 0);
+	assert_null(tally_arena_array(&arena, SIZE_MAX / 2, 16));
+	tally_arena_release(&arena);
+}
+
+static void map_finds_what_was_put(void **state)
+{
+	(void)state;
+	struct tally_map map = { 0 };
+	bool added;
+	for (uint64_t i = 0; i < 10000; i++)
+		*tally_map_put(&map, i * i, &added) = i;
+	for (uint64_t i = 0; i < 10000; i++)
+		assert_int_equal(*tally_map_get(&map, i * i), i);
+	assert_null(tally_map_get(&map, 2));
+	tally_map_put(&map, 4, &added);
+	assert_false(added);
+	assert_int_equal(map.count, 10000);
+	tally_map_release(&map);
+}
+
+static void equal_strings_have_equal_ids(void **state)
+{
+	(void)state;
+	struct tally_strings strings = { 0 };
+	char text[32];
+	for (uint32_t i = 0; i < 5000; i++) {
+		snprintf(text, sizeof(text), "name%u", i);
+		assert_int_equal(tally_strings_intern(&strings, text), i);
+	}
+	assert_int_equal(tally_strings_intern(&strings, "name4999"), 4999);
+	assert_int_equal(tally_strings_add(&strings, "name17x", 6), 17);
+	assert_string_equal(tally_strings_text(&strings, 42), "name42");
+	tally_strings_release(&strings);
+}
+
+static void reader_never_leaves_its_bytes(void **state)
+{
+	(void)state;
+	const uint8_t bytes[] = { 1, 0, 0, 0, 'h', 'i', 0, 0xe5, 0x8e, 0x26, 0x7f, 0xff };
+	struct tally_reader reader;
+	tally_reader_init(&reader, bytes, sizeof(bytes), false);
+	assert_int_equal(tally_reader_u32(&reader), 1);
+	assert_string_equal(tally_reader_string(&reader), "hi");
+	assert_int_equal(tally_reader_uleb(&reader), 624485); /* DWARF 5, figure 7.6's example */
+	assert_int_equal(tally_reader_sleb(&reader), -1);
+	assert_false(reader.failed);
+	assert_int_equal(tally_reader_u16(&reader), 0);
+	assert_true(reader.failed);
+	assert_int_equal(tally_reader_left(&reader), 0);
+}
+
+static void json_is_escaped_and_nested(void **state)
+{
+	(void)state;
+	struct tally_buffer out = { 0 };
+	struct tally_json json = { .out = &out };
+	tally_json_object(&json, NULL);
+	tally_json_text(&json, "a\"b", "\x1b[31m\n\xff\xc3\xa9");
+	tally_json_array(&json, "list");
+	tally_json_double(&json, NULL, 0.1);
+	tally_json_double(&json, NULL, 0.0 / 0.0);
+	tally_json_u64(&json, NULL, UINT64_MAX);
+	tally_json_end(&json);
+	tally_json_object(&json, "empty");
+	tally_json_end(&json);
+	tally_json_end(&json);
+	assert_string_equal(tally_buffer_string(&out),
+			    "{\"a\\\"b\":\"\\u001b[31m\\n\xef\xbf\xbd\xc3\xa9\","
+			    "\"list\":[0.1,null,18446744073709551615],\"empty\":{}}\n");
+	tally_buffer_release(&out);
+}
+
+static void buffer_refuses_beyond_its_maximum(void **state)
+{
+	(void)state;
+	struct tally_buffer buffer = { .maximum = 10 };
+	tally_buffer_text(&buffer, "12345");
+	tally_buffer_text(&buffer, "67890");
+	assert_true(buffer.failed);
+	assert_string_equal(tally_buffer_string(&buffer), "12345");
+	tally_buffer_clear(&buffer);
+	assert_int_equal(tally_buffer_read_file(&buffer, AT_FDCWD, "/nonexistent", 100), -2);
+	tally_buffer_release(&buffer);
+}
+
+static void distance_counts_swaps_once(void **state)
+{
+	(void)state;
+	assert_int_equal(tally_edit_distance("cylces", "cycles"), 1);
+	assert_int_equal(tally_edit_distance("", "abc"), 3);
+	assert_int_equal(tally_edit_distance("CYCLES", "cycles"), 0);
+}
+
+static void terminal_escapes_are_neutralised(void **state)
+{
+	(void)state;
+	char out[32];
+	tally_terminal_clean("a\x1b[2J\xc2\x9b!\n", out, sizeof(out));
+	assert_string_equal(out, "a?[2J?!\n");
+}
+
+static void vector_keeps_its_items(void **state)
+{
+	(void)state;
+	TALLY_VECTOR(int) numbers = { 0 };
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(tally_vector_push(&numbers, i), 0);
+	assert_int_equal(numbers.items[999], 999);
+	tally_vector_release(&numbers);
+	assert_null(numbers.items);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(arena_memory_is_zeroed_and_separate),
+		cmocka_unit_test(map_finds_what_was_put),
+		cmocka_unit_test(equal_strings_have_equal_ids),
+		cmocka_unit_test(reader_never_leaves_its_bytes),
+		cmocka_unit_test(json_is_escaped_and_nested),
+		cmocka_unit_test(buffer_refuses_beyond_its_maximum),
+		cmocka_unit_test(distance_counts_swaps_once),
+		cmocka_unit_test(terminal_escapes_are_neutralised),
+		cmocka_unit_test(vector_keeps_its_items),
+	};
+	return cmocka_run_group_tests_name("base", tests, NULL, NULL);
+}
