@@ -41,22 +41,25 @@ struct tally_provider {
 struct tally_provider_ops {
 	const char *name; /* "kernel", "scripted": printed beside figures that did not come from hardware */
 
-	/* Adds what this provider can count. */
+	/* Adds what this provider can count.  NULL: tally_kernel_catalogue() serves (kernel_catalogue.h). */
 	int (*catalogue)(struct tally_provider *provider, struct tally_catalogue *catalogue,
 			 struct tally_error *err);
 
 	/* A handle, or -errno as perf_event_open(2).  `group` is a handle or -1. */
 	int (*open)(struct tally_provider *provider, const struct tally_attr *attr, pid_t pid, int cpu, int group,
 		    unsigned long flags);
+	/* Bytes as read(2), or -errno. */
 	ssize_t (*read)(struct tally_provider *provider, int handle, void *bytes, size_t size);
-	/* `argument` as in ioctl(2); `whole_group` is PERF_IOC_FLAG_GROUP. */
+	/* `argument`: a pointer, or a number cast to one, as ioctl(2) takes; `whole_group`: PERF_IOC_FLAG_GROUP.
+	 * 0 or -errno. */
 	int (*ioctl)(struct tally_provider *provider, int handle, enum tally_ioctl request, void *argument,
 		     int whole_group);
 	/* Maps 1 + `data_pages` pages; NULL with errno set.  `overwrite`: read-only. */
 	struct tally_user_page *(*map)(struct tally_provider *provider, int handle, size_t data_pages,
 				       int overwrite);
 	void (*unmap)(struct tally_provider *provider, struct tally_user_page *page, size_t data_pages);
-	/* Waits for data in any of the handles, or for `extra_fd` (−1: none) to be readable; poll(2)'s result. */
+	/* Waits for data in any of the handles, or for `extra_fd` (-1: none) to be readable: how many are ready, 0
+	 * after the time, -EINTR, … */
 	int (*wait)(struct tally_provider *provider, struct tally_wait_item *items, size_t count, int extra_fd,
 		    int timeout_ms);
 	void (*close)(struct tally_provider *provider, int handle);
