@@ -1,0 +1,253 @@
+#include "machine/procfs.h"
+
+#include "base/buffer.h"
+#include "base/vector.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { MAPS_SIZE_MAX = 256 << 20, STATUS_SIZE_MAX = 1 << 20 };
+
+/* /proc says ENOENT before a task's directory is opened and ESRCH after: both mean that it is gone. */
+static int gone(int code)
+{
+	return code == -ENOENT ? -ESRCH : code;
+}
+
+struct line {
+	const char *at, *end;
+	bool failed;
+};
+
+static int digit(char c, unsigned base)
+{
+	int value = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+	return value < (int)base ? value : -1;
+}
+
+/* A number, and the one byte `behind` it (blank stands for the end of the line too). */
+static uint64_t take_number(struct line *line, unsigned base, char behind)
+{
+	uint64_t number = 0;
+	const char *first = line->at;
+	for (; line->at < line->end && digit(*line->at, base) >= 0; line->at++)
+		number = number * base + (uint64_t)digit(*line->at, base);
+	if (line->at == first || line->at - first > 20)
+		line->failed = true;
+	if (line->at < line->end && *line->at == behind)
+		line->at++;
+	else if (line->at < line->end || behind != ' ')
+		line->failed = true;
+	return number;
+}
+
+static void take_protection(struct line *line, struct tally_proc_map *out)
+{
+	if (line->end - line->at < 5 || line->at[4] != ' ') {
+		line->failed = true;
+		return;
+	}
+	out->protection = (line->at[0] == 'r' ? PROT_READ : 0) | (line->at[1] == 'w' ? PROT_WRITE : 0) |
+			  (line->at[2] == 'x' ? PROT_EXEC : 0);
+	out->shared = line->at[3] == 's';
+	line->at += 5;
+}
+
+/* The kernel escapes newlines, and nothing else (seq_path with "\n"). */
+static void take_path(struct line *line, struct tally_proc_map *out)
+{
+	static const char mark[] = " (deleted)";
+	size_t length = 0;
+	while (line->at < line->end && *line->at == ' ')
+		line->at++;
+	while (line->at < line->end && length < sizeof(out->path) - 1) {
+		bool newline = line->end - line->at >= 4 && !memcmp(line->at, "\\012", 4);
+		out->path[length++] = newline ? '\n' : *line->at;
+		line->at += newline ? 4 : 1;
+	}
+	out->path[length] = 0;
+	out->deleted = length >= sizeof(mark) - 1 && !strcmp(out->path + length - (sizeof(mark) - 1), mark);
+}
+
+static bool parse_map(struct line *line, struct tally_proc_map *out)
+{
+	out->start = take_number(line, 16, '-');
+	out->end = take_number(line, 16, ' ');
+	take_protection(line, out);
+	out->offset = take_number(line, 16, ' ');
+	out->major = (uint32_t)take_number(line, 16, ':');
+	out->minor = (uint32_t)take_number(line, 16, ' ');
+	out->inode = take_number(line, 10, ' ');
+	take_path(line, out);
+	return !line->failed && out->start < out->end;
+}
+
+bool tally_proc_maps_next(const char **text, const char *end, struct tally_proc_map *out)
+{
+	while (*text < end) {
+		const char *newline = memchr(*text, '\n', (size_t)(end - *text));
+		struct line line = { .at = *text, .end = newline ? newline : end };
+		*text = newline ? newline + 1 : end;
+		if (parse_map(&line, out))
+			return true;
+	}
+	return false;
+}
+
+static int read_task(struct tally_buffer *text, pid_t pid, const char *name, size_t maximum)
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	return gone(tally_buffer_read_file(text, AT_FDCWD, path, maximum));
+}
+
+int tally_proc_maps(pid_t pid, int (*visit)(void *context, const struct tally_proc_map *map), void *context)
+{
+	struct tally_buffer text = { 0 };
+	struct tally_proc_map map;
+	int code = read_task(&text, pid, "maps", MAPS_SIZE_MAX);
+	const char *at = tally_buffer_string(&text), *end = at + text.length;
+	while (!code && tally_proc_maps_next(&at, end, &map))
+		code = visit(context, &map);
+	tally_buffer_release(&text);
+	return code;
+}
+
+/* The text behind "Key:" and blanks, or NULL. */
+static const char *status_field(const char *text, const char *key)
+{
+	size_t length = strlen(key);
+	for (const char *line = text; line && *line; line = strchr(line, '\n'), line = line ? line + 1 : NULL)
+		if (!strncmp(line, key, length) && line[length] == ':')
+			return line + length + 1 + strspn(line + length + 1, " \t");
+	return NULL;
+}
+
+static int status_number(const char *text, const char *key)
+{
+	const char *field = status_field(text, key);
+	return field && isdigit((unsigned char)*field) ? atoi(field) : -1;
+}
+
+/* Names are escaped as by string_escape_str(ESCAPE_SPACE | ESCAPE_SPECIAL, "\n\\"): newline and backslash. */
+static void status_name(const char *field, char *out, size_t size)
+{
+	size_t length = 0;
+	for (; *field && *field != '\n' && length < size - 1; field++) {
+		char c = *field;
+		if (c == '\\' && (field[1] == 'n' || field[1] == '\\'))
+			c = *++field == 'n' ? '\n' : '\\';
+		out[length++] = c;
+	}
+	out[length] = 0;
+}
+
+void tally_proc_status_parse(const char *text, struct tally_proc_status *out)
+{
+	const char *uid = status_field(text, "Uid"), *caps = status_field(text, "CapEff");
+	const char *name = status_field(text, "Name");
+	*out = (struct tally_proc_status){
+		.pid = status_number(text, "Pid"),
+		.tgid = status_number(text, "Tgid"),
+		.parent = status_number(text, "PPid"),
+		.tracer = status_number(text, "TracerPid"),
+		.uid = (uid_t)-1,
+		.capabilities = caps ? strtoull(caps, NULL, 16) : 0,
+		.seccomp = status_number(text, "Seccomp"),
+		.seccomp_filters = status_number(text, "Seccomp_filters"),
+		.no_new_privileges = status_number(text, "NoNewPrivs") == 1,
+	};
+	if (uid && (uid = strpbrk(uid, " \t\n")) && *uid != '\n')
+		out->uid = (uid_t)strtoul(uid, NULL, 10);
+	if (name)
+		status_name(name, out->name, sizeof(out->name));
+}
+
+int tally_proc_status(pid_t pid, struct tally_proc_status *out)
+{
+	struct tally_buffer text = { 0 };
+	int code = read_task(&text, pid, "status", STATUS_SIZE_MAX);
+	if (!code)
+		tally_proc_status_parse(tally_buffer_string(&text), out);
+	tally_buffer_release(&text);
+	return code;
+}
+
+int tally_proc_comm(pid_t tid, char *out, size_t size)
+{
+	struct tally_buffer text = { 0 };
+	int code = read_task(&text, tid, "comm", STATUS_SIZE_MAX);
+	if (!code) {
+		size_t length = text.length && text.bytes[text.length - 1] == '\n' ? text.length - 1 : text.length;
+		code = snprintf(out, size, "%.*s", (int)length, tally_buffer_string(&text));
+		if (code >= (int)size)
+			code = (int)size - 1;
+	}
+	tally_buffer_release(&text);
+	return code;
+}
+
+int tally_proc_exe(pid_t pid, char *out, size_t size)
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	ssize_t length = readlink(path, out, size - 1);
+	if (length >= 0) {
+		out[length] = 0;
+		return (int)length;
+	}
+	/* A kernel thread has the link but nothing behind it; a task that is gone has no link. */
+	int code = -errno;
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	return code == -ENOENT && access(path, F_OK) ? -ESRCH : code;
+}
+
+static int by_number(const void *left, const void *right)
+{
+	pid_t a = *(const pid_t *)left, b = *(const pid_t *)right;
+	return (a > b) - (a < b);
+}
+
+static int read_numbers(const char *path, struct tally_pid_list *out)
+{
+	struct dirent *entry;
+	int code = 0;
+	*out = (struct tally_pid_list){ 0 };
+	DIR *directory = opendir(path);
+	if (!directory)
+		return gone(-errno);
+	while (!code && (entry = readdir(directory)))
+		if (isdigit((unsigned char)entry->d_name[0]))
+			code = tally_vector_push(out, (pid_t)atoi(entry->d_name));
+	closedir(directory);
+	if (code)
+		tally_pid_list_release(out);
+	else if (out->count)
+		qsort(out->items, out->count, sizeof(*out->items), by_number);
+	return code;
+}
+
+int tally_proc_pids(struct tally_pid_list *out)
+{
+	return read_numbers("/proc", out);
+}
+
+int tally_proc_threads(pid_t pid, struct tally_pid_list *out)
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	return read_numbers(path, out);
+}
+
+void tally_pid_list_release(struct tally_pid_list *list)
+{
+	free(list->items);
+	*list = (struct tally_pid_list){ 0 };
+}

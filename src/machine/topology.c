@@ -1,0 +1,155 @@
+/* How the CPUs share cores, dies, packages and caches, from sysfs. */
+#include "machine/cpu.h"
+
+#include "base/buffer.h"
+#include "base/vector.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct topology_reader {
+	const char *root;
+	struct tally_arena *arena;
+	struct tally_buffer text;
+};
+
+/* One file below `root`/cpuN, without its newline; NULL when it isn't there. */
+static const char *read_text(struct topology_reader *reader, unsigned cpu, const char *name)
+{
+	char path[512];
+	snprintf(path, sizeof(path), "%s/cpu%u/%s", reader->root, cpu, name);
+	tally_buffer_clear(&reader->text);
+	if (tally_buffer_read_file(&reader->text, AT_FDCWD, path, 1 << 16))
+		return NULL;
+	const char *text = tally_buffer_string(&reader->text);
+	return tally_arena_copy(reader->arena, text, strcspn(text, "\n"));
+}
+
+static int read_number(struct topology_reader *reader, unsigned cpu, const char *name)
+{
+	const char *text = read_text(reader, cpu, name);
+	return text && *text ? atoi(text) : -1;
+}
+
+/* Kernels before 5.2 have only the second name. */
+static const char *read_either(struct topology_reader *reader, unsigned cpu, const char *name, const char *older)
+{
+	const char *text = read_text(reader, cpu, name);
+	return text ? text : read_text(reader, cpu, older);
+}
+
+static void add_distinct(const char **lists, size_t *count, const char *list)
+{
+	for (size_t i = 0; i < *count; i++)
+		if (list && !strcmp(lists[i], list))
+			return;
+	if (list)
+		lists[(*count)++] = list;
+}
+
+static bool same_cache(const struct tally_cpu_cache *a, const struct tally_cpu_cache *b)
+{
+	return a->level == b->level && !strcmp(a->type, b->type) && !strcmp(a->cpus, b->cpus);
+}
+
+/* By level, then by the first CPU, which is where the list begins. */
+static int by_level(const void *left, const void *right)
+{
+	const struct tally_cpu_cache *a = left, *b = right;
+	if (a->level != b->level)
+		return a->level > b->level ? 1 : -1;
+	int first_a = atoi(a->cpus), first_b = atoi(b->cpus);
+	if (first_a != first_b)
+		return first_a > first_b ? 1 : -1;
+	return strcmp(a->type, b->type);
+}
+
+static int read_cache(struct topology_reader *reader, unsigned cpu, unsigned index, struct tally_cpu_cache *out)
+{
+	char name[64];
+	const char *texts[7];
+	static const char *const files[] = { "level", "coherency_line_size", "number_of_sets", "ways_of_associativity",
+					     "type", "size", "shared_cpu_list" };
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		snprintf(name, sizeof(name), "cache/index%u/%s", index, files[i]);
+		texts[i] = read_text(reader, cpu, name);
+		if (!texts[i] && i == 0)
+			return -ENOENT;
+		if (!texts[i])
+			texts[i] = "";
+	}
+	*out = (struct tally_cpu_cache){
+		.level = (unsigned)atoi(texts[0]), .line_size = (unsigned)atoi(texts[1]),
+		.sets = (unsigned)atoi(texts[2]), .ways = (unsigned)atoi(texts[3]),
+		.type = texts[4], .size = texts[5], .cpus = texts[6],
+	};
+	return 0;
+}
+
+static int read_caches(struct topology_reader *reader, const struct tally_cpu_list *cpus,
+		       struct tally_cpu_topology *out)
+{
+	enum { INDEX_MAX = 16 };
+	TALLY_VECTOR(struct tally_cpu_cache) caches = { 0 };
+	int code = 0;
+	for (size_t i = 0; i < cpus->count && !code; i++) {
+		struct tally_cpu_cache cache;
+		for (unsigned index = 0; index < INDEX_MAX && !code; index++) {
+			size_t old = 0;
+			if (read_cache(reader, cpus->cpus[i], index, &cache) < 0)
+				break;
+			while (old < caches.count && !same_cache(&caches.items[old], &cache))
+				old++;
+			if (old == caches.count)
+				code = tally_vector_push(&caches, cache);
+		}
+	}
+	if (!code && caches.count) {
+		qsort(caches.items, caches.count, sizeof(*caches.items), by_level);
+		out->caches = tally_arena_array(reader->arena, caches.count, sizeof(*caches.items));
+		if (out->caches) {
+			memcpy(out->caches, caches.items, caches.count * sizeof(*caches.items));
+			out->cache_count = caches.count;
+		}
+	}
+	tally_vector_release(&caches);
+	return code;
+}
+
+static void read_place(struct topology_reader *reader, unsigned cpu, struct tally_cpu_topology *out)
+{
+	out->places[out->place_count++] = (struct tally_cpu_place){
+		.cpu = cpu,
+		.core = read_number(reader, cpu, "topology/core_id"),
+		.die = read_number(reader, cpu, "topology/die_id"),
+		.package = read_number(reader, cpu, "topology/physical_package_id"),
+	};
+	add_distinct(out->packages, &out->package_count,
+		     read_either(reader, cpu, "topology/package_cpus_list", "topology/core_siblings_list"));
+	add_distinct(out->dies, &out->die_count, read_text(reader, cpu, "topology/die_cpus_list"));
+	add_distinct(out->cores, &out->core_count,
+		     read_either(reader, cpu, "topology/core_cpus_list", "topology/thread_siblings_list"));
+}
+
+int tally_cpu_topology_read(const char *root, const struct tally_cpu_list *cpus, struct tally_arena *arena,
+			    struct tally_cpu_topology *out)
+{
+	struct topology_reader reader = { .root = root ? root : "/sys/devices/system/cpu", .arena = arena };
+	*out = (struct tally_cpu_topology){
+		.places = tally_arena_array(arena, cpus->count, sizeof(*out->places)),
+		.packages = tally_arena_array(arena, cpus->count, sizeof(*out->packages)),
+		.dies = tally_arena_array(arena, cpus->count, sizeof(*out->dies)),
+		.cores = tally_arena_array(arena, cpus->count, sizeof(*out->cores)),
+	};
+	if (!out->places || !out->packages || !out->dies || !out->cores)
+		return -ENOMEM;
+	for (size_t i = 0; i < cpus->count; i++)
+		read_place(&reader, cpus->cpus[i], out);
+	int code = read_caches(&reader, cpus, out);
+	tally_buffer_release(&reader.text);
+	return code;
+}

@@ -1,0 +1,284 @@
+#include "test.h"
+
+#include "machine/cpu.h"
+#include "machine/procfs.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void cpu_lists_are_what_the_kernel_writes(void **state)
+{
+	(void)state;
+	struct tally_arena arena = TALLY_ARENA_INIT;
+	struct tally_cpu_list list;
+	assert_int_equal(tally_cpu_list_parse("0-3,7\n", &list, NULL), 0);
+	assert_int_equal(list.count, 5);
+	assert_int_equal(list.cpus[4], 7);
+	assert_string_equal(tally_cpu_list_text(&list, &arena), "0-3,7");
+	assert_true(tally_cpu_list_contains(&list, 7));
+	assert_false(tally_cpu_list_contains(&list, 5));
+	tally_cpu_list_release(&list);
+
+	assert_int_equal(tally_cpu_list_parse(" 9 , 2-4,3 ", &list, NULL), 0);
+	assert_string_equal(tally_cpu_list_text(&list, &arena), "2-4,9");
+	tally_cpu_list_release(&list);
+
+	assert_int_equal(tally_cpu_list_parse("\n", &list, NULL), 0);
+	assert_int_equal(list.count, 0);
+	tally_arena_release(&arena);
+}
+
+static void bad_cpu_lists_name_the_place(void **state)
+{
+	(void)state;
+	static const struct { const char *text; int position; } rows[] = {
+		{ "0-", 2 }, { "a", 0 }, { "1,,2", 2 }, { "3-1", 0 }, { "1;2", 1 }, { "65536", 0 },
+		{ "1,99999999999999999999", 2 }, { "0-65536", 2 }, { "1,", 2 }, { "-1", 0 },
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct tally_cpu_list list;
+		struct tally_error err = TALLY_ERROR_NONE;
+		assert_int_equal(tally_cpu_list_parse(rows[i].text, &list, &err), -EINVAL);
+		assert_int_equal(err.position, rows[i].position);
+		assert_null(list.cpus);
+	}
+}
+
+static void online_cpus_hold_this_one(void **state)
+{
+	(void)state;
+	struct tally_cpu_list online, possible;
+	assert_int_equal(tally_cpu_list_read(TALLY_CPU_ONLINE, &online, NULL), 0);
+	assert_int_equal(tally_cpu_list_read(TALLY_CPU_POSSIBLE, &possible, NULL), 0);
+	assert_int_equal(online.count, sysconf(_SC_NPROCESSORS_ONLN));
+	assert_true(possible.count >= online.count);
+	tally_cpu_list_release(&online);
+	tally_cpu_list_release(&possible);
+}
+
+static void cpu_id_is_as_perf_writes_it(void **state)
+{
+	(void)state;
+	struct tally_cpu_model model;
+	tally_cpu_model_parse("processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 17\n"
+			      "model name\t: AMD EPYC\nstepping\t: 1\nflags\t\t: fpu hypervisor lm\n"
+			      "processor\t: 1\nmodel name\t: other\n", &model);
+	assert_string_equal(model.id, "AuthenticAMD,25,17,1");
+	assert_string_equal(model.name, "AMD EPYC");
+	assert_int_equal(model.hypervisor, 1);
+	tally_cpu_model_parse("processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 142\n"
+			      "stepping\t: unknown\nflags\t\t: hypervisorless no_hypervisor", &model);
+	assert_string_equal(model.id, "GenuineIntel,6,142,0");
+	assert_int_equal(model.hypervisor, 0);
+	tally_cpu_model_parse("", &model);
+	assert_string_equal(model.id, "");
+	assert_string_equal(model.name, "");
+}
+
+static void write_file(const char *directory, const char *name, const char *text)
+{
+	char path[512];
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = 0;
+		mkdir(path, 0700);
+		*slash = '/';
+	}
+	FILE *file = fopen(path, "w");
+	assert_non_null(file);
+	fputs(text, file);
+	fclose(file);
+}
+
+static void topology_lists_what_is_shared_once(void **state)
+{
+	(void)state;
+	char root[] = "/tmp/tally-topology-XXXXXX", command[64];
+	assert_non_null(mkdtemp(root));
+	for (int cpu = 0; cpu < 4; cpu++) {
+		const char *pair = cpu < 2 ? "0-1\n" : "2-3\n";
+		char name[64], text[8];
+		snprintf(text, sizeof(text), "%d\n", cpu / 2);
+#define PUT(file, content) (snprintf(name, sizeof(name), "cpu%d/" file, cpu), write_file(root, name, content))
+		PUT("topology/core_id", text);
+		PUT("topology/physical_package_id", "0\n");
+		PUT("topology/core_siblings_list", "0-3\n");
+		PUT("topology/thread_siblings_list", pair);
+		PUT("cache/index0/level", "3\n");
+		PUT("cache/index0/type", "Unified\n");
+		PUT("cache/index0/shared_cpu_list", "0-3\n");
+		PUT("cache/index1/level", "1\n");
+		PUT("cache/index1/type", "Data\n");
+		PUT("cache/index1/size", "32K\n");
+		PUT("cache/index1/coherency_line_size", "64\n");
+		PUT("cache/index1/shared_cpu_list", pair);
+#undef PUT
+	}
+	struct tally_arena arena = TALLY_ARENA_INIT;
+	struct tally_cpu_topology topology;
+	struct tally_cpu_list cpus;
+	tally_cpu_list_parse("0-3", &cpus, NULL);
+	assert_int_equal(tally_cpu_topology_read(root, &cpus, &arena, &topology), 0);
+	assert_int_equal(topology.package_count, 1);
+	assert_int_equal(topology.core_count, 2);
+	assert_int_equal(topology.die_count, 0);
+	assert_string_equal(topology.cores[1], "2-3");
+	assert_int_equal(topology.places[3].core, 1);
+	assert_int_equal(topology.places[3].die, -1);
+	assert_int_equal(topology.cache_count, 3);
+	assert_int_equal(topology.caches[0].level, 1);
+	assert_int_equal(topology.caches[0].line_size, 64);
+	assert_string_equal(topology.caches[1].cpus, "2-3");
+	assert_int_equal(topology.caches[2].level, 3);
+	tally_cpu_list_release(&cpus);
+	tally_arena_release(&arena);
+	snprintf(command, sizeof(command), "rm -r %s", root);
+	assert_int_equal(system(command), 0);
+}
+
+static void maps_lines_keep_the_path_whole(void **state)
+{
+	(void)state;
+	static const char text[] =
+		"55d0c0a00000-55d0c0a21000 r-xp 00002000 103:02 1048602                    /usr/bin/a  b \n"
+		"this is no mapping\n"
+		"7ffff7fc0000-7ffff7fc1000 rw-s 00000000 00:01 1026                       /memfd:x y (deleted)\n"
+		"7ffff7fc1000-7ffff7fc2000 ---p 00000000 00:00 0 \n"
+		"7ffff7fc2000-7ffff7fc3000 rw-p 00000000 00:00 0\n"
+		"7ffff7fc3000-7ffff7fc4000 r--p 00000000 fe:00 7                          /tmp/new\\012line\\134\n"
+		"ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]";
+	const char *at = text, *end = text + sizeof(text) - 1;
+	struct tally_proc_map map;
+	assert_true(tally_proc_maps_next(&at, end, &map));
+	assert_int_equal(map.start, 0x55d0c0a00000);
+	assert_int_equal(map.end, 0x55d0c0a21000);
+	assert_int_equal(map.protection, PROT_READ | PROT_EXEC);
+	assert_int_equal(map.offset, 0x2000);
+	assert_int_equal(map.major, 0x103);
+	assert_int_equal(map.minor, 2);
+	assert_int_equal(map.inode, 1048602);
+	assert_false(map.shared);
+	assert_string_equal(map.path, "/usr/bin/a  b ");
+	assert_true(tally_proc_maps_next(&at, end, &map));
+	assert_string_equal(map.path, "/memfd:x y (deleted)");
+	assert_true(map.deleted);
+	assert_true(map.shared);
+	for (int i = 0; i < 2; i++) {
+		assert_true(tally_proc_maps_next(&at, end, &map));
+		assert_string_equal(map.path, "");
+		assert_false(map.deleted);
+	}
+	assert_true(tally_proc_maps_next(&at, end, &map));
+	assert_string_equal(map.path, "/tmp/new\nline\\134");
+	assert_true(tally_proc_maps_next(&at, end, &map));
+	assert_string_equal(map.path, "[vsyscall]");
+	assert_false(tally_proc_maps_next(&at, end, &map));
+}
+
+static void maps_cut_anywhere_are_harmless(void **state)
+{
+	(void)state;
+	static const char text[] = "7ffff7fc0000-7ffff7fc1000 rw-s 00000000 00:01 1026 /memfd:x\n";
+	for (size_t length = 0; length < sizeof(text); length++) {
+		char *copy = malloc(length + 1); /* for the sanitizer: nothing behind `length` is read */
+		memcpy(copy, text, length);
+		const char *at = copy;
+		struct tally_proc_map map;
+		bool whole = tally_proc_maps_next(&at, copy + length, &map);
+		assert_int_equal(whole, length >= strlen("7ffff7fc0000-7ffff7fc1000 rw-s 00000000 00:01 1"));
+		free(copy);
+	}
+}
+
+static int find_code(void *context, const struct tally_proc_map *map)
+{
+	uint64_t address = (uint64_t)(uintptr_t)context;
+	return map->start <= address && address < map->end && map->protection & PROT_EXEC;
+}
+
+static void own_maps_hold_own_code(void **state)
+{
+	(void)state;
+	void *here = (void *)(uintptr_t)own_maps_hold_own_code;
+	assert_int_equal(tally_proc_maps(getpid(), find_code, here), 1);
+	assert_int_equal(tally_proc_maps(getpid(), find_code, NULL), 0);
+}
+
+static void status_is_read_field_by_field(void **state)
+{
+	(void)state;
+	struct tally_proc_status status;
+	tally_proc_status_parse("Name:\ta\\nPid:\\\\b\nTgid:\t17\nPid:\t18\nPPid:\t1\nTracerPid:\t0\n"
+				"Uid:\t1000\t1001\t1002\t1003\nCapEff:\t000001fffeffffff\nNoNewPrivs:\t1\n"
+				"Seccomp:\t2\nSeccomp_filters:\t3\n", &status);
+	assert_string_equal(status.name, "a\nPid:\\b");
+	assert_int_equal(status.tgid, 17);
+	assert_int_equal(status.pid, 18);
+	assert_int_equal(status.parent, 1);
+	assert_int_equal(status.tracer, 0);
+	assert_int_equal(status.uid, 1001);
+	assert_true(status.capabilities == 0x1fffeffffffull);
+	assert_int_equal(status.seccomp, 2);
+	assert_int_equal(status.seccomp_filters, 3);
+	assert_true(status.no_new_privileges);
+	tally_proc_status_parse("", &status);
+	assert_int_equal(status.tgid, -1);
+	assert_int_equal(status.seccomp, -1);
+}
+
+static void own_task_is_found_in_proc(void **state)
+{
+	(void)state;
+	struct tally_pid_list list;
+	struct tally_proc_status status;
+	char text[TALLY_PROC_PATH_MAX];
+	bool found = false;
+	assert_int_equal(tally_proc_pids(&list), 0);
+	for (size_t i = 0; i < list.count; i++)
+		found |= list.items[i] == getpid();
+	assert_true(found);
+	tally_pid_list_release(&list);
+	assert_int_equal(tally_proc_threads(getpid(), &list), 0);
+	assert_int_equal(list.items[0], getpid());
+	tally_pid_list_release(&list);
+	assert_int_equal(tally_proc_status(getpid(), &status), 0);
+	assert_int_equal(status.parent, getppid());
+	assert_int_equal(tally_proc_comm(getpid(), text, sizeof(text)), strlen("test_machine"));
+	assert_string_equal(text, "test_machine");
+	assert_true(tally_proc_exe(getpid(), text, sizeof(text)) > 0);
+	assert_non_null(strstr(text, "/test_machine"));
+}
+
+static void a_task_that_is_gone_is_esrch(void **state)
+{
+	(void)state;
+	enum { NO_SUCH_PID = 0x7ffffff0 };
+	struct tally_pid_list list;
+	struct tally_proc_status status;
+	char text[64];
+	assert_int_equal(tally_proc_threads(NO_SUCH_PID, &list), -ESRCH);
+	assert_int_equal(tally_proc_status(NO_SUCH_PID, &status), -ESRCH);
+	assert_int_equal(tally_proc_comm(NO_SUCH_PID, text, sizeof(text)), -ESRCH);
+	assert_int_equal(tally_proc_exe(NO_SUCH_PID, text, sizeof(text)), -ESRCH);
+	assert_int_equal(tally_proc_maps(NO_SUCH_PID, find_code, NULL), -ESRCH);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(cpu_lists_are_what_the_kernel_writes),
+		cmocka_unit_test(bad_cpu_lists_name_the_place),
+		cmocka_unit_test(online_cpus_hold_this_one),
+		cmocka_unit_test(cpu_id_is_as_perf_writes_it),
+		cmocka_unit_test(topology_lists_what_is_shared_once),
+		cmocka_unit_test(maps_lines_keep_the_path_whole),
+		cmocka_unit_test(maps_cut_anywhere_are_harmless),
+		cmocka_unit_test(own_maps_hold_own_code),
+		cmocka_unit_test(status_is_read_field_by_field),
+		cmocka_unit_test(own_task_is_found_in_proc),
+		cmocka_unit_test(a_task_that_is_gone_is_esrch),
+	};
+	return cmocka_run_group_tests_name("machine", tests, NULL, NULL);
+}
