@@ -30,6 +30,8 @@ struct tally_section {
 	uint64_t size;
 	uint64_t file_offset;
 	uint32_t type, flags;
+	uint32_t link;        /* sh_link: the index of the string table that belongs to it */
+	uint32_t entry_size;  /* sh_entsize */
 	const uint8_t *bytes; /* NULL for SHT_NOBITS; decompressed where the section is compressed */
 };
 
@@ -37,6 +39,9 @@ struct tally_object;
 
 /* Opens an ELF file; `directory_fd` as in openat(2).  -ENOENT, -EACCES …, -ENOEXEC when it is no ELF file. */
 int tally_object_open(int directory_fd, const char *path, struct tally_object **out, struct tally_error *err);
+
+/* The same below another root (a container's, /proc/PID/root): no symbolic link or ".." leads out of it. */
+int tally_object_open_in_root(int root_fd, const char *path, struct tally_object **out, struct tally_error *err);
 
 /* An image in memory (the vdso, a test's bytes), copied.  `name` serves as its path. */
 int tally_object_open_memory(const char *name, const void *bytes, size_t size, struct tally_object **out,
@@ -50,12 +55,19 @@ const struct tally_build_id *tally_object_build_id(const struct tally_object *ob
 uint16_t tally_object_machine(const struct tally_object *object); /* e_machine: EM_X86_64 … */
 uint16_t tally_object_type(const struct tally_object *object);    /* e_type: ET_EXEC, ET_DYN … */
 bool tally_object_is_64bit(const struct tally_object *object);
+bool tally_object_is_swapped(const struct tally_object *object);  /* of the other byte order than this machine */
+
+/* The file whole; as it lies on the disk until a compressed section was asked for (libelf edits its header). */
+const uint8_t *tally_object_image(const struct tally_object *object, size_t *size);
 
 /* libelf's handle, for libdw and symbol tables.  Struct Elf of <libelf.h>. */
 struct Elf *tally_object_elf(const struct tally_object *object);
 
 /* The named section; false when there is none.  `bytes` lives as long as the object. */
 bool tally_object_section(const struct tally_object *object, const char *name, struct tally_section *out);
+
+/* The section of an index (sh_link, st_shndx). */
+bool tally_object_section_at(const struct tally_object *object, uint32_t index, struct tally_section *out);
 
 /* Where the address of a symbol, "address in the object" (st_value), lies for a byte of the file: by PT_LOAD
  * segments.  False when no segment maps the offset. */
@@ -68,7 +80,10 @@ const uint8_t *tally_object_bytes_at(const struct tally_object *object, uint64_t
  * object, in .debug/ and below /usr/lib/debug.  New reference, or NULL when there is none. */
 struct tally_object *tally_object_open_debug(const struct tally_object *object);
 
-/* Reads a build-id from notes (SHT_NOTE/PT_NOTE contents, /sys/kernel/notes). */
+/* The same for an object of another root: the debug file is looked for there. */
+struct tally_object *tally_object_open_debug_in_root(const struct tally_object *object, int root_fd);
+
+/* Reads a build-id from notes (SHT_NOTE/PT_NOTE contents, /sys/kernel/notes), of either byte order. */
 bool tally_build_id_from_notes(const void *notes, size_t size, struct tally_build_id *out);
 
 #endif

@@ -1,0 +1,484 @@
+/* An ELF file, opened by libelf over bytes of ours.
+ *
+ * libelf gets the image in memory rather than a descriptor: a session may hold thousands of objects, and each would
+ * keep a descriptor.  The bytes are mapped, with one exception: a mapping of a file that somebody else may truncate
+ * is a SIGBUS waiting for us, so files that belong neither to root nor to us are read instead.
+ *
+ * libelf parses headers, checks sections' ranges and inflates; segments' ranges are checked here, against the image,
+ * each time they are handed out.
+ */
+#include "object/object.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <libelf.h>
+#include <linux/openat2.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <zstd.h>
+
+/* Beyond any real file, below what would exhaust a machine: what is read rather than mapped, and what one section
+ * may be inflated to. */
+#define COPIED_MAX ((size_t)4 << 30)
+#define INFLATED_MAX ((uint64_t)4 << 30)
+
+enum { COMPRESSED_ZSTD = 2 }; /* ELFCOMPRESS_ZSTD; libelf knows it from 0.189 on */
+
+struct segment {
+	uint64_t address, file_offset, file_size;
+	uint64_t align;
+	bool is_executable;
+};
+
+/* A section inflated by us, kept for the object's life. */
+struct inflated {
+	struct inflated *next;
+	uint32_t index;
+	size_t size;
+	uint8_t bytes[];
+};
+
+struct tally_object {
+	unsigned references;
+	char *path;
+	uint8_t *image;
+	size_t image_size;
+	bool is_mapped;
+	Elf *elf;
+	GElf_Ehdr header;
+	size_t name_section; /* of the sections' names */
+	struct segment *segments; /* PT_LOAD */
+	size_t segment_count;
+	struct tally_build_id build_id;
+	struct inflated **inflated; /* behind a pointer: filled by need, through const objects */
+};
+
+/* The bytes of a range of the file, or NULL when it is not all there. */
+static const uint8_t *range(const struct tally_object *object, uint64_t offset, uint64_t size)
+{
+	if (offset > object->image_size || size > object->image_size - offset)
+		return NULL;
+	return object->image + offset;
+}
+
+static int read_segments(struct tally_object *object)
+{
+	size_t count;
+	if (elf_getphdrnum(object->elf, &count) < 0 || count == 0)
+		return 0;
+	/* The count is the file's word: no more segments than there are bytes to describe them. */
+	size_t possible = object->image_size / sizeof(Elf32_Phdr);
+	if (count > possible)
+		count = possible;
+	object->segments = calloc(count + 1, sizeof(*object->segments));
+	if (!object->segments)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		GElf_Phdr header;
+		if (!gelf_getphdr(object->elf, (int)i, &header))
+			break;
+		if (header.p_type != PT_LOAD)
+			continue;
+		object->segments[object->segment_count++] = (struct segment){
+			.address = header.p_vaddr,
+			.file_offset = header.p_offset,
+			.file_size = header.p_filesz,
+			.align = header.p_align,
+			.is_executable = header.p_flags & PF_X,
+		};
+	}
+	return 0;
+}
+
+/* Sections before segments: the segments of a separate debug file may point where its notes no longer are. */
+static void read_build_id(struct tally_object *object)
+{
+	Elf_Scn *scn = NULL;
+	while ((scn = elf_nextscn(object->elf, scn))) {
+		GElf_Shdr header;
+		if (!gelf_getshdr(scn, &header) || header.sh_type != SHT_NOTE)
+			continue;
+		const uint8_t *notes = range(object, header.sh_offset, header.sh_size);
+		if (notes && tally_build_id_from_notes(notes, header.sh_size, &object->build_id))
+			return;
+	}
+	size_t count;
+	if (elf_getphdrnum(object->elf, &count) < 0)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		GElf_Phdr header;
+		if (!gelf_getphdr(object->elf, (int)i, &header))
+			return;
+		if (header.p_type != PT_NOTE)
+			continue;
+		const uint8_t *notes = range(object, header.p_offset, header.p_filesz);
+		if (notes && tally_build_id_from_notes(notes, header.p_filesz, &object->build_id))
+			return;
+	}
+}
+
+/* Gives the image to a new object, whether it succeeds or not. */
+static int open_image(const char *path, uint8_t *image, size_t size, bool is_mapped, struct tally_object **out,
+		      struct tally_error *err)
+{
+	struct tally_object *object = calloc(1, sizeof(*object));
+	if (!object) {
+		if (is_mapped)
+			munmap(image, size);
+		else
+			free(image);
+		return tally_error_set(err, -ENOMEM, "out of memory while opening %s", path);
+	}
+	*object = (struct tally_object){
+		.references = 1, .image = image, .image_size = size, .is_mapped = is_mapped, .path = strdup(path),
+		.inflated = calloc(1, sizeof(*object->inflated)),
+	};
+	int rc = object->path && object->inflated ? 0 : -ENOMEM;
+	if (rc == 0) {
+		elf_version(EV_CURRENT);
+		object->elf = elf_memory((char *)image, size);
+		if (!object->elf || elf_kind(object->elf) != ELF_K_ELF || !gelf_getehdr(object->elf, &object->header))
+			rc = -ENOEXEC;
+	}
+	if (rc == 0)
+		rc = read_segments(object);
+	if (rc == 0) {
+		if (elf_getshdrstrndx(object->elf, &object->name_section) < 0)
+			object->name_section = SHN_UNDEF;
+		read_build_id(object);
+		*out = object;
+		return 0;
+	}
+	tally_object_unref(object);
+	if (rc == -ENOEXEC)
+		return tally_error_set(err, rc, "%s is not an ELF file", path);
+	return tally_error_set(err, rc, "can't open %s: %s", path, tally_errno_text(rc));
+}
+
+static int read_whole(int fd, size_t size, uint8_t **out)
+{
+	if (size > COPIED_MAX)
+		return -EFBIG;
+	uint8_t *image = malloc(size);
+	if (!image)
+		return -ENOMEM;
+	size_t length = 0;
+	while (length < size) {
+		ssize_t got = pread(fd, image + length, size - length, (off_t)length);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0) {
+			int rc = got < 0 ? -errno : -ENOEXEC; /* it shrank while we read */
+			free(image);
+			return rc;
+		}
+		length += (size_t)got;
+	}
+	*out = image;
+	return 0;
+}
+
+/* The descriptor stays the caller's. */
+static int open_descriptor(int fd, const char *path, struct tally_object **out, struct tally_error *err)
+{
+	struct stat status;
+	if (fstat(fd, &status) < 0)
+		return tally_error_set(err, -errno, "can't open %s: %s", path, tally_errno_text(-errno));
+	if (!S_ISREG(status.st_mode) || status.st_size < EI_NIDENT)
+		return tally_error_set(err, -ENOEXEC, "%s is not an ELF file", path);
+
+	size_t size = (size_t)status.st_size;
+	bool is_mapped = status.st_uid == 0 || status.st_uid == geteuid();
+	uint8_t *image = NULL;
+	int rc = 0;
+	if (is_mapped) {
+		/* Writable: libelf changes headers in place when it inflates a section. */
+		image = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd, 0);
+		if (image == MAP_FAILED)
+			rc = -errno;
+	} else {
+		char magic[SELFMAG];
+		if (pread(fd, magic, sizeof(magic), 0) != sizeof(magic) || memcmp(magic, ELFMAG, SELFMAG) != 0)
+			return tally_error_set(err, -ENOEXEC, "%s is not an ELF file", path);
+		rc = read_whole(fd, size, &image);
+	}
+	if (rc < 0)
+		return tally_error_set(err, rc, "can't read %s: %s", path, tally_errno_text(rc));
+	return open_image(path, image, size, is_mapped, out, err);
+}
+
+static int open_failed(const char *path, int rc, struct tally_error *err)
+{
+	tally_error_set(err, rc, "can't open %s: %s", path, tally_errno_text(rc));
+	if (rc == -EACCES)
+		tally_error_hint(err, "make the file readable, or run as the user that owns it");
+	return rc;
+}
+
+/* O_NONBLOCK: a pipe may lie where a mapped file was. */
+enum { OPEN_FLAGS = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
+
+int tally_object_open(int directory_fd, const char *path, struct tally_object **out, struct tally_error *err)
+{
+	int fd = openat(directory_fd, path, OPEN_FLAGS);
+	if (fd < 0)
+		return open_failed(path, -errno, err);
+	int rc = open_descriptor(fd, path, out, err);
+	close(fd);
+	return rc;
+}
+
+int tally_object_open_in_root(int root_fd, const char *path, struct tally_object **out, struct tally_error *err)
+{
+	struct open_how how = { .flags = OPEN_FLAGS, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	int fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+	if (fd < 0)
+		return open_failed(path, -errno, err);
+	int rc = open_descriptor(fd, path, out, err);
+	close(fd);
+	return rc;
+}
+
+int tally_object_open_memory(const char *name, const void *bytes, size_t size, struct tally_object **out,
+			     struct tally_error *err)
+{
+	if (size < EI_NIDENT)
+		return tally_error_set(err, -ENOEXEC, "%s is not an ELF file", name);
+	uint8_t *image = malloc(size);
+	if (!image)
+		return tally_error_set(err, -ENOMEM, "out of memory while opening %s", name);
+	memcpy(image, bytes, size);
+	return open_image(name, image, size, false, out, err);
+}
+
+struct tally_object *tally_object_ref(struct tally_object *object)
+{
+	object->references++;
+	return object;
+}
+
+void tally_object_unref(struct tally_object *object)
+{
+	if (!object || --object->references > 0)
+		return;
+	elf_end(object->elf);
+	while (object->inflated && *object->inflated) {
+		struct inflated *first = *object->inflated;
+		*object->inflated = first->next;
+		free(first);
+	}
+	free(object->inflated);
+	free(object->segments);
+	if (object->is_mapped)
+		munmap(object->image, object->image_size);
+	else
+		free(object->image);
+	free(object->path);
+	free(object);
+}
+
+const char *tally_object_path(const struct tally_object *object)
+{
+	return object->path;
+}
+
+const struct tally_build_id *tally_object_build_id(const struct tally_object *object)
+{
+	return &object->build_id;
+}
+
+uint16_t tally_object_machine(const struct tally_object *object)
+{
+	return object->header.e_machine;
+}
+
+uint16_t tally_object_type(const struct tally_object *object)
+{
+	return object->header.e_type;
+}
+
+bool tally_object_is_64bit(const struct tally_object *object)
+{
+	return object->header.e_ident[EI_CLASS] == ELFCLASS64;
+}
+
+bool tally_object_is_swapped(const struct tally_object *object)
+{
+	return object->header.e_ident[EI_DATA] != (__BYTE_ORDER == __LITTLE_ENDIAN ? ELFDATA2LSB : ELFDATA2MSB);
+}
+
+const uint8_t *tally_object_image(const struct tally_object *object, size_t *size)
+{
+	*size = object->image_size;
+	return object->image;
+}
+
+struct Elf *tally_object_elf(const struct tally_object *object)
+{
+	return object->elf;
+}
+
+/* Inflates a section compressed by zstd, which libelf 0.188 doesn't know. */
+static const struct inflated *inflate_zstd(const struct tally_object *object, Elf_Scn *scn, const GElf_Chdr *header)
+{
+	uint32_t index = (uint32_t)elf_ndxscn(scn);
+	for (const struct inflated *i = *object->inflated; i; i = i->next)
+		if (i->index == index)
+			return i;
+	size_t header_size = tally_object_is_64bit(object) ? sizeof(Elf64_Chdr) : sizeof(Elf32_Chdr);
+	const Elf_Data *data = elf_rawdata(scn, NULL);
+	if (!data || !data->d_buf || data->d_size < header_size || header->ch_size > INFLATED_MAX)
+		return NULL;
+	const uint8_t *frame = (const uint8_t *)data->d_buf + header_size;
+	size_t frame_size = data->d_size - header_size;
+	/* The section header's word for the size is not enough to allocate by: the frame must agree. */
+	if (ZSTD_getFrameContentSize(frame, frame_size) != header->ch_size)
+		return NULL;
+	struct inflated *inflated = malloc(sizeof(*inflated) + header->ch_size);
+	if (!inflated)
+		return NULL;
+	inflated->index = index;
+	inflated->size = ZSTD_decompress(inflated->bytes, header->ch_size, frame, frame_size);
+	if (inflated->size != header->ch_size) {
+		free(inflated);
+		return NULL;
+	}
+	inflated->next = *object->inflated;
+	*object->inflated = inflated;
+	return inflated;
+}
+
+/* Inflates a section in libelf's hands.  libdw does the same on the same handle: it may be done already. */
+static bool inflate(Elf_Scn *scn, bool is_gnu)
+{
+	if (!is_gnu)
+		return elf_compress(scn, 0, 0) >= 0;
+	const Elf_Data *data = elf_rawdata(scn, NULL);
+	if (!data || !data->d_buf || data->d_size < 4 || memcmp(data->d_buf, "ZLIB", 4) != 0)
+		return true;
+	return elf_compress_gnu(scn, 0, 0) >= 0;
+}
+
+/* `is_gnu`: the old form of compression, told by the section's name alone. */
+static bool load_section(const struct tally_object *object, Elf_Scn *scn, bool is_gnu, struct tally_section *out)
+{
+	GElf_Shdr header;
+	if (!gelf_getshdr(scn, &header))
+		return false;
+	*out = (struct tally_section){
+		.address = header.sh_addr,
+		.size = header.sh_size,
+		.file_offset = header.sh_offset,
+		.type = header.sh_type,
+		.flags = (uint32_t)header.sh_flags,
+		.link = header.sh_link,
+		.entry_size = (uint32_t)header.sh_entsize,
+	};
+	if (header.sh_type == SHT_NOBITS)
+		return true;
+	GElf_Chdr compression;
+	if (header.sh_flags & SHF_COMPRESSED && gelf_getchdr(scn, &compression) &&
+	    compression.ch_type == COMPRESSED_ZSTD) {
+		const struct inflated *inflated = inflate_zstd(object, scn, &compression);
+		if (!inflated)
+			return false;
+		out->bytes = inflated->bytes;
+		out->size = inflated->size;
+		return true;
+	}
+	if ((header.sh_flags & SHF_COMPRESSED || is_gnu) && !inflate(scn, is_gnu))
+		return false;
+	const Elf_Data *data = elf_rawdata(scn, NULL);
+	if (!data || (data->d_size > 0 && !data->d_buf))
+		return false;
+	out->bytes = data->d_size > 0 ? data->d_buf : object->image;
+	out->size = data->d_size;
+	return true;
+}
+
+static Elf_Scn *section_named(const struct tally_object *object, const char *name)
+{
+	Elf_Scn *scn = NULL;
+	while ((scn = elf_nextscn(object->elf, scn))) {
+		GElf_Shdr header;
+		if (!gelf_getshdr(scn, &header))
+			continue;
+		const char *its_name = elf_strptr(object->elf, object->name_section, header.sh_name);
+		if (its_name && strcmp(its_name, name) == 0)
+			return scn;
+	}
+	return NULL;
+}
+
+bool tally_object_section(const struct tally_object *object, const char *name, struct tally_section *out)
+{
+	if (object->name_section == SHN_UNDEF)
+		return false;
+	Elf_Scn *scn = section_named(object, name);
+	if (scn)
+		return load_section(object, scn, false, out);
+	if (strncmp(name, ".debug_", 7) != 0)
+		return false;
+	char old_name[64] = ".z";
+	strncat(old_name, name + 1, sizeof(old_name) - sizeof(".z"));
+	scn = section_named(object, old_name);
+	return scn && load_section(object, scn, true, out);
+}
+
+bool tally_object_section_at(const struct tally_object *object, uint32_t index, struct tally_section *out)
+{
+	Elf_Scn *scn = index == SHN_UNDEF ? NULL : elf_getscn(object->elf, index);
+	return scn && load_section(object, scn, false, out);
+}
+
+static bool segment_holds(const struct segment *segment, uint64_t file_offset, uint64_t page_size)
+{
+	uint64_t start = segment->file_offset & ~(page_size - 1);
+	uint64_t end;
+	if (__builtin_add_overflow(segment->file_offset, segment->file_size, &end))
+		return false;
+	end = (end + page_size - 1) & ~(page_size - 1);
+	return file_offset >= start && file_offset < end;
+}
+
+bool tally_object_address_of_offset(const struct tally_object *object, uint64_t file_offset, uint64_t *address)
+{
+	/* Segments are mapped by whole pages: a byte may lie in a neighbour's page.  Its own segment comes first,
+	 * executable ones before others. */
+	static const uint64_t PAGE_SIZES[] = { 1, 4096, 65536 };
+	for (size_t size = 0; size < sizeof(PAGE_SIZES) / sizeof(PAGE_SIZES[0]); size++)
+		for (int want = 1; want >= 0; want--)
+			for (size_t i = 0; i < object->segment_count; i++) {
+				const struct segment *segment = &object->segments[i];
+				if (segment->is_executable != want ||
+				    !segment_holds(segment, file_offset, PAGE_SIZES[size]))
+					continue;
+				*address = segment->address - segment->file_offset + file_offset;
+				return true;
+			}
+	return false;
+}
+
+const uint8_t *tally_object_bytes_at(const struct tally_object *object, uint64_t address, size_t *available)
+{
+	*available = 0;
+	for (size_t i = 0; i < object->segment_count; i++) {
+		const struct segment *segment = &object->segments[i];
+		if (address < segment->address || address - segment->address >= segment->file_size)
+			continue;
+		uint64_t inside = address - segment->address;
+		uint64_t offset;
+		if (__builtin_add_overflow(segment->file_offset, inside, &offset) || offset >= object->image_size)
+			continue;
+		uint64_t left = segment->file_size - inside;
+		uint64_t in_file = object->image_size - offset;
+		*available = left < in_file ? left : in_file;
+		return object->image + offset;
+	}
+	return NULL;
+}
