@@ -1,10 +1,12 @@
 #include "test.h"
 
 #include "machine/cpu.h"
+#include "machine/limits.h"
 #include "machine/procfs.h"
 
 #include <errno.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -265,6 +267,59 @@ static void a_task_that_is_gone_is_esrch(void **state)
 	assert_int_equal(tally_proc_maps(NO_SUCH_PID, find_code, NULL), -ESRCH);
 }
 
+static struct tally_ring_budget budget_of(int mlock_kb, int paranoid, bool ipc_lock, bool initial_namespace,
+					  uint64_t memlock_bytes, size_t cpus)
+{
+	struct tally_sysctls sysctls = { .mlock_kb = mlock_kb, .paranoid = paranoid };
+	struct tally_capabilities capabilities = { .ipc_lock = ipc_lock, .initial_namespace = initial_namespace };
+	struct tally_limits limits = { .memlock_bytes = memlock_bytes };
+	return tally_ring_budget_make(&sysctls, &capabilities, &limits, cpus, 4096);
+}
+
+/* SPEC D1 */
+static void rings_fit_the_mlock_budget(void **state)
+{
+	(void)state;
+	struct tally_ring_budget budget = budget_of(516, 2, false, true, 0, 8);
+	assert_false(budget.unlimited);
+	assert_int_equal(budget.bytes, 8 * 516 * 1024);
+	assert_int_equal(tally_machine_ring_pages(&budget, 8, 4096), 128); /* 129 pages each: to the last one */
+	assert_int_equal(tally_machine_ring_pages(&budget, 9, 4096), 64);
+	assert_int_equal(tally_machine_ring_pages(&budget, 8, 100), 64);
+	assert_int_equal(tally_machine_ring_pages(&budget, 8 * 129, 128), 0);
+	assert_int_equal(tally_machine_ring_pages(&budget, 8, 0), 0);
+	tally_ring_budget_spend(&budget, 8, 8);
+	assert_int_equal(tally_machine_ring_pages(&budget, 8, 128), 64);
+	tally_ring_budget_spend(&budget, 8, 1 << 20);
+	assert_int_equal(budget.bytes, 0);
+
+	budget = budget_of(516, 2, false, true, 8 << 20, 2);
+	assert_int_equal(tally_machine_ring_pages(&budget, 2, 1 << 20), 1024);
+	assert_true(budget_of(516, 2, true, true, 0, 8).unlimited);
+	assert_false(budget_of(516, 2, true, false, 0, 8).unlimited); /* a bit of another namespace doesn't count */
+	assert_true(budget_of(516, -1, false, true, 0, 8).unlimited);
+	assert_true(budget_of(516, 2, false, true, TALLY_LIMIT_NONE, 8).unlimited);
+	budget = budget_of(516, -1, false, true, 0, 8);
+	assert_int_equal(tally_machine_ring_pages(&budget, 1000, 3000), 2048);
+	assert_int_equal(budget_of(TALLY_SYSCTL_UNKNOWN, 2, false, true, 4096 + 5, 8).bytes, 4096);
+}
+
+static void descriptors_go_up_to_the_hard_limit(void **state)
+{
+	(void)state;
+	struct tally_limits limits;
+	struct rlimit files, lowered;
+	getrlimit(RLIMIT_NOFILE, &files);
+	lowered = (struct rlimit){ .rlim_cur = 64, .rlim_max = files.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &lowered), 0);
+	tally_limits_read(&limits);
+	assert_int_equal(limits.descriptors, 64);
+	assert_true(tally_limits_raise_descriptors() == limits.descriptors_max);
+	tally_limits_read(&limits);
+	assert_true(limits.descriptors == limits.descriptors_max);
+	setrlimit(RLIMIT_NOFILE, &files);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -279,6 +334,8 @@ int main(void)
 		cmocka_unit_test(status_is_read_field_by_field),
 		cmocka_unit_test(own_task_is_found_in_proc),
 		cmocka_unit_test(a_task_that_is_gone_is_esrch),
+		cmocka_unit_test(rings_fit_the_mlock_budget),
+		cmocka_unit_test(descriptors_go_up_to_the_hard_limit),
 	};
 	return cmocka_run_group_tests_name("machine", tests, NULL, NULL);
 }
