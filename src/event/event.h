@@ -82,6 +82,13 @@ struct tally_catalogue {
 	int (*load_tracepoints)(struct tally_catalogue *catalogue, void *context, struct tally_error *err);
 	/* The id of one tracepoint without the walk; negative errno when it doesn't exist.  May be NULL. */
 	int64_t (*tracepoint_id)(void *context, const char *system, const char *name);
+	/* PMUs cost file reads: a provider may leave them to be filled when an expression asks.  Adds the PMU called
+	 * `name`, or all when NULL; a PMU that is there already is not added again, one that doesn't exist is no
+	 * error.  NULL: all there are stand in `pmus`. */
+	int (*load_pmus)(struct tally_catalogue *catalogue, void *context, const char *name,
+			 struct tally_error *err);
+	/* Frees what `context` holds outside the arena; called by tally_catalogue_release.  May be NULL. */
+	void (*release)(void *context);
 	void *context;
 };
 
@@ -101,6 +108,8 @@ struct tally_event {
 	bool weak_group;         /* :W — opened singly where the group doesn't fit */
 	bool from_glob;          /* one of many: may be left out where it can't be opened */
 	bool user_only, kernel_only; /* u, k modifiers: what was asked for explicitly */
+	bool precise_max;        /* :P — the highest precise_ip that the PMU accepts; the attr says 0 */
+	bool host_guest_given;   /* H or G was typed */
 	const char *unit;        /* "" or the PMU's */
 	double scale;
 };

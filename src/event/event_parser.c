@@ -1,0 +1,360 @@
+/* The grammar:
+ *
+ *     expression  item {',' item}
+ *     item        [name] '{' event {',' event} '}' [':' modifiers]  |  event
+ *     event       base [':' modifiers]
+ *     base        name ['/' terms '/']              hardware, software, cache, a PMU's event
+ *                 pmu '/' terms '/' [modifiers]
+ *                 system ':' name                   tracepoint, both may be globs
+ *                 'r' hex  |  type ':' config
+ *                 'mem:' address ['/' length] [':' access]
+ *
+ * "name:word" is ambiguous: where the name is an event's, the word is modifiers, else name and word are a
+ * tracepoint's.  Known names are asked first, then what looks raw, and PMUs' events last, since finding those may
+ * mean reading all of sysfs.
+ */
+#include "event/event_parser.h"
+
+#include "base/vector.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEXT_MAX = 1 << 16, EVENTS_MAX = 1 << 16 };
+
+static const char EVENT[] = "an event, such as cycles, cpu-clock:u, sched:sched_switch or cpu/event=0x3c/";
+
+struct tally_event_token tally_event_take(struct tally_event_parser *parser)
+{
+	struct tally_event_token taken = parser->token;
+	parser->taken_end = taken.end;
+	parser->token = tally_event_token_at(parser->text, taken.end);
+	return taken;
+}
+
+bool tally_event_accept(struct tally_event_parser *parser, enum tally_event_token_kind kind)
+{
+	if (parser->token.kind != kind)
+		return false;
+	tally_event_take(parser);
+	return true;
+}
+
+char *tally_event_token_text(struct tally_event_parser *parser, struct tally_event_token token)
+{
+	unsigned quote = token.kind == TALLY_EVENT_TOKEN_QUOTED;
+	return tally_arena_copy(parser->arena, parser->text + token.start + quote,
+				token.end - token.start - 2 * quote);
+}
+
+bool tally_event_number(const char *text, uint64_t *out)
+{
+	bool hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+	char *end;
+	if (!isxdigit((unsigned char)text[hex ? 2 : 0]) || (!hex && !isdigit((unsigned char)text[0])))
+		return false;
+	errno = 0;
+	*out = strtoull(text, &end, hex ? 16 : 10);
+	return !errno && !*end;
+}
+
+struct tally_event *tally_event_add(struct tally_event_parser *parser, enum tally_event_kind kind, uint32_t type,
+				    uint64_t config)
+{
+	struct tally_event_list *list = parser->list;
+	struct tally_event event = {
+		.kind = kind, .group = parser->group, .unit = "", .scale = 1,
+		.attr = { .type = type, .size = sizeof(struct tally_attr), .config = config,
+			  .flags = TALLY_ATTR_EXCLUDE_GUEST },
+	};
+	if (list->count >= EVENTS_MAX) {
+		tally_event_fail(parser, -E2BIG, parser->taken_end, "more than %d events", EVENTS_MAX);
+		return NULL;
+	}
+	if (tally_vector_push(list, event) < 0) {
+		tally_event_no_memory(parser);
+		return NULL;
+	}
+	return &list->items[list->count - 1];
+}
+
+/* "r1a8", "r0x1a8" */
+static bool is_raw(const char *text, uint64_t *config)
+{
+	if (text[0] != 'r')
+		return false;
+	text += text[1] == '0' && text[2] == 'x' ? 3 : 1;
+	size_t digits = strspn(text, "0123456789abcdefABCDEF");
+	if (!digits || digits > 16 || text[digits])
+		return false;
+	*config = strtoull(text, NULL, 16);
+	return true;
+}
+
+static int cache_combination(struct tally_event_parser *parser, size_t position, const char *name)
+{
+	tally_event_fail(parser, -EINVAL, position, "no cache has '%.100s'", name);
+	tally_error_hint(parser->err, "iTLB and branch have loads alone, L1-icache loads and prefetches");
+	return -EINVAL;
+}
+
+/* A name that stands alone; 1 when it was an event, 0 when it is none. */
+static int fixed_name(struct tally_event_parser *parser, size_t position, const char *name)
+{
+	const struct tally_named_event *named = tally_catalogue_named(parser->catalogue, name);
+	uint64_t config;
+	if (named)
+		return tally_event_add(parser, named->kind, named->type, named->config) ? 1 : -ENOMEM;
+	int code = tally_cache_config(name, &config);
+	if (code == -EINVAL)
+		return cache_combination(parser, position, name);
+	if (!code)
+		return tally_event_add(parser, TALLY_EVENT_CACHE, TALLY_TYPE_HW_CACHE, config) ? 1 : -ENOMEM;
+	if (is_raw(name, &config))
+		return tally_event_add(parser, TALLY_EVENT_RAW, TALLY_TYPE_RAW, config) ? 1 : -ENOMEM;
+	return 0;
+}
+
+static bool is_modifiers(const char *text)
+{
+	return text[strspn(text, "ukhGHIpPSDeW")] == '\0';
+}
+
+/* "type:config", both numbers. */
+static int numbered(struct tally_event_parser *parser, struct tally_event_token type_token, uint64_t type)
+{
+	uint64_t config;
+	char *text = parser->token.kind == TALLY_EVENT_TOKEN_WORD ? tally_event_token_text(parser, parser->token)
+								  : NULL;
+	if (!text || !tally_event_number(text, &config))
+		return tally_event_unexpected(parser, "the event's number, as in 1:2 (type 1, config 2)");
+	if (type > UINT32_MAX)
+		return tally_event_fail(parser, -EINVAL, type_token.start, "a type is a number of 32 bits");
+	static const enum tally_event_kind kinds[TALLY_TYPE_MAX] = {
+		TALLY_EVENT_HARDWARE, TALLY_EVENT_SOFTWARE, TALLY_EVENT_TRACEPOINT,
+		TALLY_EVENT_CACHE, TALLY_EVENT_RAW, TALLY_EVENT_BREAKPOINT,
+	};
+	tally_event_take(parser);
+	return tally_event_add(parser, type < TALLY_TYPE_MAX ? kinds[type] : TALLY_EVENT_PMU, (uint32_t)type, config)
+		       ? 0
+		       : -ENOMEM;
+}
+
+/* Behind "name:", where `name` is no event by itself. */
+static int system_or_unknown(struct tally_event_parser *parser, struct tally_event_token first, const char *name)
+{
+	uint64_t number;
+	if (tally_event_number(name, &number))
+		return numbered(parser, first, number);
+	if (parser->token.kind != TALLY_EVENT_TOKEN_WORD)
+		return tally_event_unexpected(parser, "a tracepoint's name or modifiers");
+	char *second = tally_event_token_text(parser, parser->token);
+	if (!second)
+		return tally_event_no_memory(parser);
+	int found = tally_event_is_glob(name) || !is_modifiers(second) ? 0
+								       : tally_event_bare_pmu_event(parser, name);
+	if (found < 0)
+		return found;
+	if (found) /* the word is its modifiers: give ':' back */
+		return 1;
+	if (is_modifiers(second) && !tally_event_is_glob(name))
+		return tally_event_unknown(parser, first.start, name);
+	return tally_event_add_tracepoints(parser, first, tally_event_take(parser));
+}
+
+/* The event without its modifiers.  *letters: column of modifiers that stand without a ':'. */
+static int parse_base(struct tally_event_parser *parser, size_t *letters)
+{
+	struct tally_event_token first = tally_event_take(parser);
+	struct tally_event_token after = parser->token;
+	char *name = tally_event_token_text(parser, first);
+	if (!name)
+		return tally_event_no_memory(parser);
+	if (!strcmp(name, "mem") && after.kind == TALLY_EVENT_TOKEN_COLON) {
+		tally_event_take(parser);
+		return tally_event_parse_breakpoint(parser, letters);
+	}
+	int code = fixed_name(parser, first.start, name);
+	if (code > 0 && tally_event_accept(parser, TALLY_EVENT_TOKEN_SLASH))
+		code = tally_event_parse_terms(parser, NULL, &parser->list->items[parser->list->count - 1]);
+	else if (code == 0 && after.kind == TALLY_EVENT_TOKEN_SLASH)
+		code = tally_event_parse_pmu(parser, first);
+	else if (code == 0 && after.kind == TALLY_EVENT_TOKEN_COLON) {
+		size_t before_colon = parser->taken_end;
+		tally_event_take(parser);
+		code = system_or_unknown(parser, first, name);
+		if (code > 0) {
+			parser->taken_end = before_colon;
+			parser->token = after;
+		}
+	} else if (code == 0) {
+		code = tally_event_bare_pmu_event(parser, name);
+		if (code == 0)
+			code = tally_event_unknown(parser, first.start, name);
+	}
+	if (code >= 0 && parser->text[parser->taken_end - 1] == '/' && parser->token.kind == TALLY_EVENT_TOKEN_WORD) {
+		*letters = parser->token.start;
+		tally_event_take(parser);
+	}
+	return code < 0 ? code : 0;
+}
+
+/* text[start, end) without blanks: what was typed is what is printed. */
+static char *typed(struct tally_event_parser *parser, size_t start, size_t end)
+{
+	char *name = tally_arena_copy(parser->arena, parser->text + start, end - start);
+	size_t length = 0;
+	for (size_t i = 0; name && name[i]; i++)
+		if (!isspace((unsigned char)name[i]))
+			name[length++] = name[i];
+	if (name)
+		name[length] = '\0';
+	return name;
+}
+
+/* Names the events from `from` on: `base` is what was typed, `suffix` its modifiers with their ':' or "". */
+static int name_events(struct tally_event_parser *parser, size_t from, const char *base, const char *suffix)
+{
+	for (size_t i = from; i < parser->list->count; i++) {
+		struct tally_event *event = &parser->list->items[i];
+		if (parser->name_given)
+			continue;
+		event->name = tally_arena_printf(parser->arena, "%s%s", event->name ? event->name : base, suffix);
+		if (!event->name)
+			return tally_event_no_memory(parser);
+	}
+	return 0;
+}
+
+static int parse_event(struct tally_event_parser *parser, struct tally_event_modifiers *modifiers)
+{
+	size_t from = parser->list->count, start = parser->token.start, letters = 0;
+	if (parser->token.kind != TALLY_EVENT_TOKEN_WORD)
+		return tally_event_unexpected(parser, EVENT);
+	parser->name_given = false;
+	int code = parse_base(parser, &letters);
+	if (code < 0)
+		return code;
+	size_t base_end = letters ? letters : parser->taken_end;
+	if (tally_event_accept(parser, TALLY_EVENT_TOKEN_COLON)) {
+		if (parser->token.kind != TALLY_EVENT_TOKEN_WORD)
+			return tally_event_unexpected(parser, "modifiers, such as u, k or pp");
+		if (letters)
+			return tally_event_fail(parser, -EINVAL, parser->token.start, "modifiers are given twice");
+		letters = parser->token.start;
+		tally_event_take(parser);
+	}
+	*modifiers = (struct tally_event_modifiers){ 0 };
+	if (letters)
+		code = tally_event_modifiers_parse(parser, letters, parser->taken_end, modifiers);
+	char *base = typed(parser, start, base_end), *suffix = typed(parser, base_end, parser->taken_end);
+	if (code < 0 || !base || !suffix)
+		return code < 0 ? code : tally_event_no_memory(parser);
+	code = name_events(parser, from, base, suffix);
+	for (size_t i = from; letters && !code && i < parser->list->count; i++)
+		code = tally_event_modifiers_apply(parser, &parser->list->items[i], modifiers, false);
+	return code;
+}
+
+/* perf_event_open(2): only a leader may be pinned or exclusive. */
+static int check_member(struct tally_event_parser *parser, const struct tally_event_modifiers *modifiers)
+{
+	if (!modifiers->pinned && !modifiers->exclusive)
+		return 0;
+	tally_event_fail(parser, -EINVAL, modifiers->pinned ? modifiers->pinned_at : modifiers->exclusive_at,
+			 "only a group's first event can be %s", modifiers->pinned ? "pinned (D)" : "exclusive (e)");
+	tally_error_hint(parser->err, "write it behind the group, {a,b}:%c: it is then meant for the whole",
+			 modifiers->pinned ? 'D' : 'e');
+	return -EINVAL;
+}
+
+static int parse_group_modifiers(struct tally_event_parser *parser, size_t leader)
+{
+	struct tally_event_modifiers modifiers;
+	if (!tally_event_accept(parser, TALLY_EVENT_TOKEN_COLON))
+		return 0;
+	if (parser->token.kind != TALLY_EVENT_TOKEN_WORD)
+		return tally_event_unexpected(parser, "modifiers, such as S, u or k");
+	struct tally_event_token word = tally_event_take(parser);
+	int code = tally_event_modifiers_parse(parser, word.start, word.end, &modifiers);
+	for (size_t i = leader; !code && i < parser->list->count; i++) {
+		code = tally_event_modifiers_apply(parser, &parser->list->items[i], &modifiers, true);
+		modifiers.pinned = modifiers.exclusive = false;
+	}
+	return code;
+}
+
+/* Behind '{'. */
+static int parse_group(struct tally_event_parser *parser)
+{
+	size_t leader = parser->list->count;
+	parser->group = parser->list->group_count++;
+	do {
+		struct tally_event_modifiers modifiers;
+		size_t before = parser->list->count;
+		if (parser->token.kind == TALLY_EVENT_TOKEN_OPEN)
+			return tally_event_fail(parser, -EINVAL, parser->token.start,
+						"a group can't stand inside a group: expected an event or '}'");
+		int code = parse_event(parser, &modifiers);
+		if (!code && (before > leader || parser->list->count > before + 1))
+			code = check_member(parser, &modifiers);
+		if (code < 0)
+			return code;
+	} while (tally_event_accept(parser, TALLY_EVENT_TOKEN_COMMA));
+	if (!tally_event_accept(parser, TALLY_EVENT_TOKEN_CLOSE))
+		return tally_event_unexpected(parser, "',' or '}'");
+	parser->group = TALLY_EVENT_NO_GROUP;
+	return parse_group_modifiers(parser, leader);
+}
+
+static int parse_item(struct tally_event_parser *parser)
+{
+	struct tally_event_modifiers modifiers;
+	if (parser->token.kind == TALLY_EVENT_TOKEN_WORD &&
+	    tally_event_token_at(parser->text, parser->token.end).kind == TALLY_EVENT_TOKEN_OPEN)
+		tally_event_take(parser); /* a group's name: perf has it for its own metrics */
+	if (tally_event_accept(parser, TALLY_EVENT_TOKEN_OPEN))
+		return parse_group(parser);
+	return parse_event(parser, &modifiers);
+}
+
+static int parse_list(struct tally_event_parser *parser)
+{
+	do {
+		int code = parse_item(parser);
+		if (code < 0)
+			return code;
+	} while (tally_event_accept(parser, TALLY_EVENT_TOKEN_COMMA));
+	if (parser->token.kind == TALLY_EVENT_TOKEN_END)
+		return 0;
+	if (parser->token.kind == TALLY_EVENT_TOKEN_COLON)
+		return tally_event_fail(parser, -EINVAL, parser->token.start, "modifiers are given twice");
+	return tally_event_unexpected(parser, "',' and another event, or the end");
+}
+
+int tally_event_parse(const char *text, struct tally_catalogue *catalogue, struct tally_arena *arena,
+		      struct tally_event_list *list, struct tally_error *err)
+{
+	size_t count = list->count;
+	int groups = list->group_count;
+	if (strnlen(text, TEXT_MAX) == TEXT_MAX)
+		return tally_error_set(err, -E2BIG, "the event expression is longer than %d bytes", TEXT_MAX - 1);
+	struct tally_event_parser parser = {
+		.text = text, .token = tally_event_token_at(text, 0), .catalogue = catalogue, .arena = arena,
+		.list = list, .group = TALLY_EVENT_NO_GROUP, .err = err,
+	};
+	int code = parse_list(&parser);
+	if (code < 0) {
+		list->count = count;
+		list->group_count = groups;
+	}
+	return code;
+}
+
+void tally_event_list_release(struct tally_event_list *list)
+{
+	tally_vector_release(list);
+	list->group_count = 0;
+}
