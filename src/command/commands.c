@@ -2,6 +2,7 @@
 #include "command/command.h"
 
 #define COMMANDS(X) \
+	X(doctor) \
 	X(help)
 
 #define DECLARE(name) extern const struct tally_command tally_command_##name;

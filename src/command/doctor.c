@@ -1,0 +1,78 @@
+#include "base/terminal.h"
+#include "command/command.h"
+#include "output/doctor.h"
+
+#include <errno.h>
+#include <langinfo.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct tally_option options[] = {
+	{ .letter = 'j', .name = "json", .help = "print JSON; docs/doctor.md describes it" },
+	TALLY_OPTIONS_END
+};
+
+static int print_report(const struct tally_command *command, const struct tally_machine_facts *facts, bool json)
+{
+	struct tally_error err = TALLY_ERROR_NONE;
+	struct tally_buffer text = { 0 };
+	struct tally_doctor_style style = {
+		.utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8"),
+		.colours = tally_terminal_colours(STDOUT_FILENO),
+	};
+	struct tally_findings *findings = calloc(1, sizeof(*findings));
+	bool works = false;
+	if (findings) {
+		tally_findings_make(facts, findings);
+		if (json)
+			tally_doctor_json(facts, findings, &text);
+		else
+			tally_doctor_text(facts, findings, &style, &text);
+		const struct tally_finding *stat = tally_findings_find(findings, "stat");
+		works = stat && stat->state != TALLY_FINDING_MISSING;
+	}
+	if (!findings || text.failed) {
+		tally_error_set(&err, -ENOMEM, "out of memory");
+		tally_command_fail(command, &err);
+	} else {
+		fwrite(text.bytes, 1, text.length, stdout);
+	}
+	tally_buffer_release(&text);
+	free(findings);
+	return works && !err.code ? TALLY_EXIT_OK : TALLY_EXIT_FAILURE;
+}
+
+static int run(const struct tally_command *command, int argc, char **argv)
+{
+	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
+	struct tally_machine_facts facts;
+	bool json = false;
+	int id;
+	while ((id = tally_options_next(&walk)) > 0)
+		json |= id == 'j';
+	if (id == TALLY_OPTION_HELP)
+		return TALLY_EXIT_OK;
+	if (id == TALLY_OPTION_ERROR)
+		return TALLY_EXIT_USAGE;
+	if (walk.index < argc)
+		return tally_command_misuse(command, "'%s' is one argument too many", argv[walk.index]);
+	tally_machine_facts_read(&facts);
+	return print_report(command, &facts, json);
+}
+
+const struct tally_command tally_command_doctor = {
+	.name = "doctor",
+	.summary = "what this machine and user may measure, and the cure for what they may not",
+	.usage = "[options]",
+	.details = "Everything is tried out, not guessed from settings: whether perf_event_open reaches the kernel,\n"
+		   "which events open, whether overflows really arrive. That takes less than a tenth of a second\n"
+		   "and changes nothing.\n\n"
+		   "exit status: 0 when at least the own programs can be counted, 1 when not.\n\n"
+		   "examples:\n"
+		   "  tally doctor\n"
+		   "  tally doctor --json | jq '.findings[] | select(.state != \"ok\")'",
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,34 @@
+/* Whether this process lives in a container, and of which kind: that decides which cure helps.
+ *
+ * There is no call for it.  Files left in an image (/.dockerenv) outlive the container, so marks count only
+ * where a namespace differs from the initial one, whose inode numbers are fixed (linux/proc_ns.h), or where the
+ * cgroup's path names a runtime.
+ */
+#ifndef TALLY_MACHINE_CONTAINER_H
+#define TALLY_MACHINE_CONTAINER_H
+
+#include <stdbool.h>
+
+enum tally_container_kind {
+	TALLY_CONTAINER_NONE,
+	TALLY_CONTAINER_DOCKER,
+	TALLY_CONTAINER_PODMAN,
+	TALLY_CONTAINER_KUBERNETES,
+	TALLY_CONTAINER_LXC,
+	TALLY_CONTAINER_NSPAWN,
+	TALLY_CONTAINER_OTHER
+};
+
+/* What was seen: the input of the pure part. */
+struct tally_container_marks {
+	bool foreign_pid_namespace, foreign_user_namespace;
+	bool dockerenv, containerenv, kubernetes_environment;
+	char manager[32];  /* /run/systemd/container or $container: "podman", "lxc", "systemd-nspawn", … */
+	char cgroup[1024]; /* /proc/1/cgroup or /proc/self/cgroup */
+};
+
+void tally_container_marks_read(struct tally_container_marks *out);
+enum tally_container_kind tally_container_kind_of(const struct tally_container_marks *marks);
+const char *tally_container_kind_text(enum tally_container_kind kind); /* "docker", …; "none" */
+
+#endif

@@ -1,0 +1,47 @@
+/* All that `tally doctor` knows of this machine and user, gathered once; the findings are a pure function of it. */
+#ifndef TALLY_MACHINE_FACTS_H
+#define TALLY_MACHINE_FACTS_H
+
+#include "machine/capability.h"
+#include "machine/container.h"
+#include "machine/cpu.h"
+#include "machine/limits.h"
+#include "machine/probe.h"
+#include "machine/sysctl.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct tally_machine_facts {
+	char kernel[128]; /* release */
+	char arch[32];
+	uint32_t user;    /* effective */
+	size_t online_cpus;
+	uint32_t page_bytes;
+	struct tally_cpu_model cpu;
+	char pmus[256];   /* kinds of CPU PMUs that sysfs lists, blank-separated: "cpu"; "" when none */
+
+	struct tally_sysctls sysctls;
+	struct tally_capabilities capabilities;
+	struct tally_limits limits;
+	enum tally_container_kind container;
+	bool lockdown;    /* kernel_lockdown(7) at "confidentiality": no perf events */
+	int seccomp;      /* as /proc/self/status has it: 0 off, 1 strict, 2 filter, -1 unknown */
+
+	/* Probes: 0, errno, or TALLY_PROBE_NOT_TRIED / _KILLED. */
+	int reach;
+	int own, own_kernel, system_wide, hardware, breakpoint, tracepoint, tracepoint_raw;
+	struct tally_overflow_probe clock_overflow, hardware_overflow;
+	struct tally_trace_probe tracefs;
+	int kallsyms;     /* 1 addresses shown, 0 hidden, -1 no such file */
+};
+
+/* Everything, with all probes: some 60 ms, most of it in busy loops that sample themselves. */
+void tally_machine_facts_read(struct tally_machine_facts *out);
+
+/* What explains a refusal, without opening any event: well below a millisecond.  Probes stay NOT_TRIED but for
+ * `reach`. */
+void tally_machine_facts_read_quickly(struct tally_machine_facts *out);
+
+#endif

@@ -1,0 +1,155 @@
+#include "machine/probe.h"
+
+#include "abi/attr.h"
+#include "abi/record.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static const uint64_t user_only = TALLY_ATTR_EXCLUDE_KERNEL | TALLY_ATTR_EXCLUDE_HV;
+
+static int open_event(struct tally_attr *attr, int pid, int cpu)
+{
+	attr->size = TALLY_ATTR_SIZE_VER1;
+	return (int)syscall(SYS_perf_event_open, attr, pid, cpu, -1, TALLY_FLAG_FD_CLOEXEC);
+}
+
+static int try_event(struct tally_attr attr, int pid, int cpu)
+{
+	int fd = open_event(&attr, pid, cpu);
+	if (fd < 0)
+		return errno;
+	close(fd);
+	return 0;
+}
+
+static int reach_errno(void)
+{
+	errno = 0;
+	long fd = syscall(SYS_perf_event_open, NULL, 0, -1, -1, ~0ul);
+	if (fd >= 0)
+		close((int)fd);
+	return errno;
+}
+
+int tally_probe_reach(bool in_child)
+{
+	int status;
+	if (!in_child)
+		return reach_errno();
+	pid_t child = fork();
+	if (child < 0)
+		return TALLY_PROBE_NOT_TRIED;
+	if (!child)
+		_exit(reach_errno() & 0xff);
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			return TALLY_PROBE_NOT_TRIED;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : TALLY_PROBE_KILLED;
+}
+
+int tally_probe_own(bool with_kernel)
+{
+	return try_event((struct tally_attr){ .type = TALLY_TYPE_SOFTWARE, .config = TALLY_SW_TASK_CLOCK,
+					      .flags = with_kernel ? 0 : user_only }, 0, -1);
+}
+
+int tally_probe_system_wide(int cpu)
+{
+	return try_event((struct tally_attr){ .type = TALLY_TYPE_SOFTWARE, .config = TALLY_SW_CPU_CLOCK,
+					      .flags = user_only }, -1, cpu);
+}
+
+int tally_probe_hardware(void)
+{
+	return try_event((struct tally_attr){ .type = TALLY_TYPE_HARDWARE, .config = TALLY_HW_CPU_CYCLES,
+					      .flags = user_only }, 0, -1);
+}
+
+int tally_probe_breakpoint(void)
+{
+	static uint64_t watched;
+	return try_event((struct tally_attr){ .type = TALLY_TYPE_BREAKPOINT, .bp_type = TALLY_BREAKPOINT_W,
+					      .config1 = (uintptr_t)&watched, .config2 = sizeof(watched),
+					      .flags = user_only | TALLY_ATTR_DISABLED }, 0, -1);
+}
+
+int tally_probe_tracepoint(uint64_t id, bool raw)
+{
+	return try_event((struct tally_attr){ .type = TALLY_TYPE_TRACEPOINT, .config = id, .sample_period = 1,
+					      .sample_type = raw ? TALLY_SAMPLE_RAW : 0,
+					      .flags = TALLY_ATTR_DISABLED }, 0, -1);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t count_samples(const struct tally_user_page *page, size_t size)
+{
+	const char *data = (const char *)page + sysconf(_SC_PAGESIZE);
+	uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE); /* pairs with the kernel's release */
+	uint64_t samples = 0;
+	for (uint64_t at = 0; at + sizeof(struct tally_record_header) <= head && at < size;) {
+		struct tally_record_header header;
+		memcpy(&header, data + at, sizeof(header));
+		if (header.size < sizeof(header))
+			break;
+		samples += header.type == TALLY_RECORD_SAMPLE;
+		at += header.size;
+	}
+	return samples;
+}
+
+/* Long enough for a hypervisor that delivers late, short enough not to be noticed. */
+static void stay_busy(const struct tally_user_page *page, size_t size)
+{
+	enum { BUSY_NS_MAX = 30 * 1000 * 1000, ENOUGH_SAMPLES = 3, STEPS = 20000 };
+	uint64_t end = now_ns() + BUSY_NS_MAX;
+	volatile uint64_t sum = 0;
+	while (now_ns() < end && count_samples(page, size) < ENOUGH_SAMPLES)
+		for (unsigned i = 0; i < STEPS; i++)
+			sum += i;
+}
+
+void tally_probe_overflow(bool hardware, struct tally_overflow_probe *out)
+{
+	enum { CYCLES_PERIOD = 100000, CLOCK_PERIOD_NS = 1000000 };
+	struct tally_attr attr = {
+		.type = hardware ? TALLY_TYPE_HARDWARE : TALLY_TYPE_SOFTWARE,
+		.config = hardware ? TALLY_HW_CPU_CYCLES : TALLY_SW_CPU_CLOCK,
+		.sample_period = hardware ? CYCLES_PERIOD : CLOCK_PERIOD_NS,
+		.sample_type = TALLY_SAMPLE_IP,
+		.read_format = TALLY_FORMAT_TOTAL_TIME_ENABLED | TALLY_FORMAT_TOTAL_TIME_RUNNING,
+		.flags = user_only,
+	};
+	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	uint64_t values[3] = { 0 };
+	int fd = open_event(&attr, 0, -1);
+	*out = (struct tally_overflow_probe){ .open_errno = fd < 0 ? errno : 0 };
+	if (fd < 0)
+		return;
+	struct tally_user_page *page = mmap(NULL, 2 * page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (page == MAP_FAILED) {
+		out->map_errno = errno;
+	} else {
+		stay_busy(page, page_bytes);
+		out->samples = count_samples(page, page_bytes);
+		munmap(page, 2 * page_bytes);
+	}
+	if (read(fd, values, sizeof(values)) == (ssize_t)sizeof(values)) {
+		out->count = values[0];
+		out->running_ns = values[2];
+	}
+	close(fd);
+}

@@ -1,0 +1,98 @@
+#include "output/doctor.h"
+
+#include "base/terminal.h"
+
+#include <string.h>
+
+struct mark {
+	const char *utf8, *ascii, *colour;
+};
+
+/* "…" stands in cures; nothing else in them is beyond ASCII. */
+static void put_text(struct tally_buffer *out, const struct tally_doctor_style *style, const char *text)
+{
+	static const char dots[] = "…";
+	char clean[1024];
+	tally_terminal_clean(text, clean, sizeof(clean));
+	for (const char *at = clean; *at;) {
+		const char *next = style->utf8 ? NULL : strstr(at, dots);
+		size_t length = next ? (size_t)(next - at) : strlen(at);
+		tally_buffer_append(out, at, length);
+		at += length;
+		if (next) {
+			tally_buffer_text(out, "...");
+			at += sizeof(dots) - 1;
+		}
+	}
+}
+
+static void put_lines(struct tally_buffer *out, const struct tally_doctor_style *style, const char *label,
+		      const char *text)
+{
+	for (const char *line = text; *line;) {
+		size_t length = strcspn(line, "\n");
+		char one[1024];
+		memcpy(one, line, length);
+		one[length] = 0;
+		tally_buffer_printf(out, "      %-6s ", line == text ? label : "");
+		put_text(out, style, one);
+		tally_buffer_char(out, '\n');
+		line += length + (line[length] == '\n');
+	}
+}
+
+static void put_finding(struct tally_buffer *out, const struct tally_doctor_style *style,
+			const struct tally_finding *finding)
+{
+	static const struct mark marks[] = {
+		[TALLY_FINDING_OK] = { "✓", "ok", "\033[32m" },
+		[TALLY_FINDING_LIMITED] = { "!", "! ", "\033[33m" },
+		[TALLY_FINDING_MISSING] = { "✗", "x ", "\033[31m" },
+	};
+	const struct mark *mark = &marks[finding->state];
+	tally_buffer_printf(out, "  %s%s%s ", style->colours ? mark->colour : "",
+			    style->utf8 ? mark->utf8 : mark->ascii, style->colours ? "\033[0m" : "");
+	tally_buffer_printf(out, finding->detail[0] ? "%-21s " : "%s", finding->title);
+	put_text(out, style, finding->detail);
+	tally_buffer_char(out, '\n');
+	put_lines(out, style, "cause:", finding->cause);
+	/* A verdict's cure stands where its cause is found, below. */
+	if (finding->group != TALLY_FINDING_VERDICT)
+		put_lines(out, style, "cure:", finding->cure);
+}
+
+static void put_machine(const struct tally_machine_facts *facts, struct tally_buffer *out)
+{
+	char clean[256];
+	tally_buffer_printf(out, "Linux ");
+	tally_terminal_clean(facts->kernel, clean, sizeof(clean));
+	tally_buffer_printf(out, "%s %s, ", clean, facts->arch);
+	tally_terminal_clean(facts->cpu.name, clean, sizeof(clean));
+	if (clean[0])
+		tally_buffer_printf(out, "%s, ", clean);
+	tally_buffer_printf(out, "%zu CPU%s, user %u\n", facts->online_cpus, facts->online_cpus == 1 ? "" : "s",
+			    facts->user);
+}
+
+void tally_doctor_text(const struct tally_machine_facts *facts, const struct tally_findings *findings,
+		       const struct tally_doctor_style *style, struct tally_buffer *out)
+{
+	static const char *const headings[] = {
+		[TALLY_FINDING_VERDICT] = "What works",       [TALLY_FINDING_PRIVILEGE] = "Privileges",
+		[TALLY_FINDING_HARDWARE] = "Hardware events", [TALLY_FINDING_KERNEL] = "Kernel symbols and tracepoints",
+		[TALLY_FINDING_LIMIT] = "Limits",
+	};
+	put_machine(facts, out);
+	for (unsigned group = 0; group < TALLY_FINDING_GROUPS; group++) {
+		bool first = true;
+		for (size_t i = 0; i < findings->count; i++) {
+			if (findings->items[i].group != group)
+				continue;
+			if (first)
+				tally_buffer_printf(out, "\n%s%s%s\n", style->colours ? "\033[1m" : "", headings[group],
+						    style->colours ? "\033[0m" : "");
+			first = false;
+			put_finding(out, style, &findings->items[i]);
+		}
+	}
+}
