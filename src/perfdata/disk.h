@@ -1,0 +1,77 @@
+/* perf.data as it lies on disk, in the writer's byte order: tools/perf/Documentation/perf.data-file-format.txt.
+ *
+ *     file:  header | ids of each event | attributes | data | section table | feature sections
+ *     pipe:  magic, 16 | HEADER_ATTR … | HEADER_FEATURE … | data, mixed with more of these
+ *
+ * The section table has one entry per bit of the header's bitmap, in the order of the bits.
+ */
+#ifndef TALLY_PERFDATA_DISK_H
+#define TALLY_PERFDATA_DISK_H
+
+#include "abi/record.h"
+#include "perfdata/perfdata.h"
+
+#define TALLY_PERFDATA_MAGIC 0x32454c4946524550ull         /* "PERFILE2" */
+#define TALLY_PERFDATA_MAGIC_SWAPPED 0x50455246494c4532ull /* of the other byte order */
+#define TALLY_PERFDATA_MAGIC_1 0x454c494646524550ull       /* "PERFFILE": before 2010 */
+
+struct tally_disk_section {
+	uint64_t offset, size; /* bytes from the start of the file */
+};
+
+struct tally_disk_pipe_header {
+	uint64_t magic;
+	uint64_t size; /* 16: this is how a pipe is told from a file */
+};
+
+struct tally_disk_header {
+	uint64_t magic;
+	uint64_t size;      /* of this struct */
+	uint64_t attr_size; /* of each attribute with the section of its ids */
+	struct tally_disk_section attrs;
+	struct tally_disk_section data; /* size 0: never finished */
+	struct tally_disk_section event_types;
+	uint64_t features[TALLY_FEATURE_MAX / 64];
+};
+_Static_assert(sizeof(struct tally_disk_header) == 104, "perf_file_header");
+
+struct tally_disk_build_id {
+	struct tally_record_header header;
+	uint32_t pid;
+	uint8_t bytes[20];
+	uint8_t size; /* of the build-id; valid with MISC_BUILD_ID_SIZE, else it is 20 */
+	uint8_t reserved[3];
+	char filename[];
+};
+_Static_assert(sizeof(struct tally_disk_build_id) == 36, "perf_record_header_build_id");
+
+struct tally_disk_feature_record {
+	struct tally_record_header header;
+	uint64_t feature;
+};
+
+struct tally_disk_event_update {
+	struct tally_record_header header;
+	uint64_t type;
+	uint64_t id;
+};
+
+enum { TALLY_EVENT_UPDATE_NAME = 2 };
+
+/* HEADER_TRACING_DATA: `size` bytes follow the record, which is itself 12 bytes. */
+struct tally_disk_tracing_record {
+	struct tally_record_header header;
+	uint32_t size;
+};
+_Static_assert(sizeof(struct tally_disk_tracing_record) == 12, "perf_record_header_tracing_data");
+
+enum {
+	TALLY_RECORD_SIZE_MAX = UINT16_MAX,
+	TALLY_RECORD_SIZE_ALIGNED = UINT16_MAX & ~7, /* the largest that keeps what follows aligned */
+	TALLY_PERFDATA_NAME_ALIGN = 64               /* perf pads strings to this */
+};
+
+/* The length of the whole records at the start of `bytes` that end within `limit` bytes. */
+size_t tally_records_whole(const void *bytes, size_t size, size_t limit);
+
+#endif

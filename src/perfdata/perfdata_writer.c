@@ -1,0 +1,349 @@
+/* Writing a recording so that it can be read whatever happens.
+ *
+ * A file begins with its header, ids and attributes, written at once with a data size of zero: a reader then takes
+ * everything up to the end of the file, so that a killed recorder's file is of use.  finish() appends the feature
+ * sections and writes the header again.  All writes are at explicit offsets; `end` moves over whole records only,
+ * so that after a full disk the data still ends at a record: finish() cuts the torn rest off and leaves out features
+ * that don't fit.
+ *
+ * Records gather in `pending` until they make a chunk, since recorders drain rings a few records at a time and both
+ * write(2) and zstd want more.  A pipe's reader may be waiting: there nothing is held back.
+ */
+#include "perfdata/feature.h"
+#include "perfdata/perfdata_writer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+size_t tally_records_whole(const void *bytes, size_t size, size_t limit)
+{
+	size_t at = 0, end = size < limit ? size : limit;
+	struct tally_record_header header;
+	while (end - at >= sizeof(header)) {
+		memcpy(&header, (const uint8_t *)bytes + at, sizeof(header));
+		if (header.size < sizeof(header) || header.size > end - at)
+			break;
+		at += header.size;
+	}
+	return at;
+}
+
+/* Writes all, through short writes and signals; `done` gets the bytes that made it. */
+static int write_all(const struct tally_perfdata_writer *writer, const void *bytes, size_t size, uint64_t offset,
+		     size_t *done)
+{
+	for (*done = 0; *done < size;) {
+		const uint8_t *at = (const uint8_t *)bytes + *done;
+		ssize_t wrote = writer->is_pipe ? write(writer->fd, at, size - *done)
+						: pwrite(writer->fd, at, size - *done, (off_t)(offset + *done));
+		if (wrote < 0 && errno == EINTR)
+			continue;
+		if (wrote < 0)
+			return -errno;
+		if (wrote == 0)
+			return -ENOSPC;
+		*done += (size_t)wrote;
+	}
+	return 0;
+}
+
+int tally_writer_put(struct tally_perfdata_writer *writer, const void *bytes, size_t size)
+{
+	size_t done;
+	if (writer->failure)
+		return writer->failure;
+	writer->failure = write_all(writer, bytes, size, writer->end, &done);
+	if (!writer->failure)
+		writer->end += size;
+	return writer->failure;
+}
+
+int tally_writer_put_records(struct tally_perfdata_writer *writer, const void *bytes, size_t size)
+{
+	size_t done;
+	if (writer->failure)
+		return writer->failure;
+	writer->failure = write_all(writer, bytes, size, writer->end, &done);
+	writer->end += writer->failure ? tally_records_whole(bytes, size, done) : size;
+	return writer->failure;
+}
+
+static uint64_t ids_bytes(const struct tally_perfdata_writer *writer)
+{
+	uint64_t count = 0;
+	for (size_t i = 0; i < writer->event_count; i++)
+		count += writer->events[i].id_count;
+	return count * 8;
+}
+
+int tally_writer_put_head(struct tally_perfdata_writer *writer, const uint64_t *feature_bits, uint64_t data_size)
+{
+	struct tally_buffer head = { 0 };
+	uint64_t entry_bytes = writer->attr_size + sizeof(struct tally_disk_section), ids = ids_bytes(writer), done_ids;
+	struct tally_disk_header header = {
+		.magic = TALLY_PERFDATA_MAGIC,
+		.size = sizeof(header),
+		.attr_size = entry_bytes,
+		.attrs = { sizeof(header) + ids, writer->event_count * entry_bytes },
+		.data = { sizeof(header) + ids + writer->event_count * entry_bytes, data_size },
+	};
+	if (feature_bits)
+		memcpy(header.features, feature_bits, sizeof(header.features));
+	tally_buffer_append(&head, &header, sizeof(header));
+	for (size_t i = 0; i < writer->event_count; i++)
+		tally_buffer_append(&head, writer->events[i].ids, 8 * writer->events[i].id_count);
+	done_ids = sizeof(header);
+	for (size_t i = 0; i < writer->event_count; i++) {
+		struct tally_attr attr = writer->events[i].attr;
+		struct tally_disk_section section = { done_ids, 8 * writer->events[i].id_count };
+		attr.size = writer->attr_size;
+		done_ids += section.size;
+		tally_buffer_append(&head, &attr, writer->attr_size);
+		tally_buffer_append(&head, &section, sizeof(section));
+	}
+	/* Ids that came after the start have no room in front of the data. */
+	int result = head.failed ? -ENOMEM : 0;
+	if (!result && writer->data_offset && header.data.offset != writer->data_offset)
+		result = -EINVAL;
+	size_t done;
+	if (!result)
+		result = write_all(writer, head.bytes, head.length, 0, &done);
+	if (!result)
+		writer->data_offset = header.data.offset;
+	tally_buffer_release(&head);
+	return result;
+}
+
+static int write_error(const struct tally_perfdata_writer *writer, int code, struct tally_error *err)
+{
+	tally_error_set(err, code, "can't write the recording: %s", tally_errno_text(code));
+	if (code == -ENOSPC || code == -EFBIG || code == -EDQUOT)
+		tally_error_hint(err, "the first %llu bytes are kept; record to another disk with -o, or sample less often",
+				 (unsigned long long)writer->end);
+	else if (code == -EPIPE)
+		tally_error_hint(err, "the program that reads the pipe has ended");
+	else if (code == -ESPIPE)
+		tally_error_hint(err, "a recording that is piped is written with -o -");
+	return code;
+}
+
+static uint32_t common_attr_size(const struct tally_perfdata_writer *writer)
+{
+	/* Readers of pipes before Linux 6.3 take the ids to stand behind an attribute of their own size. */
+	uint32_t size = writer->is_pipe ? TALLY_ATTR_SIZE_VER7 : TALLY_ATTR_SIZE_VER0;
+	for (size_t i = 0; i < writer->event_count; i++) {
+		uint32_t needed = tally_attr_size_needed(&writer->events[i].attr);
+		size = needed > size ? needed : size;
+	}
+	return size;
+}
+
+static int start_file(struct tally_perfdata_writer *writer, int level, struct tally_error *err)
+{
+	if (lseek(writer->fd, 0, SEEK_CUR) < 0)
+		return write_error(writer, -errno, err);
+	writer->pending = malloc(TALLY_WRITER_PENDING_MAX);
+	if (!writer->pending)
+		return tally_error_set(err, -ENOMEM, "no memory for the recording's buffer");
+	int result = level ? tally_writer_compress_init(writer, level, err) : 0;
+	if (result)
+		return result;
+	result = tally_writer_put_head(writer, NULL, 0);
+	writer->end = writer->data_offset;
+	return result ? write_error(writer, result, err) : 0;
+}
+
+int tally_perfdata_writer_new(int fd, const struct tally_recorded_event *events, size_t event_count,
+			      const struct tally_perfdata_options *options, struct tally_perfdata_writer **out,
+			      struct tally_error *err)
+{
+	struct tally_perfdata_writer *writer = calloc(1, sizeof(*writer));
+	*out = NULL;
+	if (!writer)
+		return tally_error_set(err, -ENOMEM, "no memory for a recording");
+	writer->fd = fd;
+	writer->is_pipe = options->pipe;
+	writer->events = events;
+	writer->event_count = event_count;
+	writer->attr_size = common_attr_size(writer);
+	int result;
+	if (options->pipe) {
+		result = tally_writer_pipe_head(writer);
+		if (result)
+			write_error(writer, result, err);
+	} else {
+		result = start_file(writer, options->compression_level, err);
+	}
+	if (result) {
+		tally_perfdata_writer_free(writer);
+		return result;
+	}
+	*out = writer;
+	return 0;
+}
+
+static int put_chunk(struct tally_perfdata_writer *writer, const void *bytes, size_t size)
+{
+	if (writer->compressor)
+		return tally_writer_put_compressed(writer, bytes, size);
+	return tally_writer_put_records(writer, bytes, size);
+}
+
+static int flush(struct tally_perfdata_writer *writer)
+{
+	size_t size = writer->pending_size;
+	writer->pending_size = 0;
+	return size ? put_chunk(writer, writer->pending, size) : writer->failure;
+}
+
+int tally_perfdata_write(struct tally_perfdata_writer *writer, const void *records, size_t size,
+			 struct tally_error *err)
+{
+	int result = writer->failure;
+	if (result)
+		return write_error(writer, result, err);
+	if (tally_records_whole(records, size, size) != size)
+		return tally_error_set(err, -EINVAL, "records to be written are cut short");
+	if (writer->is_pipe) {
+		result = tally_writer_put_records(writer, records, size);
+	} else {
+		if (size > TALLY_WRITER_PENDING_MAX - writer->pending_size)
+			result = flush(writer);
+		if (!result && size >= TALLY_WRITER_PENDING_MAX) {
+			result = put_chunk(writer, records, size);
+		} else if (!result && size) {
+			memcpy(writer->pending + writer->pending_size, records, size);
+			writer->pending_size += size;
+		}
+	}
+	return result ? write_error(writer, result, err) : 0;
+}
+
+int tally_perfdata_write_feature(struct tally_perfdata_writer *writer, unsigned feature, const void *bytes,
+				 size_t size, struct tally_error *err)
+{
+	if (!feature || feature >= TALLY_FEATURE_MAX)
+		return tally_error_set(err, -EINVAL, "there is no feature section %u", feature);
+	if (writer->is_pipe) {
+		int result = tally_writer_pipe_feature(writer, feature, bytes, size);
+		return result ? write_error(writer, result, err) : 0;
+	}
+	struct tally_buffer *kept = &writer->features[feature];
+	tally_buffer_clear(kept);
+	tally_buffer_append(kept, bytes, size);
+	writer->has_feature[feature] = !kept->failed;
+	return kept->failed ? tally_error_set(err, -ENOMEM, "no memory for feature section %u", feature) : 0;
+}
+
+uint64_t tally_perfdata_writer_bytes(const struct tally_perfdata_writer *writer)
+{
+	return writer->end;
+}
+
+static void keep_compressed_feature(struct tally_perfdata_writer *writer)
+{
+	if (!writer->compressor || !writer->bytes_in)
+		return;
+	struct tally_buffer *out = &writer->features[TALLY_FEATURE_COMPRESSED];
+	/* perf maps this many bytes for each COMPRESSED record: whole pages. */
+	uint32_t largest = (uint32_t)((writer->chunk_largest + 4095) & ~(size_t)4095);
+	uint64_t ratio = (writer->bytes_in + writer->bytes_out / 2) / (writer->bytes_out ? writer->bytes_out : 1);
+	tally_buffer_clear(out);
+	tally_feature_compressed(out, (uint32_t)writer->level, (uint32_t)ratio, largest);
+	writer->has_feature[TALLY_FEATURE_COMPRESSED] = !out->failed;
+}
+
+/* Writes the section table and the sections behind the data. */
+static int put_features(const struct tally_perfdata_writer *writer, uint64_t *bits)
+{
+	struct tally_buffer table = { 0 };
+	size_t count = 0, done;
+	int result = 0;
+	memset(bits, 0, TALLY_FEATURE_MAX / 8);
+	for (unsigned i = 0; i < TALLY_FEATURE_MAX; i++)
+		count += writer->has_feature[i];
+	uint64_t at = writer->end + count * sizeof(struct tally_disk_section);
+	for (unsigned i = 0; i < TALLY_FEATURE_MAX && !result; i++) {
+		if (!writer->has_feature[i])
+			continue;
+		const struct tally_buffer *feature = &writer->features[i];
+		struct tally_disk_section section = { at, feature->length };
+		bits[i / 64] |= 1ull << i % 64;
+		tally_buffer_append(&table, &section, sizeof(section));
+		result = write_all(writer, feature->bytes, feature->length, at, &done);
+		at += feature->length;
+	}
+	if (!result && table.failed)
+		result = -ENOMEM;
+	if (!result)
+		result = write_all(writer, table.bytes, table.length, writer->end, &done);
+	tally_buffer_release(&table);
+	return result;
+}
+
+/* The largest that can be done without, or 0.  Compressed data can't be read without its feature. */
+static unsigned dispensable_feature(const struct tally_perfdata_writer *writer)
+{
+	unsigned largest = 0;
+	for (unsigned i = 0; i < TALLY_FEATURE_MAX; i++)
+		if (writer->has_feature[i] && i != TALLY_FEATURE_COMPRESSED &&
+		    (!largest || writer->features[i].length > writer->features[largest].length))
+			largest = i;
+	return largest;
+}
+
+/* Cuts what is torn; a device has no end to cut. */
+static void cut_at_end(const struct tally_perfdata_writer *writer)
+{
+	if (ftruncate(writer->fd, (off_t)writer->end) < 0)
+		return;
+}
+
+static int finish_file(struct tally_perfdata_writer *writer)
+{
+	uint64_t bits[TALLY_FEATURE_MAX / 64];
+	int result, head;
+	if (!writer->failure)
+		flush(writer);
+	keep_compressed_feature(writer);
+	for (;;) {
+		cut_at_end(writer);
+		result = put_features(writer, bits);
+		unsigned drop = result ? dispensable_feature(writer) : 0;
+		if (!drop)
+			break;
+		writer->has_feature[drop] = false;
+		if (!writer->failure)
+			writer->failure = result;
+	}
+	if (result) {
+		memset(bits, 0, sizeof(bits));
+		cut_at_end(writer);
+	}
+	head = tally_writer_put_head(writer, bits, writer->end - writer->data_offset);
+	if (!writer->failure)
+		writer->failure = result ? result : head;
+	return writer->failure;
+}
+
+int tally_perfdata_finish(struct tally_perfdata_writer *writer, struct tally_error *err)
+{
+	if (!writer->finished && !writer->is_pipe)
+		finish_file(writer);
+	writer->finished = true;
+	return writer->failure ? write_error(writer, writer->failure, err) : 0;
+}
+
+void tally_perfdata_writer_free(struct tally_perfdata_writer *writer)
+{
+	if (!writer)
+		return;
+	for (unsigned i = 0; i < TALLY_FEATURE_MAX; i++)
+		tally_buffer_release(&writer->features[i]);
+	ZSTD_freeCCtx(writer->compressor);
+	free(writer->packed);
+	free(writer->pending);
+	free(writer);
+}

@@ -1,0 +1,57 @@
+/* The writer's inside, shared by its three files. */
+#ifndef TALLY_PERFDATA_WRITER_H
+#define TALLY_PERFDATA_WRITER_H
+
+#include "base/buffer.h"
+#include "perfdata/disk.h"
+
+#include <zstd.h>
+
+struct tally_perfdata_writer {
+	int fd;
+	bool is_pipe;
+	const struct tally_recorded_event *events;
+	size_t event_count;
+	uint32_t attr_size;
+	int failure;          /* sticks: -errno of the first write that failed */
+	uint64_t data_offset; /* 0 in a pipe */
+	uint64_t end;         /* where the next byte goes: behind the last whole record */
+	bool finished;
+
+	struct tally_buffer features[TALLY_FEATURE_MAX];
+	bool has_feature[TALLY_FEATURE_MAX];
+
+	/* Records not yet written, whole. */
+	uint8_t *pending;
+	size_t pending_size;
+
+	/* Compression; compressor is NULL without. */
+	ZSTD_CCtx *compressor;
+	int level;
+	uint8_t *packed;          /* one COMPRESSED record */
+	size_t chunk_target;      /* uncompressed bytes that should fit in one COMPRESSED record */
+	size_t chunk_largest;     /* that was written */
+	uint64_t bytes_in, bytes_out; /* of what was compressed */
+};
+
+/* Room for pending records, which is also the largest chunk. */
+#define TALLY_WRITER_PENDING_MAX ((size_t)1 << 20)
+
+/* Appends to the file or pipe at `end`.  What was written in part is not counted in `end`.  -errno sticks. */
+int tally_writer_put(struct tally_perfdata_writer *writer, const void *bytes, size_t size);
+
+/* Appends whole records plain; those that made it before a failure are counted. */
+int tally_writer_put_records(struct tally_perfdata_writer *writer, const void *bytes, size_t size);
+
+int tally_writer_compress_init(struct tally_perfdata_writer *writer, int level, struct tally_error *err);
+/* Appends whole records compressed. */
+int tally_writer_put_compressed(struct tally_perfdata_writer *writer, const void *bytes, size_t size);
+
+/* The header, attributes and ids with the data's size as it is now. */
+int tally_writer_put_head(struct tally_perfdata_writer *writer, const uint64_t *feature_bits, uint64_t data_size);
+
+int tally_writer_pipe_head(struct tally_perfdata_writer *writer);
+int tally_writer_pipe_feature(struct tally_perfdata_writer *writer, unsigned feature, const void *bytes,
+			      size_t size);
+
+#endif
