@@ -48,7 +48,10 @@ const struct tally_symbol *tally_symbols_list(const struct tally_symbols *symbol
 void tally_symbols_free(struct tally_symbols *symbols);
 
 /* C++ (Itanium), Rust (legacy and v0), D: the readable name, malloc'd; NULL when it isn't mangled.
- * As perf prints them: parameters without return type for C++ ("ns::f(int)"), Rust without hash. */
+ * As perf prints them: C++ without parameters ("ns::f"), Rust without its hash.  "@plt" and "@@VERSION" stay. */
 char *tally_demangle(const char *name);
+
+/* The same with C++'s parameters, that tell overloads apart ("ns::f(int)"); as perf prints them with -v. */
+char *tally_demangle_signature(const char *name);
 
 #endif

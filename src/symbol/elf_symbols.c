@@ -1,0 +1,190 @@
+#include "symbol/symbol_table.h"
+
+#include "base/reader.h"
+#include "object/object.h"
+
+#include <errno.h>
+#include <gelf.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool tally_symtab_open(const struct tally_object *object, const char *section, struct tally_symtab *out)
+{
+	struct tally_section symbols, names;
+	if (!tally_object_section(object, section, &symbols) || !symbols.bytes ||
+	    (symbols.type != SHT_SYMTAB && symbols.type != SHT_DYNSYM) ||
+	    !tally_object_section_at(object, symbols.link, &names) || !names.bytes)
+		return false;
+	*out = (struct tally_symtab){
+		.bytes = symbols.bytes,
+		.is_64bit = tally_object_is_64bit(object),
+		.is_swapped = tally_object_is_swapped(object),
+		.names = (const char *)names.bytes,
+	};
+	out->count = symbols.size / (out->is_64bit ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym));
+	/* Up to the last NUL every offset is a string. */
+	const char *last = memrchr(names.bytes, '\0', names.size);
+	out->names_size = last ? (size_t)(last - out->names) + 1 : 0;
+	return true;
+}
+
+void tally_symtab_entry(const struct tally_symtab *table, size_t index, Elf64_Sym *out)
+{
+	if (table->is_64bit && !table->is_swapped) {
+		memcpy(out, table->bytes + index * sizeof(*out), sizeof(*out));
+		return;
+	}
+	struct tally_reader reader;
+	if (table->is_64bit) {
+		tally_reader_init(&reader, table->bytes + index * sizeof(Elf64_Sym), sizeof(Elf64_Sym),
+				  table->is_swapped);
+		out->st_name = tally_reader_u32(&reader);
+		out->st_info = tally_reader_u8(&reader);
+		out->st_other = tally_reader_u8(&reader);
+		out->st_shndx = tally_reader_u16(&reader);
+		out->st_value = tally_reader_u64(&reader);
+		out->st_size = tally_reader_u64(&reader);
+		return;
+	}
+	tally_reader_init(&reader, table->bytes + index * sizeof(Elf32_Sym), sizeof(Elf32_Sym), table->is_swapped);
+	out->st_name = tally_reader_u32(&reader);
+	out->st_value = tally_reader_u32(&reader);
+	out->st_size = tally_reader_u32(&reader);
+	out->st_info = tally_reader_u8(&reader);
+	out->st_other = tally_reader_u8(&reader);
+	out->st_shndx = tally_reader_u16(&reader);
+}
+
+const char *tally_symtab_name(const struct tally_symtab *table, const Elf64_Sym *entry)
+{
+	return entry->st_name < table->names_size ? table->names + entry->st_name : "";
+}
+
+/* What is to be known of the section that a symbol lies in. */
+struct place {
+	uint64_t start, end;
+	bool is_code;
+};
+
+static struct place *read_places(const struct tally_object *object, size_t *count)
+{
+	Elf *elf = tally_object_elf(object);
+	if (elf_getshdrnum(elf, count) < 0)
+		*count = 0;
+	size_t size, possible;
+	tally_object_image(object, &size);
+	possible = size / sizeof(Elf32_Shdr);
+	if (*count > possible)
+		*count = possible;
+	struct place *places = calloc(*count + 1, sizeof(*places));
+	for (size_t i = 0; places && i < *count; i++) {
+		GElf_Shdr header;
+		Elf_Scn *scn = elf_getscn(elf, i);
+		if (!scn || !gelf_getshdr(scn, &header))
+			continue;
+		places[i] = (struct place){ header.sh_addr, header.sh_addr + header.sh_size,
+					    header.sh_flags & SHF_EXECINSTR };
+	}
+	return places;
+}
+
+/* "$x", "$d.12": where code and data begin on ARM and RISC-V; not names of anything. */
+static bool is_mapping_symbol(uint16_t machine, const char *name)
+{
+	if (machine != EM_ARM && machine != EM_AARCH64 && machine != EM_RISCV)
+		return false;
+	return name[0] == '$' && name[1] && strchr("adtx", name[1]) && (name[2] == '\0' || name[2] == '.');
+}
+
+/* Functions; and what is told apart by its section alone: assembly's labels, code that is passed off as data. */
+static bool is_function(const Elf64_Sym *symbol, const struct place *place)
+{
+	if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx == SHN_ABS)
+		return false;
+	switch (ELF64_ST_TYPE(symbol->st_info)) {
+	case STT_FUNC:
+	case STT_GNU_IFUNC:
+		return true;
+	case STT_OBJECT:
+		return place && place->is_code;
+	case STT_NOTYPE:
+		return place && place->is_code && ELF64_ST_VISIBILITY(symbol->st_other) != STV_HIDDEN &&
+		       ELF64_ST_VISIBILITY(symbol->st_other) != STV_INTERNAL;
+	default:
+		return false;
+	}
+}
+
+static uint8_t binding_of(const Elf64_Sym *symbol)
+{
+	switch (ELF64_ST_BIND(symbol->st_info)) {
+	case STB_GLOBAL:
+		return TALLY_SYMBOL_GLOBAL;
+	case STB_WEAK:
+		return TALLY_SYMBOL_WEAK;
+	default:
+		return TALLY_SYMBOL_LOCAL;
+	}
+}
+
+/* 1 when the table was there, 0 when not, or -ENOMEM. */
+static int add_table(struct tally_symbols_builder *builder, const struct tally_object *object, const char *section)
+{
+	struct tally_symtab table;
+	if (!tally_symtab_open(object, section, &table))
+		return 0;
+	size_t place_count;
+	struct place *places = read_places(object, &place_count);
+	uint16_t machine = tally_object_machine(object);
+	int rc = places ? 0 : -ENOMEM;
+	for (size_t i = 0; rc == 0 && i < table.count; i++) {
+		Elf64_Sym symbol;
+		tally_symtab_entry(&table, i, &symbol);
+		const struct place *place = symbol.st_shndx < place_count ? &places[symbol.st_shndx] : NULL;
+		const char *name = tally_symtab_name(&table, &symbol);
+		if (!*name || !is_function(&symbol, place) || is_mapping_symbol(machine, name))
+			continue;
+		uint64_t start = symbol.st_value;
+		if (machine == EM_ARM)
+			start &= ~(uint64_t)1; /* Thumb */
+		uint64_t end;
+		if (__builtin_add_overflow(start, symbol.st_size, &end))
+			continue;
+		/* "etext" and its like are the first address behind. */
+		if (place && start >= place->end && end == start)
+			continue;
+		rc = tally_symbols_add(builder, &(struct tally_symbol_entry){
+							.start = start,
+							.end = end,
+							.limit = place && start >= place->start ? place->end : 0,
+							.name = name,
+							.binding = binding_of(&symbol),
+						});
+	}
+	free(places);
+	return rc < 0 ? rc : 1;
+}
+
+/* A table refers to the objects that its names lie in. */
+static struct tally_object *hold(const struct tally_object *object)
+{
+	return tally_object_ref((struct tally_object *)object);
+}
+
+int tally_symbols_from_object(const struct tally_object *object, const struct tally_object *debug,
+			      struct tally_symbols **out, struct tally_error *err)
+{
+	struct tally_symbols_builder builder = { .objects = { hold(object), debug ? hold(debug) : NULL } };
+	int rc = debug ? add_table(&builder, debug, ".symtab") : 0;
+	if (rc == 0)
+		rc = add_table(&builder, object, ".symtab");
+	if (rc >= 0)
+		rc = add_table(&builder, object, ".dynsym");
+	if (rc >= 0)
+		rc = tally_symbols_add_plt(&builder, object);
+	if (rc < 0) {
+		tally_symbols_abandon(&builder);
+		return tally_error_set(err, rc, "out of memory for the symbols of %s", tally_object_path(object));
+	}
+	return tally_symbols_finish(&builder, out, err);
+}

@@ -1,0 +1,228 @@
+/* NAME@plt: names for the slots of the procedure linkage table, which have no symbols of their own.
+ *
+ * There are as many layouts as there are linkers and options: lazily bound or not, with branch-target instructions
+ * (-z ibtplt, BTI), split into .plt and .plt.sec, with or without a header, eager slots in .plt.got.  One thing they
+ * have in common: a slot jumps through an entry of the global offset table, and a relocation says whose entry that is.
+ * So the slots are decoded, not counted.  Where a lazy slot pushes the number of its relocation instead (the first
+ * half of -z ibtplt's), that number tells.
+ */
+#include "symbol/symbol_table.h"
+
+#include "base/reader.h"
+#include "base/vector.h"
+#include "object/object.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* An entry of the global offset table, and what will be in it. */
+struct got_entry {
+	uint64_t address;
+	uint64_t addend;
+	uint32_t symbol; /* of .dynsym; 0: `addend` is the address of an indirect function's resolver */
+};
+
+struct plt {
+	struct tally_symbols_builder *builder;
+	size_t function_count; /* the builder's first, sorted */
+	const struct tally_object *object;
+	struct tally_symtab dynsym;
+	bool has_dynsym;
+	TALLY_VECTOR(struct got_entry) lazy;  /* .rela.plt, as in the file */
+	TALLY_VECTOR(struct got_entry) sorted; /* all, by address */
+};
+
+struct slot {
+	uint64_t size;
+	uint64_t got_address;
+	int64_t lazy_index; /* of .rela.plt; -1: got_address tells */
+};
+
+static bool is_got_relocation(uint16_t machine, uint32_t type)
+{
+	if (machine == EM_X86_64)
+		return type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT || type == R_X86_64_IRELATIVE;
+	return type == R_AARCH64_JUMP_SLOT || type == R_AARCH64_GLOB_DAT || type == R_AARCH64_IRELATIVE;
+}
+
+static int read_relocations(struct plt *plt, const char *name, bool is_lazy)
+{
+	struct tally_section section;
+	if (!tally_object_section(plt->object, name, &section) || !section.bytes || section.type != SHT_RELA)
+		return 0;
+	uint16_t machine = tally_object_machine(plt->object);
+	for (size_t at = 0; section.size - at >= sizeof(Elf64_Rela); at += sizeof(Elf64_Rela)) {
+		Elf64_Rela relocation;
+		memcpy(&relocation, section.bytes + at, sizeof(relocation));
+		struct got_entry entry = { relocation.r_offset, (uint64_t)relocation.r_addend,
+					   (uint32_t)ELF64_R_SYM(relocation.r_info) };
+		if (is_lazy && tally_vector_push(&plt->lazy, entry) < 0)
+			return -ENOMEM;
+		if (is_got_relocation(machine, (uint32_t)ELF64_R_TYPE(relocation.r_info)) &&
+		    tally_vector_push(&plt->sorted, entry) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int compare_got(const void *a_, const void *b_)
+{
+	const struct got_entry *a = a_, *b = b_;
+	return a->address < b->address ? -1 : a->address > b->address;
+}
+
+static const struct got_entry *find_got(const struct plt *plt, const struct slot *slot)
+{
+	if (slot->lazy_index >= 0)
+		return (uint64_t)slot->lazy_index < plt->lazy.count ? &plt->lazy.items[slot->lazy_index] : NULL;
+	struct got_entry key = { .address = slot->got_address };
+	return plt->sorted.count ? bsearch(&key, plt->sorted.items, plt->sorted.count, sizeof(key), compare_got)
+				 : NULL;
+}
+
+/* The function whose resolver lies at an address, by the best of its names. */
+static const char *resolver_name(const struct plt *plt, uint64_t address)
+{
+	size_t low = 0, high = plt->function_count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (plt->builder->entries[middle].start < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	const struct tally_symbol_entry *best = NULL;
+	for (; low < plt->function_count && plt->builder->entries[low].start == address; low++)
+		if (!best || tally_symbol_is_better(best, &plt->builder->entries[low]))
+			best = &plt->builder->entries[low];
+	return best ? best->name : NULL;
+}
+
+static const char *slot_name(struct plt *plt, const struct got_entry *got)
+{
+	struct tally_arena *arena = &plt->builder->names;
+	if (got->symbol != 0) {
+		Elf64_Sym symbol;
+		if (!plt->has_dynsym || got->symbol >= plt->dynsym.count)
+			return NULL;
+		tally_symtab_entry(&plt->dynsym, got->symbol, &symbol);
+		const char *name = tally_symtab_name(&plt->dynsym, &symbol);
+		return *name ? tally_arena_printf(arena, "%s@plt", name) : NULL;
+	}
+	const char *name = resolver_name(plt, got->addend);
+	return name ? tally_arena_printf(arena, "%s@plt", name)
+		    : tally_arena_printf(arena, "*ABS*+0x%llx@plt", (unsigned long long)got->addend);
+}
+
+static uint32_t little32(const uint8_t *bytes)
+{
+	return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
+}
+
+/* A slot at `bytes`: [endbr64] [bnd] jmp *entry(%rip), or endbr64; push $index; [bnd] jmp header. */
+static bool decode_x86_64(const uint8_t *bytes, size_t size, uint64_t address, struct slot *out)
+{
+	static const uint8_t ENDBR64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	size_t at = 0;
+	bool has_endbr = size >= sizeof(ENDBR64) && memcmp(bytes, ENDBR64, sizeof(ENDBR64)) == 0;
+	if (has_endbr)
+		at = sizeof(ENDBR64);
+	*out = (struct slot){ .size = has_endbr ? 16 : 8, .lazy_index = -1 };
+	if (has_endbr && size - at >= 5 && bytes[at] == 0x68) {
+		out->lazy_index = little32(bytes + at + 1);
+		return true;
+	}
+	if (at < size && bytes[at] == 0xf2)
+		at++;
+	if (size - at < 6 || bytes[at] != 0xff || bytes[at + 1] != 0x25)
+		return false;
+	out->got_address = address + at + 6 + (uint64_t)(int64_t)(int32_t)little32(bytes + at + 2);
+	return true;
+}
+
+/* [bti c] adrp x16, page; ldr x17, [x16, #offset]; add x16, x16, #offset; br x17. */
+static bool decode_aarch64(const uint8_t *bytes, size_t size, uint64_t address, struct slot *out)
+{
+	static const uint32_t BTI_C = 0xd503245f;
+	size_t at = size >= 4 && little32(bytes) == BTI_C ? 4 : 0;
+	if (size - at < 16)
+		return false;
+	uint32_t adrp = little32(bytes + at), ldr = little32(bytes + at + 4);
+	if ((adrp & 0x9f00001f) != 0x90000010 || (ldr & 0xffc003ff) != 0xf9400211)
+		return false;
+	uint64_t pages = (adrp >> 29 & 3) | (uint64_t)(adrp >> 5 & 0x7ffff) << 2;
+	if (pages & 1 << 20)
+		pages |= ~(uint64_t)0 << 21;
+	*out = (struct slot){
+		.size = at + 16,
+		.got_address = ((address + at) & ~(uint64_t)0xfff) + (pages << 12) + (ldr >> 10 & 0xfff) * 8,
+		.lazy_index = -1,
+	};
+	return true;
+}
+
+static int add(struct plt *plt, uint64_t start, uint64_t end, const char *name)
+{
+	return tally_symbols_add(plt->builder, &(struct tally_symbol_entry){
+						       .start = start, .end = end, .name = name,
+						       .binding = TALLY_SYMBOL_GLOBAL });
+}
+
+static int read_slots(struct plt *plt, const char *section_name)
+{
+	struct tally_section section;
+	if (!tally_object_section(plt->object, section_name, &section) || !section.bytes ||
+	    section.address > UINT64_MAX - section.size)
+		return 0;
+	bool is_x86 = tally_object_machine(plt->object) == EM_X86_64;
+	bool is_packed = strcmp(section_name, ".plt.got") == 0; /* slots of 8 bytes */
+	size_t step = is_x86 ? 8 : 4, header = 0;
+	int rc = 0;
+	for (size_t at = 0, next; rc == 0 && at < section.size; at = next) {
+		const uint8_t *bytes = section.bytes + at;
+		struct slot slot;
+		next = at + step;
+		if (is_x86 ? !decode_x86_64(bytes, section.size - at, section.address + at, &slot)
+			   : !decode_aarch64(bytes, section.size - at, section.address + at, &slot))
+			continue;
+		const struct got_entry *got = find_got(plt, &slot);
+		if (!got)
+			continue;
+		if (header == 0 && at > 0)
+			rc = add(plt, section.address, section.address + at, section_name);
+		header = 1;
+		if (is_x86 && !is_packed)
+			slot.size = 16;
+		if (slot.size > section.size - at)
+			slot.size = section.size - at;
+		next = at + slot.size;
+		const char *name = slot_name(plt, got);
+		if (rc == 0 && name)
+			rc = add(plt, section.address + at, section.address + next, name);
+	}
+	return rc;
+}
+
+int tally_symbols_add_plt(struct tally_symbols_builder *builder, const struct tally_object *object)
+{
+	uint16_t machine = tally_object_machine(object);
+	if ((machine != EM_X86_64 && machine != EM_AARCH64) || !tally_object_is_64bit(object) ||
+	    tally_object_is_swapped(object))
+		return 0;
+	tally_symbols_sort(builder);
+	struct plt plt = { .builder = builder, .function_count = builder->count, .object = object };
+	plt.has_dynsym = tally_symtab_open(object, ".dynsym", &plt.dynsym);
+	int rc = read_relocations(&plt, ".rela.plt", true);
+	if (rc == 0)
+		rc = read_relocations(&plt, ".rela.dyn", false);
+	if (rc == 0 && plt.sorted.count) {
+		qsort(plt.sorted.items, plt.sorted.count, sizeof(*plt.sorted.items), compare_got);
+		static const char *const SECTIONS[] = { ".plt", ".plt.sec", ".plt.got", ".iplt" };
+		for (size_t i = 0; rc == 0 && i < sizeof(SECTIONS) / sizeof(SECTIONS[0]); i++)
+			rc = read_slots(&plt, SECTIONS[i]);
+	}
+	tally_vector_release(&plt.lazy);
+	tally_vector_release(&plt.sorted);
+	return rc;
+}

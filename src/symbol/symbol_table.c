@@ -1,0 +1,222 @@
+/* The table behind all sources of symbols.
+ *
+ * Symbols overlap: functions hold other functions' entry points, hand-written assembly nests.  The innermost one is
+ * what a reader wants to see, that is the last one to start at or before the address, if it reaches that far.  If it
+ * doesn't, an earlier and longer one may: each symbol knows the nearest earlier one that ends behind it (`outer`), so
+ * that a lookup is a binary search and, seldom, a few steps outwards.
+ */
+#include "symbol/symbol_table.h"
+
+#include "base/vector.h"
+#include "object/object.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PAGE_BYTES = 4096 };
+
+struct tally_symbols {
+	struct tally_symbol *list;
+	size_t count;
+	uint32_t *outer;   /* index of the nearest earlier symbol that ends later; OUTER_NONE */
+	uint16_t *modules; /* of each symbol, 1-based; NULL when there are none */
+	const char **module_names;
+	struct tally_arena names;
+	struct tally_object *objects[2];
+};
+
+#define OUTER_NONE UINT32_MAX
+
+int tally_symbols_add(struct tally_symbols_builder *builder, const struct tally_symbol_entry *entry)
+{
+	if (builder->count >= UINT32_MAX - 1)
+		return -E2BIG;
+	if (builder->count == builder->capacity &&
+	    tally_vector_reserve_((void **)&builder->entries, &builder->capacity, builder->count + 1,
+				  sizeof(*builder->entries)) < 0)
+		return -ENOMEM;
+	builder->entries[builder->count] = *entry;
+	builder->entries[builder->count].order = (uint32_t)builder->count;
+	builder->count++;
+	return 0;
+}
+
+static int compare_entries(const void *a_, const void *b_)
+{
+	const struct tally_symbol_entry *a = a_, *b = b_;
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
+	return a->order < b->order ? -1 : a->order > b->order;
+}
+
+/* Many sources are sorted already (kallsyms is, but for its modules). */
+void tally_symbols_sort(struct tally_symbols_builder *builder)
+{
+	for (size_t i = 1; i < builder->count; i++)
+		if (builder->entries[i].start < builder->entries[i - 1].start) {
+			qsort(builder->entries, builder->count, sizeof(*builder->entries), compare_entries);
+			return;
+		}
+}
+
+static uint64_t page_behind(uint64_t address)
+{
+	uint64_t end = (address + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+	return end <= UINT64_MAX - PAGE_BYTES ? end + PAGE_BYTES : UINT64_MAX;
+}
+
+/* What has no size reaches to the next address that has a symbol. */
+static void give_ends(struct tally_symbols_builder *builder)
+{
+	struct tally_symbol_entry *next = NULL; /* the nearest of a higher address */
+	for (size_t i = builder->count; i-- > 0;) {
+		struct tally_symbol_entry *entry = &builder->entries[i];
+		if (i + 1 < builder->count && builder->entries[i + 1].start > entry->start)
+			next = &builder->entries[i + 1];
+		if (entry->end > entry->start)
+			continue;
+		bool is_last = !next || (builder->is_kernel && next->module != entry->module);
+		entry->end = is_last ? page_behind(entry->start) : next->start;
+		if (next && entry->end > next->start)
+			entry->end = next->start;
+		if (entry->limit > entry->start && entry->end > entry->limit)
+			entry->end = entry->limit;
+	}
+}
+
+static size_t leading_underscores(const char *name)
+{
+	/* Mangled names have none once they can be read. */
+	if (name[0] == '_' && (name[1] == 'Z' || name[1] == 'R'))
+		return 0;
+	return strspn(name, "_");
+}
+
+bool tally_symbol_is_better(const struct tally_symbol_entry *a, const struct tally_symbol_entry *b)
+{
+	bool a_weak = a->binding == TALLY_SYMBOL_WEAK, b_weak = b->binding == TALLY_SYMBOL_WEAK;
+	if (a_weak != b_weak)
+		return a_weak;
+	bool a_global = a->binding == TALLY_SYMBOL_GLOBAL, b_global = b->binding == TALLY_SYMBOL_GLOBAL;
+	if (a_global != b_global)
+		return b_global;
+	size_t a_underscores = leading_underscores(a->name), b_underscores = leading_underscores(b->name);
+	if (a_underscores != b_underscores)
+		return b_underscores < a_underscores;
+	return strlen(b->name) > strlen(a->name);
+}
+
+/* One symbol for each address.  Those with a size of their own come before those that were given one. */
+static void choose(struct tally_symbols_builder *builder)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < builder->count; i++) {
+		const struct tally_symbol_entry *entry = &builder->entries[i];
+		struct tally_symbol_entry *last = kept ? &builder->entries[kept - 1] : NULL;
+		if (!last || last->start != entry->start)
+			builder->entries[kept++] = *entry;
+		else if (last->has_size != entry->has_size ? entry->has_size : tally_symbol_is_better(last, entry))
+			*last = *entry;
+	}
+	builder->count = kept;
+}
+
+static void fill(struct tally_symbols *symbols, const struct tally_symbols_builder *builder)
+{
+	for (size_t i = 0; i < builder->count; i++) {
+		const struct tally_symbol_entry *entry = &builder->entries[i];
+		symbols->list[i] = (struct tally_symbol){ entry->start, entry->end, entry->name };
+		if (symbols->modules)
+			symbols->modules[i] = entry->module;
+		uint32_t outer = i > 0 ? (uint32_t)i - 1 : OUTER_NONE;
+		while (outer != OUTER_NONE && symbols->list[outer].end <= entry->end)
+			outer = symbols->outer[outer];
+		symbols->outer[i] = outer;
+	}
+	symbols->count = builder->count;
+}
+
+int tally_symbols_finish(struct tally_symbols_builder *builder, struct tally_symbols **out, struct tally_error *err)
+{
+	tally_symbols_sort(builder);
+	for (size_t i = 0; i < builder->count; i++)
+		builder->entries[i].has_size = builder->entries[i].end > builder->entries[i].start;
+	give_ends(builder);
+	choose(builder);
+
+	struct tally_symbols *symbols = calloc(1, sizeof(*symbols));
+	if (symbols) {
+		symbols->list = calloc(builder->count + 1, sizeof(*symbols->list));
+		symbols->outer = calloc(builder->count + 1, sizeof(*symbols->outer));
+		if (builder->module_count)
+			symbols->modules = calloc(builder->count + 1, sizeof(*symbols->modules));
+	}
+	if (!symbols || !symbols->list || !symbols->outer || (builder->module_count && !symbols->modules)) {
+		tally_symbols_free(symbols);
+		tally_symbols_abandon(builder);
+		return tally_error_set(err, -ENOMEM, "out of memory for symbols");
+	}
+	fill(symbols, builder);
+	symbols->names = builder->names;
+	symbols->module_names = builder->modules;
+	memcpy(symbols->objects, builder->objects, sizeof(symbols->objects));
+	free(builder->entries);
+	*builder = (struct tally_symbols_builder){ 0 };
+	*out = symbols;
+	return 0;
+}
+
+void tally_symbols_abandon(struct tally_symbols_builder *builder)
+{
+	free(builder->entries);
+	free(builder->modules);
+	tally_arena_release(&builder->names);
+	for (size_t i = 0; i < 2; i++)
+		tally_object_unref(builder->objects[i]);
+	*builder = (struct tally_symbols_builder){ 0 };
+}
+
+const struct tally_symbol *tally_symbols_find(const struct tally_symbols *symbols, uint64_t address)
+{
+	size_t low = 0, high = symbols->count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (symbols->list[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	uint32_t at = low > 0 ? (uint32_t)(low - 1) : OUTER_NONE;
+	while (at != OUTER_NONE && symbols->list[at].end <= address)
+		at = symbols->outer[at];
+	return at != OUTER_NONE ? &symbols->list[at] : NULL;
+}
+
+const char *tally_symbol_module(const struct tally_symbols *symbols, const struct tally_symbol *symbol)
+{
+	if (!symbols->modules)
+		return NULL;
+	uint16_t module = symbols->modules[symbol - symbols->list];
+	return module ? symbols->module_names[module - 1] : NULL;
+}
+
+const struct tally_symbol *tally_symbols_list(const struct tally_symbols *symbols, size_t *count)
+{
+	*count = symbols->count;
+	return symbols->list;
+}
+
+void tally_symbols_free(struct tally_symbols *symbols)
+{
+	if (!symbols)
+		return;
+	free(symbols->list);
+	free(symbols->outer);
+	free(symbols->modules);
+	free(symbols->module_names);
+	tally_arena_release(&symbols->names);
+	for (size_t i = 0; i < 2; i++)
+		tally_object_unref(symbols->objects[i]);
+	free(symbols);
+}

@@ -1,0 +1,495 @@
+#include "test.h"
+
+#include "base/buffer.h"
+#include "object/object.h"
+#include "symbol/symbol.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+static bool run(const char *directory, const char *command)
+{
+	char line[4096];
+	snprintf(line, sizeof(line), "cd %s && (%s) >/dev/null 2>&1", directory, command);
+	return system(line) == 0;
+}
+
+static int make_directory(void **state)
+{
+	static char directory[64];
+	snprintf(directory, sizeof(directory), "/tmp/tally-symbol-XXXXXX");
+	*state = mkdtemp(directory);
+	return *state ? 0 : -1;
+}
+
+static int remove_directory(void **state)
+{
+	char line[128];
+	snprintf(line, sizeof(line), "rm -rf %s", (const char *)*state);
+	return system(line);
+}
+
+static struct tally_object *open_in(const char *directory, const char *name)
+{
+	char path[256];
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	struct tally_object *object = NULL;
+	struct tally_error err = TALLY_ERROR_NONE;
+	if (tally_object_open(AT_FDCWD, path, &object, &err) < 0)
+		fail_msg("%s", err.message);
+	return object;
+}
+
+/* Assembles a program from `source` and reads its symbols. */
+static struct tally_symbols *symbols_of(void **state, const char *source, const char *flags)
+{
+	char path[256], command[512];
+	snprintf(path, sizeof(path), "%s/source.s", (const char *)*state);
+	FILE *file = fopen(path, "w");
+	assert_non_null(file);
+	fputs(source, file);
+	fclose(file);
+	snprintf(command, sizeof(command), "gcc -nostdlib -static -Wl,-Ttext=0x401000 %s source.s -o program", flags);
+	if (!run(*state, command))
+		skip();
+	struct tally_object *object = open_in(*state, "program");
+	struct tally_symbols *symbols = NULL;
+	assert_int_equal(tally_symbols_from_object(object, NULL, &symbols, NULL), 0);
+	tally_object_unref(object);
+	return symbols;
+}
+
+static void expect(const struct tally_symbols *symbols, uint64_t address, const char *name, uint64_t offset)
+{
+	const struct tally_symbol *symbol = tally_symbols_find(symbols, address);
+	if (!name) {
+		if (symbol)
+			fail_msg("%s at %#lx, where there is nothing", symbol->name, (long)address);
+		return;
+	}
+	if (!symbol)
+		fail_msg("nothing at %#lx, where %s is", (long)address, name);
+	assert_string_equal(symbol->name, name);
+	assert_int_equal(address - symbol->start, offset);
+}
+
+/* Addresses where `perf script` was asked the same. */
+static void best_alias_is_chosen_as_perf_does(void **state)
+{
+	struct tally_symbols *symbols = symbols_of(state,
+		".text\n.macro fn name:req, bind, size=16\n.type \\name,@function\n.size \\name,\\size\n"
+		".ifnb \\bind\n.\\bind \\name\n.endif\n\\name:\n.endm\n"
+		"fn local_longer_name\nfn glob,globl\n.skip 16,0x90\n"
+		"fn weak_much_longer,weak\nfn loc\n.skip 16,0x90\n"
+		"fn __underscored_longer,globl\nfn plain,globl\n.skip 16,0x90\n"
+		"fn short,globl\nfn longer,globl\n.skip 16,0x90\n"
+		"label_without_size_longest:\nfn sized\n.skip 16,0x90\n", "");
+	expect(symbols, 0x401001, "glob", 1);
+	expect(symbols, 0x401012, "loc", 2);
+	expect(symbols, 0x401023, "plain", 3);
+	expect(symbols, 0x401034, "longer", 4);
+	expect(symbols, 0x401045, "sized", 5);
+	tally_symbols_free(symbols);
+}
+
+static void sizeless_reach_to_the_next_and_sized_leave_gaps(void **state)
+{
+	struct tally_symbols *symbols = symbols_of(state,
+		".text\n.globl _start\n_start: .skip 32,0x90\n"
+		".type sized,@function\n.size sized,8\nsized: .skip 32,0x90\n"
+		".type after,@function\nafter: .skip 16,0x90\n"
+		".section .text.z,\"ax\"\n.skip 1,0x90\n"
+		".data\n.type not_code,@object\nnot_code: .skip 8\n", "-Wl,--no-gc-sections");
+	expect(symbols, 0x400fff, NULL, 0);
+	expect(symbols, 0x401000, "_start", 0);
+	expect(symbols, 0x40101f, "_start", 31);
+	expect(symbols, 0x401020, "sized", 0);
+	expect(symbols, 0x401027, "sized", 7);
+	expect(symbols, 0x401028, NULL, 0);
+	expect(symbols, 0x40103f, NULL, 0);
+	expect(symbols, 0x401040, "after", 0);
+	size_t count;
+	const struct tally_symbol *list = tally_symbols_list(symbols, &count);
+	for (size_t i = 0; i < count; i++)
+		assert_string_not_equal(list[i].name, "not_code");
+	tally_symbols_free(symbols);
+}
+
+static void innermost_of_nested_symbols_is_found(void **state)
+{
+	struct tally_symbols *symbols = symbols_of(state,
+		".text\n.globl _start\n.type _start,@function\n.size _start,64\n_start: .skip 16,0x90\n"
+		".type inner,@function\n.size inner,16\ninner: .skip 4,0x90\n"
+		".type innermost,@function\n.size innermost,4\ninnermost: .skip 12,0x90\n.skip 32,0x90\n", "");
+	expect(symbols, 0x401008, "_start", 8);
+	expect(symbols, 0x401010, "inner", 0);
+	expect(symbols, 0x401014, "innermost", 0);
+	expect(symbols, 0x401018, "inner", 8);
+	expect(symbols, 0x401020, "_start", 32);
+	expect(symbols, 0x401040, NULL, 0);
+	tally_symbols_free(symbols);
+}
+
+/* Every slot of every layout: checked against the instruction that calls it. */
+static void plt_slots_are_named(void **state, const char *flags)
+{
+	char command[1024];
+	snprintf(command, sizeof(command),
+		 "printf '#include <stdlib.h>\\n#include <string.h>\\nint main(int c,char**v){"
+		 "char*p=malloc(c);void*volatile q=(void*)free;strcpy(p,v[0]);free(p);return abs(atoi(p))+!q;}' >p.c && "
+		 "gcc -O0 -fno-builtin %s p.c -o p && objdump -d p >dump", flags);
+	if (!run(*state, command))
+		skip();
+	struct tally_object *object = open_in(*state, "p");
+	struct tally_symbols *symbols = NULL;
+	assert_int_equal(tally_symbols_from_object(object, NULL, &symbols, NULL), 0);
+	char path[256], line[512], name[128];
+	snprintf(path, sizeof(path), "%s/dump", (const char *)*state);
+	FILE *dump = fopen(path, "r");
+	assert_non_null(dump);
+	unsigned calls = 0;
+	while (fgets(line, sizeof(line), dump)) {
+		unsigned long address;
+		const char *call = strstr(line, "call ");
+		if (!call || !strstr(call, "@plt>") || sscanf(call, "call %lx <%127[^>]>", &address, name) != 2)
+			continue;
+		expect(symbols, address, name, 0);
+		expect(symbols, address + 5, name, 5);
+		calls++;
+	}
+	fclose(dump);
+	assert_true(calls >= 4);
+	tally_symbols_free(symbols);
+	tally_object_unref(object);
+}
+
+static void lazy_plt_slots_are_named(void **state)
+{
+	plt_slots_are_named(state, "-Wl,-z,lazy");
+}
+
+static void eager_plt_slots_are_named(void **state)
+{
+	plt_slots_are_named(state, "-Wl,-z,now");
+}
+
+static void ibt_plt_slots_are_named(void **state)
+{
+	plt_slots_are_named(state, "-fcf-protection=full -Wl,-z,ibtplt -Wl,-z,lazy");
+}
+
+static void bnd_plt_slots_are_named(void **state)
+{
+	plt_slots_are_named(state, "-Wl,-z,bndplt");
+}
+
+static void symbols_of_a_stripped_object_come_from_its_debug_file(void **state)
+{
+	char command[512];
+	snprintf(command, sizeof(command), "cp /proc/%d/exe p && objcopy --only-keep-debug p p.debug && "
+		 "objcopy -S --add-gnu-debuglink=p.debug p s", (int)getpid());
+	if (!run(*state, command))
+		skip();
+	struct tally_object *object = open_in(*state, "s");
+	struct tally_object *whole = open_in(*state, "p");
+	struct tally_object *debug = tally_object_open_debug(object);
+	assert_non_null(debug);
+	struct tally_symbols *with, *want;
+	assert_int_equal(tally_symbols_from_object(object, debug, &with, NULL), 0);
+	assert_int_equal(tally_symbols_from_object(whole, NULL, &want, NULL), 0);
+	/* The table alone keeps the names alive. */
+	tally_object_unref(object);
+	tally_object_unref(whole);
+	tally_object_unref(debug);
+	size_t count, want_count;
+	const struct tally_symbol *list = tally_symbols_list(with, &count);
+	const struct tally_symbol *want_list = tally_symbols_list(want, &want_count);
+	assert_int_equal(count, want_count);
+	for (size_t i = 0; i < count; i++) {
+		assert_string_equal(list[i].name, want_list[i].name);
+		assert_int_equal(list[i].start, want_list[i].start);
+		assert_int_equal(list[i].end, want_list[i].end);
+	}
+	tally_symbols_free(with);
+	tally_symbols_free(want);
+}
+
+static void vdso_functions_are_found(void **state)
+{
+	(void)state;
+	uint64_t start = 0, end = 0;
+	char line[512];
+	FILE *maps = fopen("/proc/self/maps", "r");
+	assert_non_null(maps);
+	while (fgets(line, sizeof(line), maps) && !strstr(line, "[vdso]"))
+		;
+	fclose(maps);
+	if (!strstr(line, "[vdso]") || sscanf(line, "%lx-%lx", &start, &end) != 2)
+		skip();
+	struct tally_object *object = NULL;
+	assert_int_equal(tally_object_open_memory("[vdso]", (void *)start, end - start, &object, NULL), 0);
+	struct tally_symbols *symbols = NULL;
+	assert_int_equal(tally_symbols_from_object(object, NULL, &symbols, NULL), 0);
+	size_t count;
+	const struct tally_symbol *list = tally_symbols_list(symbols, &count);
+	bool found = false;
+	for (size_t i = 0; i < count; i++)
+		found |= strstr(list[i].name, "clock_gettime") != NULL;
+	assert_true(found);
+	tally_symbols_free(symbols);
+	tally_object_unref(object);
+}
+
+static void kallsyms_gives_functions_and_their_modules(void **state)
+{
+	(void)state;
+	static const char TEXT[] = "0000000000000000 A fixed_percpu_data\n"
+				   "ffffffff81000000 T _stext\n"
+				   "ffffffff81000000 T startup_64\n"
+				   "ffffffff81000100 t helper.isra.0\n"
+				   "ffffffff81000180 W weak_one\n"
+				   "ffffffff81000200 D not_a_function\n"
+				   "garbage\n"
+				   "ffffffffc0201000 t ext4_sync\t[ext4]\r\n"
+				   "ffffffffc0201040 T ext4_read\t[ext4]\n"
+				   "ffffffffc0300000 t bpf_prog_6deef7357e7b4530\t[bpf]";
+	struct tally_symbols *symbols = NULL;
+	assert_int_equal(tally_symbols_from_kallsyms(TEXT, sizeof(TEXT) - 1, &symbols, NULL), 0);
+	expect(symbols, 0xffffffff81000010, "startup_64", 0x10);
+	expect(symbols, 0xffffffff81000110, "helper.isra.0", 0x10);
+	expect(symbols, 0xffffffff81000181, "weak_one", 1);
+	/* The kernel's last function doesn't reach to the modules. */
+	expect(symbols, 0xffffffff81000fff, "weak_one", 0xe7f);
+	expect(symbols, 0xffffffffc0200000, NULL, 0);
+	expect(symbols, 0xffffffffc0201041, "ext4_read", 1);
+	assert_string_equal(tally_symbol_module(symbols, tally_symbols_find(symbols, 0xffffffffc0201000)), "ext4");
+	assert_string_equal(tally_symbol_module(symbols, tally_symbols_find(symbols, 0xffffffffc0300000)), "bpf");
+	assert_null(tally_symbol_module(symbols, tally_symbols_find(symbols, 0xffffffff81000000)));
+	tally_symbols_free(symbols);
+}
+
+static void hidden_kallsyms_say_so(void **state)
+{
+	(void)state;
+	static const char TEXT[] = "0000000000000000 T _stext\n0000000000000000 t x\n";
+	struct tally_symbols *symbols = NULL;
+	struct tally_error err = TALLY_ERROR_NONE;
+	assert_int_equal(tally_symbols_from_kallsyms(TEXT, sizeof(TEXT) - 1, &symbols, &err), -EPERM);
+	assert_non_null(strstr(err.hint, "kptr_restrict"));
+	assert_int_equal(tally_symbols_from_kallsyms("", 0, &symbols, &err), 0);
+	expect(symbols, 0, NULL, 0);
+	tally_symbols_free(symbols);
+}
+
+static struct tally_symbols *perf_map(const char *text, size_t *skipped)
+{
+	struct tally_symbols *symbols = NULL;
+	assert_int_equal(tally_symbols_from_perf_map(text, strlen(text), skipped, &symbols, NULL), 0);
+	return symbols;
+}
+
+static void later_lines_of_a_perf_map_win(void **state)
+{
+	(void)state;
+	size_t skipped;
+	struct tally_symbols *symbols = perf_map("1000 100 old function(int, char*)\n"
+						 "2000 40 Builtin:X\n"
+						 "0x1040 20 new\n"
+						 "1fff 2 straddles\n"
+						 "2000 8 LazyCompile:~f /a b.js:1\r\n"
+						 "3000 10 last", &skipped);
+	assert_int_equal(skipped, 0);
+	expect(symbols, 0x1000, "old function(int, char*)", 0);
+	expect(symbols, 0x1040, "new", 0);
+	expect(symbols, 0x105f, "new", 0x1f);
+	expect(symbols, 0x1060, "old function(int, char*)", 0);
+	expect(symbols, 0x1100, NULL, 0);
+	expect(symbols, 0x1fff, "straddles", 0);
+	expect(symbols, 0x2000, "LazyCompile:~f /a b.js:1", 0);
+	expect(symbols, 0x2008, "Builtin:X", 0);
+	expect(symbols, 0x3000, "last", 0);
+	tally_symbols_free(symbols);
+}
+
+static void malformed_lines_of_a_perf_map_are_counted(void **state)
+{
+	(void)state;
+	size_t skipped;
+	struct tally_symbols *symbols = perf_map("1000 10 good\n\n1000\n1000 10\n1000 10 \nxyz 10 n\n1000 0 empty\n"
+						 "ffffffffffffffff ffff overflow\n11111111111111111 1 long\n 1000 1 n\n"
+						 "5000 10 half", &skipped);
+	assert_int_equal(skipped, 8);
+	expect(symbols, 0x1000, "good", 0);
+	expect(symbols, 0x5000, "half", 0);
+	tally_symbols_free(symbols);
+}
+
+/* The sweep against painting addresses one by one. */
+static void overlapping_lines_are_as_if_painted(void **state)
+{
+	(void)state;
+	enum { LINES = 200, ROOM = 2048 };
+	uint32_t seed = 1;
+	for (int round = 0; round < 20; round++) {
+		struct tally_buffer text = { 0 };
+		int painted[ROOM + 64];
+		for (int i = 0; i < ROOM + 64; i++)
+			painted[i] = -1;
+		for (int line = 0; line < LINES; line++) {
+			seed = seed * 1103515245 + 12345;
+			unsigned start = seed >> 8 & (ROOM - 1), size = 1 + (seed >> 20 & 63);
+			tally_buffer_printf(&text, "%x %x f%d\n", start, size, line);
+			for (unsigned i = start; i < start + size; i++)
+				painted[i] = line;
+		}
+		size_t skipped;
+		struct tally_symbols *symbols = perf_map(tally_buffer_string(&text), &skipped);
+		for (int i = 0; i < ROOM + 64; i++) {
+			const struct tally_symbol *symbol = tally_symbols_find(symbols, (uint64_t)i);
+			assert_int_equal(symbol ? atoi(symbol->name + 1) : -1, painted[i]);
+		}
+		tally_symbols_free(symbols);
+		tally_buffer_release(&text);
+	}
+}
+
+static void expect_readable(const char *mangled, const char *name, const char *signature)
+{
+	char *got = tally_demangle(mangled), *got_signature = tally_demangle_signature(mangled);
+	if (name) {
+		assert_non_null(got);
+		assert_string_equal(got, name);
+		assert_string_equal(got_signature, signature);
+	} else {
+		assert_null(got);
+		assert_null(got_signature);
+	}
+	free(got);
+	free(got_signature);
+}
+
+static void names_are_made_readable(void **state)
+{
+	(void)state;
+	expect_readable("_ZN2ns1fEi", "ns::f", "ns::f(int)");
+	expect_readable("_ZdlPvm@plt", "operator delete@plt", "operator delete(void*, unsigned long)@plt");
+	expect_readable("_ZNSo3putEc@@GLIBCXX_3.4", "std::ostream::put@@GLIBCXX_3.4",
+			"std::ostream::put(char)@@GLIBCXX_3.4");
+	expect_readable("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", "core::fmt::Write::write_fmt",
+			"core::fmt::Write::write_fmt");
+	expect_readable("_RNvC6_123foo3bar", "123foo::bar", "123foo::bar");
+	expect_readable("_D3std5stdio12__ModuleInfoZ", "ModuleInfo for std.stdio", "ModuleInfo for std.stdio");
+	expect_readable("main", NULL, NULL);
+	expect_readable("_start", NULL, NULL);
+	expect_readable("_Z", NULL, NULL);
+	expect_readable("_ZN2ns1fE", "ns::f", "ns::f");
+	expect_readable("malloc@plt", NULL, NULL);
+}
+
+static void names_that_explode_are_left_alone(void **state)
+{
+	(void)state;
+	/* Each parameter is a function of two such as the one before: 2^60 of them in 600 bytes. */
+	static const char DIGITS[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	struct tally_buffer name = { 0 };
+	tally_buffer_text(&name, "_Z1fPFvvE");
+	for (int i = 0; i < 60; i++) {
+		char id[3] = { DIGITS[2 * i / 36], DIGITS[2 * i % 36] };
+		const char *seq = id[0] == '0' ? id + 1 : id;
+		tally_buffer_printf(&name, "PFvS%s_S%s_E", seq, seq);
+		char *signature = tally_demangle_signature(tally_buffer_string(&name));
+		assert_true((signature != NULL) == (i < 10));
+		free(signature);
+	}
+	tally_buffer_release(&name);
+	char *deep = malloc(1 << 20);
+	memset(deep, 'P', 1 << 20);
+	memcpy(deep, "_Z1f", 4);
+	deep[(1 << 20) - 1] = '\0';
+	assert_null(tally_demangle_signature(deep));
+	deep[10000] = '\0';
+	free(tally_demangle_signature(deep));
+	free(deep);
+}
+
+static void exercise(const void *bytes, size_t size)
+{
+	struct tally_object *object = NULL;
+	if (tally_object_open_memory("mutant", bytes, size, &object, NULL) < 0)
+		return;
+	struct tally_symbols *symbols = NULL;
+	if (tally_symbols_from_object(object, object, &symbols, NULL) == 0) {
+		size_t count;
+		const struct tally_symbol *list = tally_symbols_list(symbols, &count);
+		for (size_t i = 0; i < count; i++) {
+			assert_true(strlen(list[i].name) > 0);
+			assert_true(list[i].end > list[i].start);
+			assert_ptr_equal(tally_symbols_find(symbols, list[i].start), &list[i]);
+			assert_true(i == 0 || list[i].start > list[i - 1].start);
+		}
+	}
+	tally_symbols_free(symbols);
+	tally_object_unref(object);
+}
+
+static uint32_t next_random(uint32_t *seed)
+{
+	*seed ^= *seed << 13;
+	*seed ^= *seed >> 17;
+	*seed ^= *seed << 5;
+	return *seed;
+}
+
+static void mutants_do_no_harm(void **state)
+{
+	if (!run(*state, "printf '#include <stdlib.h>\\nint main(void){free(malloc(1));return 0;}' | "
+			 "gcc -O0 -x c - -o tiny"))
+		skip();
+	char path[256];
+	snprintf(path, sizeof(path), "%s/tiny", (const char *)*state);
+	struct tally_buffer file = { 0 };
+	assert_int_equal(tally_buffer_read_file(&file, AT_FDCWD, path, 1 << 20), 0);
+	for (size_t size = 0; size < file.length; size += size < 1024 ? 7 : 97)
+		exercise(file.bytes, size);
+	uint32_t seed = 42;
+	char *mutant = malloc(file.length);
+	for (int round = 0; round < 4000; round++) {
+		memcpy(mutant, file.bytes, file.length);
+		/* The second half holds the symbol tables and the section headers. */
+		for (unsigned flips = 1 + next_random(&seed) % 8; flips > 0; flips--) {
+			uint32_t where = next_random(&seed), what = next_random(&seed);
+			size_t at = where & 1 ? where / 2 % 2048 : file.length / 2 + where / 2 % (file.length / 2);
+			mutant[at] = (char)(what & 1 ? what >> 8 : (unsigned)mutant[at] ^ 1u << what / 2 % 8);
+		}
+		exercise(mutant, file.length);
+	}
+	free(mutant);
+	tally_buffer_release(&file);
+}
+
+#define IN_DIRECTORY(test) cmocka_unit_test_setup_teardown(test, make_directory, remove_directory)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		IN_DIRECTORY(best_alias_is_chosen_as_perf_does),
+		IN_DIRECTORY(sizeless_reach_to_the_next_and_sized_leave_gaps),
+		IN_DIRECTORY(innermost_of_nested_symbols_is_found),
+		IN_DIRECTORY(lazy_plt_slots_are_named),
+		IN_DIRECTORY(eager_plt_slots_are_named),
+		IN_DIRECTORY(ibt_plt_slots_are_named),
+		IN_DIRECTORY(bnd_plt_slots_are_named),
+		IN_DIRECTORY(symbols_of_a_stripped_object_come_from_its_debug_file),
+		cmocka_unit_test(vdso_functions_are_found),
+		cmocka_unit_test(kallsyms_gives_functions_and_their_modules),
+		cmocka_unit_test(hidden_kallsyms_say_so),
+		cmocka_unit_test(later_lines_of_a_perf_map_win),
+		cmocka_unit_test(malformed_lines_of_a_perf_map_are_counted),
+		cmocka_unit_test(overlapping_lines_are_as_if_painted),
+		cmocka_unit_test(names_are_made_readable),
+		cmocka_unit_test(names_that_explode_are_left_alone),
+		IN_DIRECTORY(mutants_do_no_harm),
+	};
+	return cmocka_run_group_tests_name("symbol", tests, NULL, NULL);
+}
