@@ -102,7 +102,7 @@ static void verdict_system_wide(const struct tally_machine_facts *facts, struct 
 		tally_finding_detail(finding, "counts and samples all programs (-a)");
 		return;
 	}
-	tally_finding_detail(finding, "only your own programs, not -a");
+	tally_finding_detail(finding, "whole CPUs and all programs (-a) are closed");
 	refuse(finding, facts, TALLY_FINDING_MISSING,
 	       &(struct tally_refusal){ .errno_code = facts->system_wide, .system_wide = true });
 }

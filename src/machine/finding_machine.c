@@ -4,6 +4,15 @@
 #include <errno.h>
 #include <string.h>
 
+static bool not_tried(struct tally_finding *finding, const struct tally_machine_facts *facts)
+{
+	if (tally_gate_of(facts) == TALLY_GATE_KERNEL)
+		return false;
+	finding->state = TALLY_FINDING_MISSING;
+	tally_finding_cause(finding, "not tried, since perf_event_open doesn't reach the kernel");
+	return true;
+}
+
 /* ---- hardware ---------------------------------------------------------------------------------------- */
 
 static void finding_pmu(const struct tally_machine_facts *facts, struct tally_findings *out)
@@ -11,22 +20,19 @@ static void finding_pmu(const struct tally_machine_facts *facts, struct tally_fi
 	struct tally_finding *finding = tally_findings_add(out, TALLY_FINDING_HARDWARE, "pmu", "hardware counters");
 	const char *name = facts->cpu.name[0] ? facts->cpu.name : facts->arch;
 	const char *virtual = facts->cpu.hypervisor ? ", virtual" : "";
+	const char *pmus = facts->pmus[0] ? facts->pmus : facts->hardware ? "none" : "there";
 	struct tally_finding why;
-	if (!facts->hardware) {
-		tally_finding_detail(finding, "%s%s: %s", name, virtual, facts->pmus[0] ? facts->pmus : "there");
+	tally_finding_detail(finding, "%s%s: %s", name, virtual, pmus);
+	if (!facts->hardware || not_tried(finding, facts))
 		return;
-	}
 	finding->state = TALLY_FINDING_MISSING;
-	tally_finding_detail(finding, "%s%s: %s", name, virtual, facts->pmus[0] ? facts->pmus : "none");
 	struct tally_refusal refusal = { .errno_code = facts->hardware, .hardware = true };
 	if (tally_refusal_explain(&refusal, facts, &why)) {
 		memcpy(finding->cause, why.cause, sizeof(finding->cause));
 		memcpy(finding->cure, why.cure, sizeof(finding->cure));
-	} else if (facts->hardware > 0) {
+	} else {
 		tally_finding_cause(finding, "cycles can't be opened: %s", strerror(facts->hardware));
 		tally_cure_pmu(finding, facts);
-	} else {
-		tally_gate_explain(finding, facts);
 	}
 }
 
@@ -101,22 +107,23 @@ static void finding_breakpoint(const struct tally_machine_facts *facts, struct t
 		tally_finding_detail(finding, "watch data and code addresses (-e mem:…)");
 		return;
 	}
+	tally_finding_detail(finding, "none");
+	if (not_tried(finding, facts))
+		return;
 	finding->state = TALLY_FINDING_MISSING;
 	struct tally_finding why;
 	struct tally_refusal refusal = { .errno_code = facts->breakpoint };
-	if (facts->breakpoint > 0 && tally_refusal_explain(&refusal, facts, &why)) {
+	bool privilege = facts->breakpoint == EACCES || facts->breakpoint == EPERM;
+	if (privilege && tally_refusal_explain(&refusal, facts, &why)) {
 		memcpy(finding->cause, why.cause, sizeof(finding->cause));
 		memcpy(finding->cure, why.cure, sizeof(finding->cure));
 	} else if (facts->breakpoint == ENOSPC) {
 		tally_finding_cause(finding, "all debug registers are taken, by a debugger or another profiler");
 		tally_finding_cure(finding, "end the debugger that watches this program");
-	} else if (facts->breakpoint > 0) {
+	} else {
 		tally_finding_cause(finding, "this CPU or hypervisor offers no debug registers: %s",
 				    strerror(facts->breakpoint));
-	} else {
-		tally_gate_explain(finding, facts);
 	}
-	tally_finding_detail(finding, "none");
 }
 
 void tally_findings_hardware(const struct tally_machine_facts *facts, struct tally_findings *out)

@@ -99,6 +99,7 @@ bool tally_refusal_explain(const struct tally_refusal *refusal, const struct tal
 	case EBUSY:
 		out->id = "busy";
 		tally_finding_cause(out, "another program holds the counters for itself (an exclusive or pinned event)");
+		tally_finding_cure(out, "end the other profiler, or wait for it");
 		if (facts->sysctls.nmi_watchdog == 1)
 			tally_cure_sysctl(out, facts, "kernel.nmi_watchdog", 0);
 		return refusal->hardware;

@@ -1,6 +1,7 @@
 #include "test.h"
 
 #include "machine/cpu.h"
+#include "machine/finding.h"
 #include "machine/limits.h"
 #include "machine/procfs.h"
 
@@ -320,6 +321,341 @@ static void descriptors_go_up_to_the_hard_limit(void **state)
 	setrlimit(RLIMIT_NOFILE, &files);
 }
 
+/* ---- findings: each row over facts that were made up --------------------------------------------------- */
+
+/* A bare machine where everything works, for an ordinary user. */
+static struct tally_machine_facts good_facts(void)
+{
+	return (struct tally_machine_facts){
+		.kernel = "6.18.0", .arch = "x86_64", .user = 1000, .online_cpus = 8, .page_bytes = 4096,
+		.cpu = { .name = "Some CPU" }, .pmus = "cpu",
+		.sysctls = { .paranoid = -1, .mlock_kb = 516, .max_sample_rate = 100000, .max_stack = 127,
+			     .cpu_time_max_percent = 25 },
+		.capabilities = { .initial_namespace = true },
+		.limits = { .memlock_bytes = 8 << 20, .memlock_bytes_max = 8 << 20, .descriptors = 1024,
+			    .descriptors_max = 524288 },
+		.reach = EINVAL,
+		.clock_overflow = { .samples = 3 },
+		.hardware_overflow = { .samples = 3, .count = 300000, .running_ns = 100000 },
+		.tracefs = { .path = "/sys/kernel/tracing", .in_kernel = true, .id = 300 },
+		.kallsyms = 1,
+	};
+}
+
+/* An ordinary user at a level of kernel.perf_event_paranoid, as the mainline kernel answers. */
+static struct tally_machine_facts facts_at_level(int level)
+{
+	struct tally_machine_facts facts = good_facts();
+	facts.sysctls.paranoid = level;
+	facts.tracepoint_raw = level > -1 ? EPERM : 0;
+	facts.system_wide = level > 0 ? EACCES : 0;
+	facts.own_kernel = facts.tracepoint = level > 1 ? EACCES : 0;
+	facts.kallsyms = level <= 1;
+	return facts;
+}
+
+/* One that may open nothing: `code` is what every probe got. */
+static struct tally_machine_facts closed_facts(int reach, int code)
+{
+	struct tally_machine_facts facts = facts_at_level(2);
+	facts.reach = reach;
+	facts.own = facts.own_kernel = facts.system_wide = facts.hardware = facts.breakpoint = code;
+	facts.tracepoint = facts.tracepoint_raw = code;
+	facts.clock_overflow = facts.hardware_overflow =
+		(struct tally_overflow_probe){ .open_errno = TALLY_PROBE_NOT_TRIED };
+	return facts;
+}
+
+struct expectation {
+	const char *id;
+	enum tally_finding_state state;
+	const char *cause, *cure; /* parts of the text, or NULL */
+};
+
+static void expect(const struct tally_machine_facts *facts, const struct expectation *rows, size_t count)
+{
+	struct tally_findings *findings = calloc(1, sizeof(*findings));
+	tally_findings_make(facts, findings);
+	for (size_t i = 0; i < findings->count; i++) {
+		const struct tally_finding *finding = &findings->items[i];
+		if (finding->state == TALLY_FINDING_OK)
+			assert_string_equal(finding->cause, "");
+		else
+			assert_string_not_equal(finding->cause, "");
+	}
+	for (size_t i = 0; i < count; i++) {
+		const struct tally_finding *finding = tally_findings_find(findings, rows[i].id);
+		if (!finding)
+			fail_msg("no finding %s", rows[i].id);
+		if (finding->state != rows[i].state)
+			fail_msg("%s is %s", rows[i].id, tally_finding_state_text(finding->state));
+		if (rows[i].cause && !strstr(finding->cause, rows[i].cause))
+			fail_msg("%s: cause '%s'", rows[i].id, finding->cause);
+		if (rows[i].cure && !strstr(finding->cure, rows[i].cure))
+			fail_msg("%s: cure '%s'", rows[i].id, finding->cure);
+	}
+	free(findings);
+}
+
+#define EXPECT(facts, ...) \
+	expect(&(facts), (struct expectation[]){ __VA_ARGS__ }, \
+	       sizeof((struct expectation[]){ __VA_ARGS__ }) / sizeof(struct expectation))
+#define OK TALLY_FINDING_OK
+#define LIMITED TALLY_FINDING_LIMITED
+#define MISSING TALLY_FINDING_MISSING
+
+static void a_good_machine_has_no_lack(void **state)
+{
+	(void)state;
+	struct tally_machine_facts facts = good_facts();
+	struct tally_findings *findings = calloc(1, sizeof(*findings));
+	tally_findings_make(&facts, findings);
+	for (size_t i = 0; i < findings->count; i++)
+		if (findings->items[i].state || findings->items[i].cure[0])
+			fail_msg("%s: %s", findings->items[i].id, findings->items[i].cause);
+	free(findings);
+}
+
+static void each_paranoid_level_closes_what_it_closes(void **state)
+{
+	(void)state;
+	struct tally_machine_facts facts = facts_at_level(0);
+	EXPECT(facts, { "stat", OK }, { "system-wide", OK },
+	       { "tracepoints", LIMITED, "the data of tracepoints", "perf_event_paranoid=-1" },
+	       { "paranoid", LIMITED, "tracepoints", "perf_event_paranoid=-1" });
+	facts = facts_at_level(1);
+	EXPECT(facts, { "stat", OK }, { "record", OK },
+	       { "system-wide", MISSING, "perf_event_paranoid is 1", "perf_event_paranoid=0" },
+	       { "kallsyms", OK });
+	facts = facts_at_level(2);
+	EXPECT(facts, { "stat", LIMITED, "the kernel's side", "perf_event_paranoid=1" },
+	       { "record", LIMITED, "the kernel's side", "setcap cap_perfmon" }, { "system-wide", MISSING },
+	       { "tracepoints", MISSING, "perf_event_paranoid is 2", NULL },
+	       { "capabilities", LIMITED, "CAP_PERFMON", "setcap" },
+	       { "kallsyms", LIMITED, "perf_event_paranoid is 2", "perf_event_paranoid=1" });
+}
+
+static void a_distribution_that_closes_all_is_named(void **state)
+{
+	(void)state;
+	struct tally_machine_facts facts = closed_facts(EACCES, EACCES);
+	facts.sysctls.paranoid = 4;
+	EXPECT(facts, { "stat", MISSING, "perf_event_paranoid is 4", "sudo sysctl kernel.perf_event_paranoid=1" },
+	       { "perf-event-open", OK }, { "paranoid", MISSING, "everything" },
+	       { "hardware", MISSING, "perf_event_paranoid is 4", NULL });
+}
+
+static void seccomp_is_told_from_the_setting(void **state)
+{
+	(void)state;
+	static const int codes[] = { EPERM, EACCES, ENOSYS };
+	for (size_t i = 0; i < 3; i++) {
+		struct tally_machine_facts facts = closed_facts(codes[i], codes[i]);
+		facts.seccomp = 2;
+		facts.container = TALLY_CONTAINER_DOCKER;
+		EXPECT(facts, { "stat", MISSING, "seccomp filter", "--security-opt seccomp=unconfined" },
+		       { "perf-event-open", MISSING, "seccomp filter", "--security-opt" },
+		       { "pmu", MISSING, "not tried", NULL });
+	}
+	struct tally_machine_facts facts = closed_facts(TALLY_PROBE_KILLED, TALLY_PROBE_NOT_TRIED);
+	facts.container = TALLY_CONTAINER_KUBERNETES;
+	EXPECT(facts, { "stat", MISSING, "kills", "seccompProfile" }, { "breakpoints", MISSING });
+	facts = facts_at_level(2); /* a filter that lets it through */
+	facts.seccomp = 2;
+	EXPECT(facts, { "perf-event-open", OK }, { "stat", LIMITED, "perf_event_paranoid is 2" });
+}
+
+static void enosys_without_the_setting_is_a_kernel_without(void **state)
+{
+	(void)state;
+	struct tally_machine_facts facts = closed_facts(ENOSYS, ENOSYS);
+	facts.seccomp = 2;
+	facts.sysctls.paranoid = TALLY_SYSCTL_UNKNOWN;
+	EXPECT(facts, { "stat", MISSING, "no perf events", "CONFIG_PERF_EVENTS" });
+	facts = closed_facts(ENOSYS, ENOSYS);
+	EXPECT(facts, { "stat", MISSING, "emulator", "natively" });
+	facts = closed_facts(ENODEV, ENODEV);
+	EXPECT(facts, { "stat", MISSING, "sandbox" });
+}
+
+static void capabilities_of_a_namespace_do_not_count(void **state)
+{
+	(void)state;
+	struct tally_machine_facts facts = facts_at_level(2);
+	facts.capabilities = (struct tally_capabilities){ .perfmon = true, .sys_admin = true };
+	EXPECT(facts, { "capabilities", LIMITED, "user namespace", "outside the user namespace" },
+	       { "system-wide", MISSING, "perf_event_paranoid", NULL });
+	facts = good_facts();
+	facts.sysctls.paranoid = 4;
+	facts.capabilities = (struct tally_capabilities){ .perfmon = true, .initial_namespace = true };
+	EXPECT(facts, { "capabilities", OK }, { "paranoid", OK }, { "system-wide", OK });
+}
+
+static void counters_and_overflows_are_told_apart(void **state)
+{
+	(void)state;
+	struct tally_machine_facts facts = good_facts();
+	facts.cpu.hypervisor = 1;
+	facts.hardware_overflow.samples = 0;
+	EXPECT(facts, { "hardware", LIMITED }, { "pmu", OK }, { "record", OK },
+	       { "overflow", MISSING, "not delivered by the hypervisor", "cpu-clock" });
+	facts.hardware_overflow.count = facts.hardware_overflow.running_ns = 0;
+	EXPECT(facts, { "overflow", MISSING, "taken", NULL });
+	facts.hardware_overflow = (struct tally_overflow_probe){ .open_errno = EOPNOTSUPP };
+	EXPECT(facts, { "overflow", MISSING, "no interrupt", NULL });
+	facts.hardware = ENOENT;
+	facts.pmus[0] = 0;
+	EXPECT(facts, { "pmu", MISSING, "hypervisor", "pmu=on" }, { "hardware", MISSING, "hypervisor" });
+	facts = good_facts();
+	facts.sysctls.nmi_watchdog = 1;
+	EXPECT(facts, { "nmi-watchdog", LIMITED, "one hardware counter", "kernel.nmi_watchdog=0" });
+}
+
+static void lost_rings_and_samples_make_record_fail(void **state)
+{
+	(void)state;
+	struct tally_machine_facts facts = good_facts();
+	facts.sysctls.paranoid = 0;
+	facts.clock_overflow = (struct tally_overflow_probe){ .map_errno = EPERM };
+	EXPECT(facts, { "record", MISSING, "locked memory", "perf_event_mlock_kb" });
+	facts = good_facts();
+	facts.clock_overflow.samples = facts.hardware_overflow.samples = 0;
+	EXPECT(facts, { "record", MISSING, "overflows", NULL }, { "clock-overflow", MISSING });
+}
+
+static void small_limits_are_noticed(void **state)
+{
+	(void)state;
+	struct tally_machine_facts facts = good_facts();
+	facts.sysctls.paranoid = 0;
+	facts.sysctls.mlock_kb = 64;
+	facts.limits.memlock_bytes = 0;
+	facts.limits.descriptors = facts.limits.descriptors_max = 100;
+	facts.sysctls.max_sample_rate = 3000;
+	facts.sysctls.max_stack = 32;
+	EXPECT(facts, { "mlock", LIMITED, "small rings", "ulimit -l hard" },
+	       { "descriptors", LIMITED, "RLIMIT_NOFILE allows 100", "prlimit" },
+	       { "sample-rate", LIMITED, "interrupts took too long", "max_sample_rate=100000" },
+	       { "stack-depth", LIMITED, "cut", "max_stack=127" });
+	facts.sysctls.mlock_kb = 4;
+	facts.limits.descriptors = facts.limits.descriptors_max = 20;
+	EXPECT(facts, { "mlock", MISSING, "no ring" }, { "descriptors", MISSING });
+}
+
+static void tracefs_lacks_have_their_own_cures(void **state)
+{
+	(void)state;
+	struct tally_machine_facts facts = good_facts();
+	facts.tracefs = (struct tally_trace_probe){ .in_kernel = true, .read_errno = TALLY_PROBE_NOT_TRIED };
+	EXPECT(facts, { "tracefs", MISSING, "not mounted", "sudo mount -t tracefs" }, { "tracepoints", MISSING });
+	facts.container = TALLY_CONTAINER_DOCKER;
+	EXPECT(facts, { "tracefs", MISSING, "in this container", "-v /sys/kernel/tracing" });
+	facts = good_facts();
+	facts.tracefs.read_errno = EACCES;
+	EXPECT(facts, { "tracefs", MISSING, "root only", "remount,mode=750" });
+	facts.tracefs = (struct tally_trace_probe){ .read_errno = TALLY_PROBE_NOT_TRIED };
+	EXPECT(facts, { "tracefs", MISSING, "CONFIG_TRACING", "CONFIG_FTRACE" });
+	facts = good_facts();
+	facts.kallsyms = 0;
+	facts.sysctls.kptr_restrict = 2;
+	EXPECT(facts, { "kallsyms", LIMITED, "kptr_restrict is 2", "kernel.kptr_restrict=0" });
+}
+
+static void a_refusal_has_one_cause(void **state)
+{
+	(void)state;
+	static const struct {
+		struct tally_refusal refusal;
+		int level;
+		const char *id;
+	} rows[] = {
+		{ { .errno_code = EACCES, .system_wide = true }, 1, "paranoid" },
+		{ { .errno_code = -EACCES, .kernel_included = true }, 2, "paranoid" },
+		{ { .errno_code = EACCES, .kernel_included = true }, 1, "security-module" },
+		{ { .errno_code = EACCES, .other_task = true }, 2, "other-task" },
+		{ { .errno_code = EACCES, .other_task = true, .kernel_included = true }, 2, "paranoid" },
+		{ { .errno_code = EPERM, .tracepoint_data = true }, 0, "paranoid" },
+		{ { .errno_code = EACCES }, 2, "security-module" },
+		{ { .errno_code = EACCES }, 3, "paranoid" },
+		{ { .errno_code = EMFILE }, 2, "descriptors" },
+		{ { .errno_code = EPERM, .mapping = true }, 2, "mlock" },
+		{ { .errno_code = EBUSY, .hardware = true }, 2, "busy" },
+		{ { .errno_code = ENOENT, .hardware = true }, 2, NULL }, /* a PMU is there */
+		{ { .errno_code = EINVAL }, 2, NULL },
+		{ { .errno_code = ESRCH }, 2, NULL },
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct tally_machine_facts facts = facts_at_level(rows[i].level);
+		struct tally_finding finding;
+		bool explained = tally_refusal_explain(&rows[i].refusal, &facts, &finding);
+		if (explained != (rows[i].id != NULL) || (explained && strcmp(finding.id, rows[i].id)))
+			fail_msg("row %zu: %s", i, explained ? finding.id : "not explained");
+		if (explained)
+			assert_true(finding.cause[0] && finding.cure[0]);
+	}
+	struct tally_machine_facts virtual = facts_at_level(2);
+	struct tally_finding finding;
+	virtual.pmus[0] = 0;
+	assert_true(tally_refusal_explain(&(struct tally_refusal){ .errno_code = ENOENT, .hardware = true },
+					  &virtual, &finding));
+	assert_string_equal(finding.id, "pmu");
+	virtual.lockdown = true;
+	assert_true(tally_refusal_explain(&(struct tally_refusal){ .errno_code = EPERM }, &virtual, &finding));
+	assert_non_null(strstr(finding.cause, "locked down"));
+}
+
+static void cures_fit_the_container(void **state)
+{
+	(void)state;
+	static const struct { enum tally_container_kind kind; const char *cure; } rows[] = {
+		{ TALLY_CONTAINER_DOCKER, "docker run --cap-add PERFMON" },
+		{ TALLY_CONTAINER_PODMAN, "podman run --cap-add PERFMON --security-opt seccomp=unconfined" },
+		{ TALLY_CONTAINER_KUBERNETES, "securityContext: {capabilities: {add: [PERFMON]}" },
+		{ TALLY_CONTAINER_NSPAWN, "--capability=CAP_PERFMON" },
+		{ TALLY_CONTAINER_LXC, "on the host: sudo sysctl" },
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct tally_machine_facts facts = facts_at_level(2);
+		facts.container = rows[i].kind;
+		EXPECT(facts, { "stat", LIMITED, "perf_event_paranoid is 2", rows[i].cure });
+	}
+}
+
+static void a_container_is_known_by_its_marks(void **state)
+{
+	(void)state;
+	static const struct { struct tally_container_marks marks; enum tally_container_kind kind; } rows[] = {
+		{ { .cgroup = "0::/init.scope" }, TALLY_CONTAINER_NONE },
+		{ { .dockerenv = true, .cgroup = "0::/" }, TALLY_CONTAINER_NONE }, /* left in an image */
+		{ { .cgroup = "0::/system.slice/docker.service" }, TALLY_CONTAINER_NONE },
+		{ { .cgroup = "4:cpu:/docker/0123abcd" }, TALLY_CONTAINER_DOCKER },
+		{ { .foreign_pid_namespace = true, .dockerenv = true, .cgroup = "0::/" }, TALLY_CONTAINER_DOCKER },
+		{ { .foreign_pid_namespace = true, .containerenv = true }, TALLY_CONTAINER_PODMAN },
+		{ { .foreign_pid_namespace = true, .manager = "systemd-nspawn" }, TALLY_CONTAINER_NSPAWN },
+		{ { .foreign_pid_namespace = true, .kubernetes_environment = true, .dockerenv = true },
+		  TALLY_CONTAINER_KUBERNETES },
+		{ { .cgroup = "0::/kubepods.slice/kubepods-burstable.slice" }, TALLY_CONTAINER_KUBERNETES },
+		{ { .foreign_pid_namespace = true, .cgroup = "0::/" }, TALLY_CONTAINER_OTHER },
+		{ { .foreign_user_namespace = true, .cgroup = "0::/" }, TALLY_CONTAINER_NONE }, /* unshare -r */
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (tally_container_kind_of(&rows[i].marks) != rows[i].kind)
+			fail_msg("row %zu: %s", i, tally_container_kind_text(tally_container_kind_of(&rows[i].marks)));
+}
+
+static void facts_are_gathered_here(void **state)
+{
+	(void)state;
+	struct tally_machine_facts *facts = calloc(1, sizeof(*facts));
+	tally_machine_facts_read(facts);
+	assert_true(facts->online_cpus >= 1);
+	assert_int_equal(facts->user, geteuid());
+	assert_string_not_equal(facts->kernel, "");
+	if (facts->reach == EINVAL && !facts->own && !facts->clock_overflow.map_errno)
+		assert_true(facts->clock_overflow.count > 0);
+	free(facts);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -336,6 +672,20 @@ int main(void)
 		cmocka_unit_test(a_task_that_is_gone_is_esrch),
 		cmocka_unit_test(rings_fit_the_mlock_budget),
 		cmocka_unit_test(descriptors_go_up_to_the_hard_limit),
+		cmocka_unit_test(a_good_machine_has_no_lack),
+		cmocka_unit_test(each_paranoid_level_closes_what_it_closes),
+		cmocka_unit_test(a_distribution_that_closes_all_is_named),
+		cmocka_unit_test(seccomp_is_told_from_the_setting),
+		cmocka_unit_test(enosys_without_the_setting_is_a_kernel_without),
+		cmocka_unit_test(capabilities_of_a_namespace_do_not_count),
+		cmocka_unit_test(counters_and_overflows_are_told_apart),
+		cmocka_unit_test(lost_rings_and_samples_make_record_fail),
+		cmocka_unit_test(small_limits_are_noticed),
+		cmocka_unit_test(tracefs_lacks_have_their_own_cures),
+		cmocka_unit_test(a_refusal_has_one_cause),
+		cmocka_unit_test(cures_fit_the_container),
+		cmocka_unit_test(a_container_is_known_by_its_marks),
+		cmocka_unit_test(facts_are_gathered_here),
 	};
 	return cmocka_run_group_tests_name("machine", tests, NULL, NULL);
 }

@@ -1,0 +1,79 @@
+#!/bin/sh
+# SPEC G10. TAP; $TALLY is the binary, $REFUSE_PERF the program that puts a seccomp filter in front of it.
+set -u
+number=0
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+chmod 755 "$scratch"
+cp "$TALLY" "$scratch/tally" && chmod 755 "$scratch/tally"
+cp "$REFUSE_PERF" "$scratch/refuse_perf" && chmod 755 "$scratch/refuse_perf"
+cd "$scratch" || exit 1
+
+ok() { number=$((number + 1)); echo "ok $number - $1"; }
+not_ok() { number=$((number + 1)); echo "not ok $number - $1"; sed 's/^/# /' out; }
+skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
+check() { if [ "$2" = yes ]; then ok "$1"; else not_ok "$1"; fi; }
+# run EXPECTED_STATUS command…: stdout and stderr go to ./out
+run() { expected=$1; shift; "$@" >out 2>&1; status=$?; [ "$status" = "$expected" ]; }
+has() { grep -qF -- "$1" out; }
+answer() { if "$@"; then echo yes; else echo no; fi; }
+jq() { python3 -c 'import json,sys; d=json.load(open("out")); f={x["id"]:x for x in d["findings"]}; sys.exit(not eval(sys.argv[1]))' "$1"; }
+
+run 2 ./tally doctor surplus && has 'one argument too many'
+check "an argument too many is wrong use" "$(answer [ $? = 0 ])"
+
+for action in EPERM ENOSYS EACCES; do
+	run 1 ./refuse_perf $action ./tally doctor && has 'a seccomp filter refuses perf_event_open' && has 'cure:'
+	check "a seccomp filter's $action is told from the kernel's" "$(answer [ $? = 0 ])"
+done
+run 1 ./refuse_perf KILL ./tally doctor && has 'a seccomp filter kills'
+check "a filter that kills is survived and named" "$(answer [ $? = 0 ])"
+
+LC_ALL=C ./refuse_perf EPERM ./tally doctor >out 2>&1
+if LC_ALL=C grep -q '[^ -~	]' out; then not_ok "without UTF-8 all is ASCII"; else ok "without UTF-8 all is ASCII"; fi
+
+./tally doctor >out 2>&1
+works=$?
+[ $works -le 1 ] && has 'What works' && has 'Limits'
+check "the report has its parts" "$(answer [ $? = 0 ])"
+
+if command -v python3 >/dev/null; then
+	run $works ./tally doctor -j && jq 'd["version"] == 1 and d["works"] == ('$works' == 0)'
+	check "JSON says by 'works' what the exit status says" "$(answer [ $? = 0 ])"
+	jq 'all(x["state"] == "ok" or x["cause"] for x in d["findings"])'
+	check "whatever lacks has a cause" "$(answer [ $? = 0 ])"
+	jq 'all(not x["cure"] or x["state"] != "ok" for x in d["findings"])'
+	check "what is well gets no cure" "$(answer [ $? = 0 ])"
+	run 1 ./refuse_perf ENOSYS ./tally doctor -j &&
+		jq 'd["facts"]["probes"]["reach"] == "ENOSYS" and f["stat"]["state"] == "missing" and f["stat"]["cure"]'
+	check "JSON carries the probe's answer" "$(answer [ $? = 0 ])"
+else
+	for name in status causes cures probe; do skip "JSON $name" "no python3"; done
+fi
+
+(ulimit -n 20 && ./tally doctor) >out 2>&1
+has 'up to 20:' && has 'RLIMIT_NOFILE allows 20'
+check "few descriptors are noticed" "$(answer [ $? = 0 ])"
+
+if [ $works -ne 0 ]; then
+	for name in nobody namespace; do skip "unprivileged: $name" "perf events don't work here"; done
+	echo "1..$number"
+	exit 0
+fi
+level=$(cat /proc/sys/kernel/perf_event_paranoid)
+if [ "$(id -u)" = 0 ] && [ "$level" -ge 1 ] && setpriv --reuid 65534 --clear-groups true 2>/dev/null; then
+	setpriv --reuid 65534 --clear-groups ./tally doctor >out 2>&1
+	has "kernel.perf_event_paranoid is $level, which leaves whole CPUs to CAP_PERFMON" &&
+		has 'sudo sysctl kernel.perf_event_paranoid=0'
+	check "an unprivileged user learns which level would do" "$(answer [ $? = 0 ])"
+else
+	skip "an unprivileged user learns which level would do" "needs root, setpriv and a paranoid level from 1 up"
+fi
+if [ "$level" -ge 1 ] && unshare -r true 2>/dev/null; then
+	unshare -r ./tally doctor >out 2>&1
+	has "held in a user namespace, where they don't count"
+	check "a namespace's capabilities don't count" "$(answer [ $? = 0 ])"
+else
+	skip "a namespace's capabilities don't count" "no user namespaces, or a paranoid level below 1"
+fi
+echo "1..$number"
