@@ -1,0 +1,221 @@
+/* Finding tracefs.
+ *
+ * It is mounted at /sys/kernel/tracing, or, by habit of old systems, below debugfs, or at a place of the
+ * administrator's, or nowhere: containers and minimal systems often lack it.  A privileged process needs no mount
+ * point: fsopen(2) and fsmount(2) give a mount that only a descriptor leads to.  (Measured on 6.18: 60 us to make,
+ * open and read an id, 15 to drop it.)  Mounting over a path, as perf does, would change the system for everyone.
+ */
+#include "machine/tracefs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+/* linux/mount.h, which disagrees with libc's sys/mount.h when both are included. */
+enum { FSOPEN_CLOEXEC_ = 1, FSMOUNT_CLOEXEC_ = 1, FSCONFIG_CREATE = 6 };
+enum { MOUNT_RDONLY = 1, MOUNT_NOSUID = 2, MOUNT_NODEV = 4, MOUNT_NOEXEC = 8 };
+
+enum { MOUNTS_MAX = 1 << 24, FORMAT_MAX = 1 << 20 };
+
+/* The directory when it really is tracefs: an empty /sys/kernel/tracing exists without the mount, too. */
+static int open_mounted(const char *path)
+{
+	struct statfs fs;
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (fstatfs(fd, &fs) < 0 || fs.f_type != TRACEFS_MAGIC) {
+		close(fd);
+		return -ENOENT;
+	}
+	/* Listing needs no more than 'r' of the root; what is below may still be closed. */
+	if (faccessat(fd, "events", X_OK, AT_EACCESS) < 0) {
+		int code = -errno;
+		close(fd);
+		return code;
+	}
+	return fd;
+}
+
+static int open_detached(void)
+{
+	long context = syscall(SYS_fsopen, "tracefs", FSOPEN_CLOEXEC_), mount = -1;
+	if (context < 0)
+		return -errno;
+	if (syscall(SYS_fsconfig, (int)context, FSCONFIG_CREATE, NULL, NULL, 0) == 0)
+		mount = syscall(SYS_fsmount, (int)context, FSMOUNT_CLOEXEC_,
+				MOUNT_RDONLY | MOUNT_NOSUID | MOUNT_NODEV | MOUNT_NOEXEC);
+	int code = mount < 0 ? -errno : (int)mount;
+	close((int)context);
+	if (code < 0)
+		return code;
+	/* fsmount's descriptor is O_PATH: good for openat, not for reading the directory itself. */
+	int fd = openat(code, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int result = fd < 0 ? -errno : fd;
+	close(code);
+	return result;
+}
+
+/* /proc/self/mounts: "tracefs /mnt/t tracefs rw,… 0 0", blanks in paths as \040.  *where is the last that was tried. */
+static int open_anywhere(char *where, size_t size)
+{
+	struct tally_buffer mounts = { 0 };
+	int result = tally_buffer_read_file(&mounts, AT_FDCWD, "/proc/self/mounts", MOUNTS_MAX);
+	if (!result)
+		result = -ENOENT;
+	for (char *rest = mounts.bytes, *line; rest && result == -ENOENT && (line = strsep(&rest, "\n"));) {
+		strsep(&line, " ");
+		char *path = strsep(&line, " "), *type = strsep(&line, " ");
+		if (!type || strcmp(type, "tracefs") || strchr(path, '\\'))
+			continue;
+		result = open_mounted(path);
+		snprintf(where, size, "%s", path);
+	}
+	tally_buffer_release(&mounts);
+	return result;
+}
+
+static int explain(int mounted, const char *where, int detached, struct tally_error *err)
+{
+	if (mounted == -EACCES || mounted == -EPERM) {
+		tally_error_set(err, -EACCES, "tracepoints are listed in %s, which only root may read", where);
+		tally_error_hint(err, "run tally as root, or let everyone read it: "
+				      "sudo mount -o remount,mode=755 %s", where);
+		return -EACCES;
+	}
+	if (detached == -ENODEV) {
+		tally_error_set(err, -ENODEV, "this kernel has no tracefs: it was built without tracing");
+		return -ENODEV;
+	}
+	if (detached == -EPERM || detached == -EACCES || detached == -ENOSYS) {
+		tally_error_set(err, -ENOENT, "tracefs, which lists tracepoints, is not mounted%s",
+				detached == -ENOSYS ? "" : ", and mounting it takes root");
+		tally_error_hint(err, "sudo mount -t tracefs -o mode=755 tracefs /sys/kernel/tracing%s",
+				 detached == -ENOSYS ? "" : ", or run tally as root (in a container: on the host)");
+		return -ENOENT;
+	}
+	tally_error_set(err, detached, "tracefs, which lists tracepoints, can't be mounted: %s",
+			tally_errno_text(detached));
+	tally_error_hint(err, "see what 'mount -t tracefs tracefs /sys/kernel/tracing' says");
+	return detached;
+}
+
+int tally_tracefs_open(struct tally_error *err)
+{
+	char where[PATH_MAX] = "/sys/kernel/tracing";
+	int mounted = open_mounted(where);
+	if (mounted == -ENOENT) {
+		snprintf(where, sizeof(where), "/sys/kernel/debug/tracing");
+		mounted = open_mounted(where);
+		if (mounted == -EACCES) /* debugfs is closed to us: tracefs need not be below it */
+			mounted = -ENOENT;
+	}
+	if (mounted >= 0)
+		return mounted;
+	int detached = open_detached();
+	if (detached >= 0)
+		return detached;
+	if (mounted == -ENOENT)
+		mounted = open_anywhere(where, sizeof(where));
+	return mounted >= 0 ? mounted : explain(mounted, where, detached, err);
+}
+
+/* Names come from people: nothing that leaves events/SYSTEM/NAME. */
+static bool is_name(const char *name)
+{
+	return *name && *name != '.' && !strchr(name, '/');
+}
+
+static int event_path(char *path, size_t size, const char *system, const char *name, const char *file)
+{
+	if (!is_name(system) || !is_name(name))
+		return -ENOENT;
+	int length = snprintf(path, size, "events/%s/%s/%s", system, name, file);
+	return (size_t)length < size ? 0 : -ENOENT;
+}
+
+int64_t tally_tracefs_tracepoint_id(int tracefs, const char *system, const char *name)
+{
+	char path[2 * NAME_MAX + 32], text[24];
+	int code = event_path(path, sizeof(path), system, name, "id");
+	if (code < 0)
+		return code;
+	int fd = openat(tracefs, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	ssize_t length = read(fd, text, sizeof(text) - 1);
+	code = -errno;
+	close(fd);
+	if (length < 0)
+		return code;
+	text[length] = '\0';
+	char *end;
+	long long id = strtoll(text, &end, 10);
+	return end == text || id < 0 ? -EINVAL : id;
+}
+
+int tally_tracefs_format(int tracefs, const char *system, const char *name, struct tally_buffer *out)
+{
+	char path[2 * NAME_MAX + 32];
+	int code = event_path(path, sizeof(path), system, name, "format");
+	return code < 0 ? code : tally_buffer_read_file(out, tracefs, path, FORMAT_MAX);
+}
+
+static DIR *open_directory(int parent, const char *path)
+{
+	int fd = openat(parent, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+	if (!directory && fd >= 0)
+		close(fd);
+	return directory;
+}
+
+/* The next entry that is a directory: files stand beside them ("enable", "filter"). */
+static const char *next_directory(DIR *directory)
+{
+	for (struct dirent *entry; (entry = readdir(directory));)
+		if (*entry->d_name != '.' && (entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN))
+			return entry->d_name;
+	return NULL;
+}
+
+static int walk_system(int tracefs, const char *system,
+		       int (*visit)(void *context, const char *system, const char *name), void *context)
+{
+	char path[NAME_MAX + 16];
+	bool tracer = !strcmp(system, "ftrace"); /* mostly the formats of its own records, without an id */
+	int code = 0;
+	snprintf(path, sizeof(path), "events/%s", system);
+	DIR *directory = is_name(system) ? open_directory(tracefs, path) : NULL;
+	if (!directory)
+		return errno == EACCES ? -EACCES : 0;
+	for (const char *name; !code && (name = next_directory(directory));)
+		if (!tracer || tally_tracefs_tracepoint_id(tracefs, system, name) >= 0)
+			code = visit(context, system, name);
+	closedir(directory);
+	return code;
+}
+
+int tally_tracefs_walk(int tracefs, const char *system,
+		       int (*visit)(void *context, const char *system, const char *name), void *context)
+{
+	int code = 0;
+	if (system)
+		return walk_system(tracefs, system, visit, context);
+	DIR *events = open_directory(tracefs, "events");
+	if (!events)
+		return -errno;
+	for (const char *name; !code && (name = next_directory(events));)
+		code = walk_system(tracefs, name, visit, context);
+	closedir(events);
+	return code;
+}

@@ -1,0 +1,254 @@
+/* perf_event_open(2) says everything with an errno.  Which of its many meanings applies follows from the attribute,
+ * the target, the settings and our privileges: one function per errno, one row per function.
+ */
+#include "provider/advice.h"
+
+#include "event/event.h"
+#include "machine/capability.h"
+#include "machine/sysctl.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct refusal {
+	const struct tally_event *event;
+	const struct tally_attr *attr;
+	int code; /* -errno */
+	pid_t pid;
+	int cpu;
+	struct tally_error *err;
+};
+
+static bool is_hardware(const struct tally_attr *attr)
+{
+	return attr->type == TALLY_TYPE_HARDWARE || attr->type == TALLY_TYPE_HW_CACHE ||
+	       attr->type == TALLY_TYPE_RAW;
+}
+
+/* What was asked for. */
+static const char *target(const struct refusal *r, char *text, size_t size)
+{
+	if (r->pid < 0)
+		snprintf(text, size, "of every task on CPU %d", r->cpu);
+	else if (r->pid > 0)
+		snprintf(text, size, "of task %d", (int)r->pid);
+	else
+		snprintf(text, size, "of this process");
+	return text;
+}
+
+/* The highest kernel.perf_event_paranoid at which the event opens without privilege. */
+static int level_needed(const struct refusal *r)
+{
+	bool raw = r->attr->type == TALLY_TYPE_TRACEPOINT && r->attr->sample_type & TALLY_SAMPLE_RAW;
+	if (raw && !(r->attr->flags & TALLY_ATTR_EXCLUDE_KERNEL))
+		return -1;
+	if (r->pid < 0)
+		return 0;
+	return r->attr->flags & TALLY_ATTR_EXCLUDE_KERNEL ? 2 : 1;
+}
+
+static bool of_another_user(pid_t pid)
+{
+	char path[32];
+	struct stat owner;
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	return pid > 0 && stat(path, &owner) == 0 && owner.st_uid != geteuid();
+}
+
+static void contained(const struct refusal *r, const struct tally_capabilities *own)
+{
+	tally_error_hint(r->err, "%s: a container's rules stand above the sysctl; start it with --cap-add PERFMON "
+				 "--security-opt seccomp=unconfined, or run tally on the host",
+			 own->initial_namespace ? "security rules (seccomp, LSM) forbid it"
+						: "root of this user namespace is not root of the machine");
+}
+
+static void forbidden(const struct refusal *r)
+{
+	struct tally_capabilities own;
+	struct tally_sysctls settings;
+	char who[64];
+	int needed = level_needed(r);
+	tally_capabilities_read(&own);
+	tally_sysctls_read(&settings);
+	int level = settings.paranoid;
+	bool known = level != TALLY_SYSCTL_UNKNOWN;
+	bool barred = known && level > needed && !(tally_capabilities_monitor(&own) && own.initial_namespace);
+
+	if (barred)
+		tally_error_set(r->err, r->code, "no permission to count '%s' %s: kernel.perf_event_paranoid is %d, and "
+						 "without privilege this takes %d or less",
+				r->event->name, target(r, who, sizeof(who)), level, needed);
+	else
+		tally_error_set(r->err, r->code, "no permission to count '%s' %s (%s)", r->event->name,
+				target(r, who, sizeof(who)), tally_errno_text(r->code));
+	if (barred && !own.initial_namespace && geteuid() == 0)
+		contained(r, &own);
+	else if (barred && needed == 1 && level <= 2)
+		tally_error_hint(r->err, "count user space alone (%s:u), or as root: "
+					 "sysctl kernel.perf_event_paranoid=%d",
+				 r->event->name, needed);
+	else if (barred)
+		tally_error_hint(r->err, "run tally as root, give it CAP_PERFMON (setcap cap_perfmon+ep), or as root: "
+					 "sysctl kernel.perf_event_paranoid=%d", needed);
+	else if (of_another_user(r->pid) && !own.sys_ptrace)
+		tally_error_hint(r->err, "task %d is another user's: run tally as that user or as root", (int)r->pid);
+	else
+		contained(r, &own);
+}
+
+static void not_there(const struct refusal *r)
+{
+	if (is_hardware(r->attr)) {
+		tally_error_set(r->err, r->code, "'%s' can't be counted: this machine has no hardware counter for it",
+				r->event->name);
+		tally_error_hint(r->err, "virtual machines seldom offer counters; software events work everywhere: "
+					 "task-clock, page-faults, and cpu-clock to sample ('tally list sw')");
+	} else if (r->attr->type == TALLY_TYPE_TRACEPOINT) {
+		tally_error_set(r->err, r->code, "the kernel has no tracepoint '%s' (any more)", r->event->name);
+		tally_error_hint(r->err, "'tally list tracepoint' shows what there is; a module may have been unloaded");
+	} else {
+		tally_error_set(r->err, r->code, "no PMU of this kernel counts '%s'", r->event->name);
+		tally_error_hint(r->err, "'tally list' marks what this machine can't count");
+	}
+}
+
+static void no_device(const struct refusal *r)
+{
+	tally_error_set(r->err, r->code, "'%s' can't be counted on CPU %d: the CPU is offline or the event's PMU isn't "
+					 "there", r->event->name, r->cpu);
+	tally_error_hint(r->err, "/sys/devices/system/cpu/online lists the CPUs that run");
+}
+
+static void unsupported(const struct refusal *r)
+{
+	if (is_hardware(r->attr) && !tally_attr_precise(r->attr) && !r->attr->sample_period) {
+		not_there(r);
+		return;
+	}
+	tally_error_set(r->err, r->code, "the PMU of '%s' doesn't support what is asked of it", r->event->name);
+	if (tally_attr_precise(r->attr))
+		tally_error_hint(r->err, "it can't place samples precisely: leave out ':p'");
+	else if (r->attr->sample_type & TALLY_SAMPLE_BRANCH_STACK)
+		tally_error_hint(r->err, "it has no branch stacks: use other call chains (-g fp, -g dwarf)");
+	else if (r->attr->sample_period)
+		tally_error_hint(r->err, "it has no interrupt and can't sample, only count: sample cpu-clock, or count "
+					 "it with 'tally stat'");
+	else
+		tally_error_hint(r->err, "'tally list' marks what this machine can't count");
+}
+
+static void invalid(const struct refusal *r)
+{
+	struct tally_sysctls settings;
+	const struct tally_attr *attr = r->attr;
+	const uint64_t exclusions = TALLY_ATTR_EXCLUDE_USER | TALLY_ATTR_EXCLUDE_KERNEL | TALLY_ATTR_EXCLUDE_HV |
+				    TALLY_ATTR_EXCLUDE_HOST;
+	tally_sysctls_read(&settings);
+	tally_error_set(r->err, r->code, "the kernel doesn't accept '%s' as it is asked for", r->event->name);
+	if (attr->flags & TALLY_ATTR_FREQ && settings.max_sample_rate != TALLY_SYSCTL_UNKNOWN &&
+	    attr->sample_period > (uint64_t)settings.max_sample_rate)
+		tally_error_hint(r->err, "%llu samples a second are more than kernel.perf_event_max_sample_rate allows: "
+					 "-F %d, or raise it", (unsigned long long)attr->sample_period,
+				 settings.max_sample_rate);
+	else if (tally_attr_precise(attr))
+		tally_error_hint(r->err, "this CPU may not know it as precise: leave out ':p'");
+	else if (attr->type >= TALLY_TYPE_MAX && attr->sample_period)
+		tally_error_hint(r->err, "its PMU may only count, not sample: use 'tally stat'");
+	else if (attr->type >= TALLY_TYPE_MAX && r->pid >= 0)
+		tally_error_hint(r->err, "its PMU may count whole CPUs only: add -a");
+	else if (attr->type >= TALLY_TYPE_MAX && attr->flags & exclusions)
+		tally_error_hint(r->err, "its PMU may not tell user from kernel: leave out the modifiers");
+	else if (attr->type == TALLY_TYPE_BREAKPOINT)
+		tally_error_hint(r->err, "this CPU can't watch that: x86 has no 'r' alone, and the address must be a "
+					 "multiple of the length");
+	else if (r->event->group != TALLY_EVENT_NO_GROUP)
+		tally_error_hint(r->err, "the group may not fit on the PMU: take an event out, or open it as a weak group "
+					 "({…}:W)");
+	else
+		tally_error_hint(r->err, "the event's number or a term may be unknown to this CPU, or the kernel older than "
+					 "what is asked");
+}
+
+static void busy(const struct refusal *r)
+{
+	struct tally_sysctls settings;
+	tally_sysctls_read(&settings);
+	tally_error_set(r->err, r->code, "the counter for '%s' is taken", r->event->name);
+	if (settings.nmi_watchdog == 1)
+		tally_error_hint(r->err, "the NMI watchdog holds one on every CPU; as root: sysctl kernel.nmi_watchdog=0");
+	else
+		tally_error_hint(r->err, "another profiler may run, or a virtual machine holds it");
+}
+
+static void no_descriptors(const struct refusal *r)
+{
+	tally_error_set(r->err, r->code, "no file descriptors left for '%s': each event takes one per CPU and task",
+			r->event->name);
+	tally_error_hint(r->err, r->code == -ENFILE ? "the whole system is out of them: see fs.file-max"
+						    : "raise the limit (ulimit -n), or count fewer events, CPUs or tasks");
+}
+
+static void gone(const struct refusal *r)
+{
+	tally_error_set(r->err, r->code, "there is no task %d (any more) to count '%s' of", (int)r->pid,
+			r->event->name);
+}
+
+static void no_space(const struct refusal *r)
+{
+	tally_error_set(r->err, r->code, "no breakpoint register is free for '%s'", r->event->name);
+	tally_error_hint(r->err, "CPUs have few (x86: four), debuggers take them, too, and mem: events share them");
+}
+
+static void too_big(const struct refusal *r)
+{
+	tally_error_set(r->err, r->code, "'%s' doesn't go into its group, or asks for more than this kernel knows",
+			r->event->name);
+	tally_error_hint(r->err, "make the group smaller");
+}
+
+static void too_deep(const struct refusal *r)
+{
+	struct tally_sysctls settings;
+	tally_sysctls_read(&settings);
+	tally_error_set(r->err, r->code, "'%s' asks for call chains of %u frames, the kernel's maximum is %d",
+			r->event->name, r->attr->sample_max_stack, settings.max_stack);
+	tally_error_hint(r->err, "as root: sysctl kernel.perf_event_max_stack=%u (while nothing is recorded)",
+			 r->attr->sample_max_stack);
+}
+
+static void no_perf_events(const struct refusal *r)
+{
+	tally_error_set(r->err, r->code, "this kernel has no perf events (perf_event_open is not implemented)");
+	tally_error_hint(r->err, "a sandbox may hide them (gVisor, seccomp); 'tally doctor' looks closer");
+}
+
+void tally_provider_open_error(const struct tally_event *event, int errno_code, pid_t pid, int cpu,
+			       struct tally_error *err)
+{
+	static const struct {
+		int number;
+		void (*explain)(const struct refusal *refusal);
+	} rows[] = {
+		{ EACCES, forbidden }, { EPERM, forbidden }, { ENOENT, not_there }, { ENODEV, no_device },
+		{ ENXIO, no_device }, { EOPNOTSUPP, unsupported }, { EINVAL, invalid }, { EBUSY, busy },
+		{ EMFILE, no_descriptors }, { ENFILE, no_descriptors }, { ESRCH, gone }, { ENOSPC, no_space },
+		{ E2BIG, too_big }, { EOVERFLOW, too_deep }, { ENOSYS, no_perf_events },
+	};
+	struct refusal refusal = {
+		.event = event, .attr = &event->attr, .code = errno_code < 0 ? errno_code : -errno_code, .pid = pid,
+		.cpu = cpu, .err = err,
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (rows[i].number == -refusal.code) {
+			rows[i].explain(&refusal);
+			return;
+		}
+	tally_error_set(err, refusal.code, "opening '%s' failed: %s", event->name, tally_errno_text(refusal.code));
+}
