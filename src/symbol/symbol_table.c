@@ -30,8 +30,8 @@ struct tally_symbols {
 
 int tally_symbols_add(struct tally_symbols_builder *builder, const struct tally_symbol_entry *entry)
 {
-	if (builder->count >= UINT32_MAX - 1)
-		return -E2BIG;
+	if (entry->start == UINT64_MAX || builder->count >= UINT32_MAX - 1)
+		return 0; /* no room for an end; no real file */
 	if (builder->count == builder->capacity &&
 	    tally_vector_reserve_((void **)&builder->entries, &builder->capacity, builder->count + 1,
 				  sizeof(*builder->entries)) < 0)
@@ -66,15 +66,19 @@ static uint64_t page_behind(uint64_t address)
 	return end <= UINT64_MAX - PAGE_BYTES ? end + PAGE_BYTES : UINT64_MAX;
 }
 
-/* What has no size reaches to the next address that has a symbol. */
+/* What has no size reaches to the next address that has a symbol.  Of several at one address only the last is given
+ * an end, and none when one has a size of its own: choose() takes the one that has an end.  As perf does it, which
+ * puts __x64_sys_getpid before __ia32_sys_getpid; but perf lets a label compete with functions of its address on
+ * equal terms, and so names code after linker's marks (__start_SECTION). */
 static void give_ends(struct tally_symbols_builder *builder)
 {
-	struct tally_symbol_entry *next = NULL; /* the nearest of a higher address */
-	for (size_t i = builder->count; i-- > 0;) {
+	bool has_sized = false; /* among those of this address so far */
+	for (size_t i = 0; i < builder->count; i++) {
 		struct tally_symbol_entry *entry = &builder->entries[i];
-		if (i + 1 < builder->count && builder->entries[i + 1].start > entry->start)
-			next = &builder->entries[i + 1];
-		if (entry->end > entry->start)
+		const struct tally_symbol_entry *next = i + 1 < builder->count ? entry + 1 : NULL;
+		bool is_first = i == 0 || entry[-1].start != entry->start;
+		has_sized = (!is_first && has_sized) || entry->end > entry->start;
+		if (has_sized || (next && next->start == entry->start))
 			continue;
 		bool is_last = !next || (builder->is_kernel && next->module != entry->module);
 		entry->end = is_last ? page_behind(entry->start) : next->start;
@@ -107,16 +111,19 @@ bool tally_symbol_is_better(const struct tally_symbol_entry *a, const struct tal
 	return strlen(b->name) > strlen(a->name);
 }
 
-/* One symbol for each address.  Those with a size of their own come before those that were given one. */
+/* One symbol for each address. */
 static void choose(struct tally_symbols_builder *builder)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < builder->count; i++) {
 		const struct tally_symbol_entry *entry = &builder->entries[i];
 		struct tally_symbol_entry *last = kept ? &builder->entries[kept - 1] : NULL;
-		if (!last || last->start != entry->start)
+		if (!last || last->start != entry->start) {
 			builder->entries[kept++] = *entry;
-		else if (last->has_size != entry->has_size ? entry->has_size : tally_symbol_is_better(last, entry))
+			continue;
+		}
+		bool last_has_size = last->end > last->start, has_size = entry->end > entry->start;
+		if (last_has_size != has_size ? has_size : tally_symbol_is_better(last, entry))
 			*last = *entry;
 	}
 	builder->count = kept;
@@ -140,8 +147,6 @@ static void fill(struct tally_symbols *symbols, const struct tally_symbols_build
 int tally_symbols_finish(struct tally_symbols_builder *builder, struct tally_symbols **out, struct tally_error *err)
 {
 	tally_symbols_sort(builder);
-	for (size_t i = 0; i < builder->count; i++)
-		builder->entries[i].has_size = builder->entries[i].end > builder->entries[i].start;
 	give_ends(builder);
 	choose(builder);
 

@@ -23,7 +23,6 @@ struct tally_symbol_entry {
 	uint32_t order;      /* among entries at one address: as in the file */
 	uint16_t module;     /* 1-based index of the modules; 0: none */
 	uint8_t binding;
-	bool has_size;       /* for tally_symbols_finish() */
 };
 
 struct tally_symbols_builder {
