@@ -1,0 +1,141 @@
+#include "tracepoint/print.h"
+
+#include "tracepoint/print_program.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct tally_print {
+	const struct tally_tracepoint *tracepoint;
+	enum tally_print_means means;
+	struct tally_print_program program;
+	struct tally_arena arena; /* the program's */
+	struct tally_print_library *library;
+};
+
+/* The parse tree is dropped when the program is made, but for the tables and names that the program points to. */
+static int compile(struct tally_print *print, struct tally_error *why)
+{
+	struct tally_print_source source;
+	int error = tally_print_parse(print->tracepoint, &print->arena, &source, why);
+	if (error == 0)
+		error = tally_print_generate(print->tracepoint, &source, &print->arena, &print->program, why);
+	return error;
+}
+
+int tally_print_compile(const struct tally_tracepoint *tracepoint, const char *system, struct tally_print **out,
+			struct tally_error *why)
+{
+	*out = NULL;
+	struct tally_print *print = calloc(1, sizeof(*print));
+	if (!print)
+		return tally_error_set(why, -ENOMEM, "no memory for a print format");
+	print->tracepoint = tracepoint;
+	int error = compile(print, why);
+	if (error == -ENOMEM) {
+		tally_print_free(print);
+		return error;
+	}
+	if (error < 0) {
+		tally_arena_release(&print->arena);
+		print->library = system ? tally_print_library_open(tracepoint, system) : NULL;
+		print->means = print->library ? TALLY_PRINT_LIBRARY : TALLY_PRINT_FIELDS;
+	}
+	*out = print;
+	return 0;
+}
+
+void tally_print_free(struct tally_print *print)
+{
+	if (!print)
+		return;
+	tally_print_library_close(print->library);
+	tally_arena_release(&print->arena);
+	free(print);
+}
+
+enum tally_print_means tally_print_means(const struct tally_print *print)
+{
+	return print->means;
+}
+
+void tally_print_event(const struct tally_print *print, const void *raw, size_t size,
+		       const struct tally_print_names *names, struct tally_buffer *out)
+{
+	if (print->means == TALLY_PRINT_COMPILED) {
+		tally_print_run(print->tracepoint, &print->program, raw, size, names, out);
+	} else if (!print->library || !tally_print_library_event(print->library, raw, size, out)) {
+		tally_buffer_text(out, "[FAILED TO PARSE]");
+		tally_print_fields(print->tracepoint, raw, size, out);
+	}
+}
+
+static bool is_printable(const uint8_t *bytes, size_t length)
+{
+	for (size_t i = 0; i < length && bytes[i]; i++)
+		if (!isprint(bytes[i]) && !isspace(bytes[i]))
+			return false;
+	return true;
+}
+
+static void print_array_field(const struct tally_tracepoint *tracepoint, const struct tally_tracepoint_field *field,
+			      const void *raw, size_t size, struct tally_buffer *out)
+{
+	const void *found = raw;
+	size_t length = 0;
+	tally_tracepoint_bytes(tracepoint, field, raw, size, &found, &length);
+	const uint8_t *bytes = found;
+	if (field->is_string && is_printable(bytes, length)) {
+		tally_buffer_append(out, bytes, strnlen((const char *)bytes, length));
+		return;
+	}
+	tally_buffer_text(out, "ARRAY[");
+	for (size_t i = 0; i < length; i++) {
+		if (i > 0)
+			tally_buffer_append(out, ", ", 2);
+		tally_print_hex_bytes(out, bytes + i, 1, "");
+	}
+	tally_buffer_char(out, ']');
+}
+
+/* As libtraceevent has it: longs, which often hold addresses, in hexadecimal unless they are signed. */
+static void print_number_field(const struct tally_tracepoint *tracepoint, const struct tally_tracepoint_field *field,
+			       const void *raw, size_t size, struct tally_buffer *out)
+{
+	uint64_t value = 0;
+	tally_tracepoint_u64(tracepoint, field, raw, size, &value);
+	bool is_int = field->size_bytes == 4;
+	if (field->is_pointer || (field->is_long && (!field->is_signed || is_int))) {
+		tally_print_hexadecimal(out, value);
+		return;
+	}
+	const struct tally_print_spec spec = {
+		.conversion = field->is_signed ? 'd' : 'u',
+		.length = field->size_bytes == 1 ? -2 : field->size_bytes == 2 ? -1 : is_int ? 0 : 2,
+		.width = field->is_signed && field->size_bytes == 2 ? 2 : 0,
+		.precision = -1,
+	};
+	tally_print_number(out, &spec, 0, value);
+}
+
+void tally_print_field(const struct tally_tracepoint *tracepoint, const struct tally_tracepoint_field *field,
+		       const void *raw, size_t size, struct tally_buffer *out)
+{
+	if (field->is_array)
+		print_array_field(tracepoint, field, raw, size, out);
+	else
+		print_number_field(tracepoint, field, raw, size, out);
+}
+
+void tally_print_fields(const struct tally_tracepoint *tracepoint, const void *raw, size_t size,
+			struct tally_buffer *out)
+{
+	for (size_t i = tracepoint->common_count; i < tracepoint->field_count; i++) {
+		tally_buffer_char(out, ' ');
+		tally_buffer_text(out, tracepoint->fields[i].name);
+		tally_buffer_char(out, '=');
+		tally_print_field(tracepoint, &tracepoint->fields[i], raw, size, out);
+	}
+}

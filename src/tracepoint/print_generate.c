@@ -1,0 +1,522 @@
+/* From a parsed print format to instructions: expressions become code for a stack of numbers whose depth is
+ * checked here, so that running needs no checks but those against the event's bytes. */
+#include "tracepoint/print_program.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+struct generator {
+	const struct tally_tracepoint *tracepoint;
+	struct tally_arena *arena;
+	TALLY_VECTOR(struct tally_print_instruction) code;
+	struct tally_buffer literal; /* text seen since the last instruction */
+	const struct tally_node *argument;
+	unsigned stack;
+	struct tally_error *err;
+	int error;
+};
+
+static int fail(struct generator *generator, int code, const char *what)
+{
+	if (!generator->error) {
+		generator->error = code;
+		tally_error_set(generator->err, code, "print format of %s: %s", generator->tracepoint->name,
+				code == -ENOMEM ? "no memory" : what);
+	}
+	return generator->error;
+}
+
+static size_t emit(struct generator *generator, struct tally_print_instruction instruction)
+{
+	if (generator->code.count >= TALLY_PRINT_PROGRAM_MAX)
+		fail(generator, -EBADMSG, "it is too long");
+	else if (tally_vector_push(&generator->code, instruction) < 0)
+		fail(generator, -ENOMEM, "");
+	return generator->error ? 0 : generator->code.count - 1;
+}
+
+static void pushed(struct generator *generator)
+{
+	if (++generator->stack > TALLY_PRINT_STACK_MAX)
+		fail(generator, -EBADMSG, "an expression needs too many numbers at once");
+}
+
+static void emit_constant(struct generator *generator, uint64_t value)
+{
+	emit(generator, (struct tally_print_instruction){ .opcode = TALLY_PRINT_PUSH, .value = value });
+	pushed(generator);
+}
+
+/* Jumps forward land behind the last instruction so far. */
+static void land(struct generator *generator, size_t jump)
+{
+	if (!generator->error)
+		generator->code.items[jump].offset = (uint32_t)generator->code.count;
+}
+
+static const struct tally_node *without_casts(const struct tally_node *node)
+{
+	while (node->kind == TALLY_NODE_CAST)
+		node = node->left;
+	return node;
+}
+
+/* The field that an address-like operand means; NULL when it isn't one. */
+static const struct tally_tracepoint_field *place_of(const struct tally_node *node)
+{
+	node = without_casts(node);
+	bool is_place = node->kind == TALLY_NODE_FIELD || node->kind == TALLY_NODE_DYNAMIC ||
+			node->kind == TALLY_NODE_STRING;
+	return is_place ? node->field : NULL;
+}
+
+static bool is_number_size(uint32_t bytes)
+{
+	return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8;
+}
+
+static void emit_number(struct generator *generator, const struct tally_node *node);
+
+static void emit_load(struct generator *generator, const struct tally_tracepoint_field *field)
+{
+	if (!is_number_size(field->size_bytes)) {
+		emit_constant(generator, 0);
+		return;
+	}
+	emit(generator, (struct tally_print_instruction){ .opcode = TALLY_PRINT_LOAD, .offset = field->offset,
+							   .bytes = (uint8_t)field->size_bytes });
+	pushed(generator);
+}
+
+static void emit_mask(struct generator *generator, unsigned bytes)
+{
+	if (bytes < 8)
+		emit(generator,
+		     (struct tally_print_instruction){ .opcode = TALLY_PRINT_MASK, .bytes = (uint8_t)bytes });
+}
+
+/* REC->array[i], ((u32 *)__get_dynamic_array(array))[i]. */
+static void emit_index(struct generator *generator, const struct tally_node *node)
+{
+	const struct tally_tracepoint_field *field = place_of(node->left);
+	if (!field) {
+		fail(generator, -EBADMSG, "an index into what is no array");
+		return;
+	}
+	unsigned bytes = field->element_bytes;
+	const struct tally_node *base = node->left;
+	if (base->kind == TALLY_NODE_CAST && base->text_length > 0 && base->text[base->text_length - 1] == '*') {
+		size_t length = base->text_length - 1;
+		unsigned named = tally_tracepoint_type_bytes(base->text, length, generator->tracepoint->long_bytes);
+		if (named)
+			bytes = named;
+	} else if (bytes == 0) {
+		bytes = generator->tracepoint->long_bytes;
+	}
+	if (!is_number_size(bytes)) {
+		fail(generator, -EBADMSG, "an index into elements of unknown size");
+		return;
+	}
+	emit_number(generator, node->right);
+	emit(generator, (struct tally_print_instruction){ .opcode = TALLY_PRINT_INDEX, .bytes = (uint8_t)bytes,
+							   .field = field });
+}
+
+static void emit_branches(struct generator *generator, const struct tally_node *node, bool as_string,
+			  const struct tally_print_spec *spec);
+
+static void emit_operation(struct generator *generator, const struct tally_node *node)
+{
+	emit_number(generator, node->left);
+	if (node->kind == TALLY_NODE_UNARY) {
+		emit(generator, (struct tally_print_instruction){ .opcode = TALLY_PRINT_UNARY,
+								   .operation = (uint8_t)node->operation });
+		return;
+	}
+	emit_number(generator, node->right);
+	emit(generator, (struct tally_print_instruction){ .opcode = TALLY_PRINT_OPERATE,
+							   .operation = (uint8_t)node->operation });
+	generator->stack--;
+}
+
+static void emit_field(struct generator *generator, enum tally_print_opcode opcode,
+		       const struct tally_tracepoint_field *field, const struct tally_print_spec *spec)
+{
+	emit(generator, (struct tally_print_instruction){ .opcode = (uint8_t)opcode, .field = field, .spec = spec });
+}
+
+/* Leaves the node's number on the stack. */
+static void emit_number(struct generator *generator, const struct tally_node *node)
+{
+	uint64_t value;
+	if (generator->error)
+		return;
+	if (tally_print_constant(node, &value)) {
+		emit_constant(generator, value);
+		return;
+	}
+	switch (node->kind) {
+	case TALLY_NODE_FIELD:
+		emit_load(generator, node->field);
+		return;
+	case TALLY_NODE_DYNAMIC:
+		emit_field(generator, TALLY_PRINT_DYNAMIC, node->field, NULL);
+		pushed(generator);
+		return;
+	case TALLY_NODE_DYNAMIC_LENGTH:
+		emit_field(generator, TALLY_PRINT_DYNAMIC_LENGTH, node->field, NULL);
+		pushed(generator);
+		return;
+	case TALLY_NODE_CAST:
+		emit_number(generator, node->left);
+		emit_mask(generator, tally_print_cast_bytes(node->text, node->text_length));
+		return;
+	case TALLY_NODE_UNARY:
+	case TALLY_NODE_BINARY:
+		emit_operation(generator, node);
+		return;
+	case TALLY_NODE_INDEX:
+		emit_index(generator, node);
+		return;
+	case TALLY_NODE_CONDITION:
+		emit_branches(generator, node, false, NULL);
+		return;
+	default: /* text: no number */
+		emit_constant(generator, 0);
+	}
+}
+
+static void emit_words(struct generator *generator, enum tally_print_opcode opcode, const struct tally_node *node,
+		       const struct tally_print_spec *spec)
+{
+	emit_number(generator, node->left);
+	emit(generator, (struct tally_print_instruction){ .opcode = (uint8_t)opcode, .words = node->words,
+							   .spec = spec });
+	generator->stack--;
+}
+
+static void emit_array(struct generator *generator, enum tally_print_opcode opcode, const struct tally_node *node)
+{
+	const struct tally_tracepoint_field *field = place_of(node->left);
+	if (!field) {
+		fail(generator, -EBADMSG, "the array to print is no field");
+		return;
+	}
+	emit_number(generator, node->right);
+	if (node->third)
+		emit_number(generator, node->third);
+	emit_field(generator, opcode, field, NULL);
+	generator->stack -= node->third ? 2 : 1;
+}
+
+static void emit_text(struct generator *generator, const struct tally_node *node,
+		      const struct tally_print_spec *spec)
+{
+	enum tally_print_opcode opcode = spec->plain ? TALLY_PRINT_LITERAL : TALLY_PRINT_TEXT;
+	emit(generator, (struct tally_print_instruction){ .opcode = (uint8_t)opcode, .text = node->text,
+							   .offset = (uint32_t)node->text_length, .spec = spec });
+}
+
+static void emit_string(struct generator *generator, const struct tally_node *node,
+			const struct tally_print_spec *spec)
+{
+	if (generator->error)
+		return;
+	node = without_casts(node);
+	switch (node->kind) {
+	case TALLY_NODE_ATOM:
+		emit_text(generator, node, spec);
+		return;
+	case TALLY_NODE_FIELD:
+		if (!node->field->is_array && node->field->size_bytes == generator->tracepoint->long_bytes) {
+			emit_load(generator, node->field);
+			emit(generator, (struct tally_print_instruction){ .opcode = TALLY_PRINT_POINTED_STRING });
+			generator->stack--;
+		} else {
+			emit_field(generator, TALLY_PRINT_FIXED_STRING, node->field, spec);
+		}
+		return;
+	case TALLY_NODE_STRING:
+	case TALLY_NODE_DYNAMIC:
+		emit_field(generator, TALLY_PRINT_DYNAMIC_STRING, node->field, spec);
+		return;
+	case TALLY_NODE_BITMASK:
+		emit_field(generator, TALLY_PRINT_BITMASK, node->field, spec);
+		return;
+	case TALLY_NODE_CPUMASK:
+		emit_field(generator, TALLY_PRINT_CPULIST, node->field, spec);
+		return;
+	case TALLY_NODE_FLAGS:
+		emit_words(generator, TALLY_PRINT_FLAGS, node, spec);
+		return;
+	case TALLY_NODE_SYMBOL:
+		emit_words(generator, TALLY_PRINT_SYMBOL, node, spec);
+		return;
+	case TALLY_NODE_HEX:
+		emit_array(generator, TALLY_PRINT_HEX, node);
+		return;
+	case TALLY_NODE_HEX_STRING:
+		emit_array(generator, TALLY_PRINT_HEX_STRING, node);
+		return;
+	case TALLY_NODE_ARRAY:
+		emit_array(generator, TALLY_PRINT_ARRAY, node);
+		return;
+	case TALLY_NODE_CONDITION:
+		emit_branches(generator, node, true, spec);
+		return;
+	default:
+		fail(generator, -EBADMSG, "%s of what is no string");
+	}
+}
+
+static void emit_branches(struct generator *generator, const struct tally_node *node, bool as_string,
+			  const struct tally_print_spec *spec)
+{
+	emit_number(generator, node->left);
+	size_t to_no = emit(generator, (struct tally_print_instruction){ .opcode = TALLY_PRINT_JUMP_IF_ZERO });
+	generator->stack--;
+	unsigned stack = generator->stack;
+	if (as_string)
+		emit_string(generator, node->right, spec);
+	else
+		emit_number(generator, node->right);
+	size_t to_end = emit(generator, (struct tally_print_instruction){ .opcode = TALLY_PRINT_JUMP });
+	land(generator, to_no);
+	generator->stack = stack;
+	if (as_string)
+		emit_string(generator, node->third, spec);
+	else
+		emit_number(generator, node->third);
+	land(generator, to_end);
+}
+
+static void emit_pointer(struct generator *generator, const struct tally_node *node,
+			 const struct tally_print_spec *spec)
+{
+	const struct tally_tracepoint_field *field = place_of(node);
+	switch (spec->variant[0]) {
+	case 'h':
+	case 'M':
+	case 'm':
+	case 'I':
+	case 'i':
+	case 'U':
+		if (field)
+			emit_field(generator, spec->variant[0] == 'h' ? TALLY_PRINT_BUFFER : TALLY_PRINT_ADDRESS,
+				   field, spec);
+		else
+			fail(generator, -EBADMSG, "an address or buffer that is no field");
+		return;
+	case 'b':
+		if (field)
+			emit_field(generator, TALLY_PRINT_CPULIST, field, spec);
+		else
+			fail(generator, -EBADMSG, "a bitmap that is no field");
+		return;
+	default:
+		emit_number(generator, node);
+		emit(generator, (struct tally_print_instruction){
+					.opcode = (uint8_t)(spec->variant[0] ? TALLY_PRINT_FUNCTION :
+									       TALLY_PRINT_POINTER),
+					.spec = spec });
+		generator->stack--;
+	}
+}
+
+static const struct tally_node *next_argument(struct generator *generator)
+{
+	const struct tally_node *argument = generator->argument;
+	if (!argument) {
+		fail(generator, -EBADMSG, "it has more conversions than arguments");
+		return NULL;
+	}
+	generator->argument = argument->next;
+	return argument;
+}
+
+static void flush_literal(struct generator *generator)
+{
+	struct tally_buffer *literal = &generator->literal;
+	if (literal->failed)
+		fail(generator, -ENOMEM, "");
+	if (literal->length == 0 || generator->error)
+		return;
+	char *text = tally_arena_copy(generator->arena, literal->bytes, literal->length);
+	if (!text) {
+		fail(generator, -ENOMEM, "");
+		return;
+	}
+	emit(generator, (struct tally_print_instruction){ .opcode = TALLY_PRINT_LITERAL, .text = text,
+							   .offset = (uint32_t)literal->length });
+	tally_buffer_clear(literal);
+}
+
+/* Digits, at most TALLY_PRINT_WIDTH_MAX. */
+static int16_t take_width(const char **at, const char *end)
+{
+	int width = 0;
+	for (; *at < end && isdigit((unsigned char)**at); (*at)++)
+		width = width >= TALLY_PRINT_WIDTH_MAX ? TALLY_PRINT_WIDTH_MAX : width * 10 + (**at - '0');
+	return (int16_t)(width > TALLY_PRINT_WIDTH_MAX ? TALLY_PRINT_WIDTH_MAX : width);
+}
+
+static bool take_char(const char **at, const char *end, const char *set, char *taken)
+{
+	if (*at >= end || !strchr(set, **at) || **at == '\0')
+		return false;
+	*taken = *(*at)++;
+	return true;
+}
+
+/* What follows p, as Documentation/core-api/printk-formats.rst has it, as far as traces use it. */
+static void take_variant(const char **at, const char *end, struct tally_print_spec *spec)
+{
+	char *out = spec->variant, c;
+	if (take_char(at, end, "FfSs", out))
+		return;
+	if (take_char(at, end, "Mm", out)) {
+		take_char(at, end, "RF", out + 1);
+	} else if (take_char(at, end, "U", out)) {
+		take_char(at, end, "LlBb", out + 1);
+	} else if (take_char(at, end, "h", out)) {
+		take_char(at, end, "CDN", out + 1);
+	} else if (end - *at >= 2 && memcmp(*at, "bl", 2) == 0) {
+		*out = 'b';
+		*at += 2;
+	} else if (end - *at >= 2 && strchr("Ii", **at) && strchr("46S", (*at)[1])) {
+		/* "I4", "I6c"; "IS" with p(ort), c(ompressed) and byte order kept as bits of the third character. */
+		out[0] = *(*at)++;
+		out[1] = *(*at)++;
+		out[2] = ' ';
+		if (out[1] == 'S')
+			while (take_char(at, end, "pfs", &c))
+				out[2] |= c == 'p' ? 1 : 0;
+		if (out[1] != '6' && take_char(at, end, "hnlb", &c))
+			out[2] |= c == 'h' || c == 'l' ? 4 : 0;
+		if (out[1] != '4' && take_char(at, end, "c", &c))
+			out[2] |= 2;
+	} else {
+		take_char(at, end, "Kx", &c);
+	}
+}
+
+static void take_flags(const char **at, const char *end, struct tally_print_spec *spec)
+{
+	char c;
+	while (take_char(at, end, "-0#+ ", &c)) {
+		spec->left |= c == '-';
+		spec->zero |= c == '0';
+		spec->alternative |= c == '#';
+		spec->plus |= c == '+';
+		spec->space |= c == ' ';
+	}
+	spec->star_width = take_char(at, end, "*", &c);
+	spec->width = take_width(at, end);
+	spec->precision = -1;
+	if (take_char(at, end, ".", &c)) {
+		spec->star_precision = take_char(at, end, "*", &c);
+		spec->precision = take_width(at, end);
+	}
+	while (take_char(at, end, "hlLzZjtq", &c))
+		spec->length = (int8_t)(c == 'h' ? spec->length - 1 : c == 'l' ? spec->length + 1 :
+					c == 'L' || c == 'q' || c == 'j' ? 2 : 1);
+}
+
+/* Behind a %; true when it could be taken. */
+static bool take_spec(const char **at, const char *end, struct tally_print_spec *spec)
+{
+	take_flags(at, end, spec);
+	if (spec->length < -2 || spec->length > 2)
+		return false;
+	char c;
+	if (!take_char(at, end, "diuxXocsp", &c))
+		return false;
+	spec->plain = !spec->left && !spec->zero && !spec->alternative && !spec->plus && !spec->space &&
+		      !spec->star_width && !spec->star_precision && spec->width == 0 && spec->precision < 0;
+	spec->upper = c == 'X';
+	spec->conversion = c == 'i' ? 'd' : c == 'X' ? 'x' : c;
+	if (c == 'p')
+		take_variant(at, end, spec);
+	return !(spec->star_width && spec->star_precision); /* one star register */
+}
+
+static const char *emit_conversion(struct generator *generator, const char *at, const char *end)
+{
+	struct tally_print_spec *spec = tally_arena_alloc(generator->arena, sizeof(*spec));
+	if (!spec) {
+		fail(generator, -ENOMEM, "");
+		return end;
+	}
+	if (!take_spec(&at, end, spec)) {
+		fail(generator, -EBADMSG, "a conversion is unknown");
+		return end;
+	}
+	const struct tally_node *star = NULL;
+	if (spec->star_width || spec->star_precision)
+		star = next_argument(generator);
+	const struct tally_node *argument = next_argument(generator);
+	if (generator->error)
+		return end;
+	if (star) {
+		emit_number(generator, star);
+		emit(generator, (struct tally_print_instruction){ .opcode = TALLY_PRINT_STAR });
+		generator->stack--;
+	}
+	if (spec->conversion == 's') {
+		emit_string(generator, argument, spec);
+	} else if (spec->conversion == 'p') {
+		emit_pointer(generator, argument, spec);
+	} else {
+		emit_number(generator, argument);
+		emit(generator, (struct tally_print_instruction){ .opcode = TALLY_PRINT_NUMBER, .spec = spec });
+		generator->stack--;
+	}
+	return at;
+}
+
+static char unescaped(char c)
+{
+	return (char)(c == 'n' ? '\n' : c == 't' ? '\t' : c == 'r' ? '\r' : c);
+}
+
+static void generate(struct generator *generator, const struct tally_print_source *source)
+{
+	const char *at = source->format, *end = at + source->format_length;
+	while (at < end && !generator->error) {
+		if (*at == '\\' && end - at > 1) {
+			tally_buffer_char(&generator->literal, unescaped(at[1]));
+			at += 2;
+		} else if (*at != '%') {
+			tally_buffer_char(&generator->literal, *at++);
+		} else if (end - at > 1 && at[1] == '%') {
+			tally_buffer_char(&generator->literal, '%');
+			at += 2;
+		} else {
+			flush_literal(generator);
+			at = emit_conversion(generator, at + 1, end);
+		}
+	}
+	flush_literal(generator);
+}
+
+int tally_print_generate(const struct tally_tracepoint *tracepoint, const struct tally_print_source *source,
+			 struct tally_arena *arena, struct tally_print_program *out, struct tally_error *err)
+{
+	struct generator generator = { .tracepoint = tracepoint, .arena = arena, .argument = source->arguments,
+				       .err = err };
+	generate(&generator, source);
+	if (!generator.error) {
+		size_t count = generator.code.count;
+		struct tally_print_instruction *items = tally_arena_array(arena, count, sizeof(*items));
+		if (!items)
+			fail(&generator, -ENOMEM, "");
+		else if (count > 0)
+			memcpy(items, generator.code.items, count * sizeof(*items));
+		*out = (struct tally_print_program){ items, items ? count : 0 };
+	}
+	tally_vector_release(&generator.code);
+	tally_buffer_release(&generator.literal);
+	return generator.error;
+}

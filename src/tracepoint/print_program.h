@@ -1,0 +1,218 @@
+/* Inside the room: a print format as parsed (nodes) and as compiled (instructions). */
+#ifndef TALLY_TRACEPOINT_PRINT_PROGRAM_H
+#define TALLY_TRACEPOINT_PRINT_PROGRAM_H
+
+#include "base/arena.h"
+#include "base/buffer.h"
+#include "base/vector.h"
+#include "tracepoint/print.h"
+
+#include <string.h>
+
+enum {
+	TALLY_NODE_DEPTH_MAX = 128,  /* of a tree: compiling recurses */
+	TALLY_PRINT_STACK_MAX = 32,  /* numbers that an expression needs at once */
+	TALLY_PRINT_PROGRAM_MAX = 1 << 16,
+	TALLY_PRINT_WIDTH_MAX = 4096 /* of one conversion */
+};
+
+/* The name of a value or of bits: an entry of __print_symbolic or __print_flags. */
+struct tally_print_word {
+	int64_t value; /* -1 also for what isn't a number */
+	const char *text;
+	uint32_t length;
+};
+
+struct tally_print_words {
+	const struct tally_print_word *items;
+	size_t count;
+	const char *delimiter; /* between flags; NULL: none */
+};
+
+enum tally_node_kind {
+	TALLY_NODE_ATOM,      /* text: a number, an identifier or (is_string) a literal */
+	TALLY_NODE_FIELD,     /* REC->field */
+	TALLY_NODE_DYNAMIC,   /* __get_dynamic_array(field): where it stands */
+	TALLY_NODE_DYNAMIC_LENGTH,
+	TALLY_NODE_STRING,    /* __get_str(field) */
+	TALLY_NODE_BITMASK,
+	TALLY_NODE_CPUMASK,
+	TALLY_NODE_FLAGS,     /* of left */
+	TALLY_NODE_SYMBOL,    /* of left */
+	TALLY_NODE_HEX,       /* left: where, right: bytes */
+	TALLY_NODE_HEX_STRING,
+	TALLY_NODE_ARRAY,     /* left: where, right: elements, third: bytes of one */
+	TALLY_NODE_CAST,      /* (text) left */
+	TALLY_NODE_UNARY,     /* operation left */
+	TALLY_NODE_BINARY,    /* left operation right */
+	TALLY_NODE_INDEX,     /* left[right] */
+	TALLY_NODE_CONDITION, /* left ? right : third */
+};
+
+enum tally_operation {
+	TALLY_OPERATION_NONE,
+	TALLY_OPERATION_NEGATE,
+	TALLY_OPERATION_COMPLEMENT,
+	TALLY_OPERATION_NOT,
+	TALLY_OPERATION_MULTIPLY,
+	TALLY_OPERATION_DIVIDE,
+	TALLY_OPERATION_REMAINDER,
+	TALLY_OPERATION_ADD,
+	TALLY_OPERATION_SUBTRACT,
+	TALLY_OPERATION_SHIFT_LEFT,
+	TALLY_OPERATION_SHIFT_RIGHT,
+	TALLY_OPERATION_LESS,
+	TALLY_OPERATION_GREATER,
+	TALLY_OPERATION_LESS_EQUAL,
+	TALLY_OPERATION_GREATER_EQUAL,
+	TALLY_OPERATION_EQUAL,
+	TALLY_OPERATION_NOT_EQUAL,
+	TALLY_OPERATION_AND,
+	TALLY_OPERATION_XOR,
+	TALLY_OPERATION_OR,
+	TALLY_OPERATION_BOTH,
+	TALLY_OPERATION_EITHER,
+};
+
+struct tally_node {
+	enum tally_node_kind kind;
+	enum tally_operation operation;
+	struct tally_node *left, *right, *third;
+	const char *text;
+	size_t text_length;
+	bool is_string;
+	const struct tally_tracepoint_field *field;
+	struct tally_print_words *words;
+	unsigned depth;
+	struct tally_node *next; /* argument */
+};
+
+struct tally_print_source {
+	const char *format; /* the format string, escapes unresolved */
+	size_t format_length;
+	struct tally_node *arguments;
+};
+
+/* Parses a print format.  0, -EBADMSG or -ENOMEM. */
+int tally_print_parse(const struct tally_tracepoint *tracepoint, struct tally_arena *arena,
+		      struct tally_print_source *out, struct tally_error *err);
+
+/* An operation on constants or at run time: as libtraceevent has it, on unsigned 64-bit numbers. */
+uint64_t tally_print_operate(enum tally_operation operation, uint64_t left, uint64_t right);
+
+/* Bytes that a cast to `type` keeps of a number (1, 2, 4), or 8. */
+unsigned tally_print_cast_bytes(const char *type, size_t length);
+
+/* The number that an atom's text stands for: strtoull(3)'s, 0 for names. */
+uint64_t tally_print_atom_number(const struct tally_node *atom);
+
+/* The value of an expression of constants; false when there is anything else in it. */
+bool tally_print_constant(const struct tally_node *node, uint64_t *value);
+
+/* One conversion, "%-8.3lx". */
+struct tally_print_spec {
+	char conversion; /* d u x o c s p */
+	int8_t length;   /* -2 hh, -1 h, 0, 1 l, 2 ll */
+	bool left, zero, alternative, plus, space, upper;
+	bool star_width, star_precision; /* taken from the star register */
+	bool plain;                      /* nothing but the conversion and the length */
+	int16_t width, precision;        /* precision -1: none */
+	char variant[4];                 /* behind p: "S", "I6c", "UL" */
+};
+
+enum tally_print_opcode {
+	/* On the stack of numbers. */
+	TALLY_PRINT_PUSH,           /* value */
+	TALLY_PRINT_LOAD,           /* `bytes` at `offset`; outside of the event: 0 */
+	TALLY_PRINT_DYNAMIC,        /* offset of field's data */
+	TALLY_PRINT_DYNAMIC_LENGTH, /* of field's data */
+	TALLY_PRINT_INDEX,          /* i → the `bytes` at offset (+ field's data) + i * bytes */
+	TALLY_PRINT_MASK,           /* keeps the low `bytes` */
+	TALLY_PRINT_OPERATE,
+	TALLY_PRINT_UNARY,
+	TALLY_PRINT_JUMP,           /* to `target` */
+	TALLY_PRINT_JUMP_IF_ZERO,   /* pops */
+	TALLY_PRINT_STAR,           /* pops into the star register */
+	/* Output; those that take numbers pop them. */
+	TALLY_PRINT_LITERAL,        /* text */
+	TALLY_PRINT_TEXT,           /* text by spec */
+	TALLY_PRINT_NUMBER,
+	TALLY_PRINT_FIXED_STRING,   /* the array `field` */
+	TALLY_PRINT_POINTED_STRING, /* %s of a pointer */
+	TALLY_PRINT_DYNAMIC_STRING, /* `field` */
+	TALLY_PRINT_BITMASK,
+	TALLY_PRINT_CPULIST,
+	TALLY_PRINT_FLAGS,
+	TALLY_PRINT_SYMBOL,
+	TALLY_PRINT_HEX,            /* count at field's data */
+	TALLY_PRINT_HEX_STRING,
+	TALLY_PRINT_ARRAY,          /* count, bytes of one, at field's data */
+	TALLY_PRINT_POINTER,
+	TALLY_PRINT_FUNCTION,
+	TALLY_PRINT_ADDRESS,        /* MAC, IP, UUID at field's data, by variant */
+	TALLY_PRINT_BUFFER,         /* %*ph */
+};
+
+struct tally_print_instruction {
+	uint8_t opcode;    /* enum tally_print_opcode */
+	uint8_t bytes;
+	uint8_t operation; /* enum tally_operation */
+	uint32_t offset;   /* or jump target, or text length */
+	union {
+		uint64_t value;
+		const char *text;
+		const struct tally_tracepoint_field *field;
+		const struct tally_print_words *words;
+	};
+	const struct tally_print_spec *spec;
+};
+
+struct tally_print_program {
+	const struct tally_print_instruction *items;
+	size_t count;
+};
+
+/* Compiles a parsed format into `arena`.  0, -EBADMSG or -ENOMEM. */
+int tally_print_generate(const struct tally_tracepoint *tracepoint, const struct tally_print_source *source,
+			 struct tally_arena *arena, struct tally_print_program *out, struct tally_error *err);
+
+void tally_print_run(const struct tally_tracepoint *tracepoint, const struct tally_print_program *program,
+		     const uint8_t *raw, size_t size, const struct tally_print_names *names,
+		     struct tally_buffer *out);
+
+/* tally_buffer_append(), inline where the room is there: an event is a dozen appends of a few bytes. */
+static inline void tally_print_append(struct tally_buffer *out, const void *bytes, size_t length)
+{
+	size_t limit = out->maximum && out->maximum < out->capacity ? out->maximum : out->capacity;
+	if (out->failed || limit <= out->length || length >= limit - out->length) {
+		tally_buffer_append(out, bytes, length);
+		return;
+	}
+	memcpy(out->bytes + out->length, bytes, length);
+	out->length += length;
+	out->bytes[out->length] = '\0';
+}
+
+/* Formatting of one value; see print_value.c. */
+void tally_print_number(struct tally_buffer *out, const struct tally_print_spec *spec, int64_t star, uint64_t value);
+void tally_print_text(struct tally_buffer *out, const struct tally_print_spec *spec, int64_t star, const char *text,
+		      size_t length);
+void tally_print_decimal(struct tally_buffer *out, uint64_t value);
+void tally_print_hexadecimal(struct tally_buffer *out, uint64_t value); /* with 0x */
+void tally_print_hex_bytes(struct tally_buffer *out, const uint8_t *bytes, size_t length, const char *delimiter);
+void tally_print_bitmask(struct tally_buffer *out, const uint8_t *bits, size_t length, bool swap);
+void tally_print_cpulist(struct tally_buffer *out, const uint8_t *bits, size_t length, bool swap);
+
+/* %pM, %pI…, %pU; see print_address.c.  `variant` as in the spec. */
+void tally_print_address(struct tally_buffer *out, const char *variant, const uint8_t *bytes, size_t length,
+			 bool swap);
+
+/* libtraceevent, loaded on demand; see print_library.c. */
+struct tally_print_library;
+/* NULL when the library is not there or would not be safe with this format. */
+struct tally_print_library *tally_print_library_open(const struct tally_tracepoint *tracepoint, const char *system);
+void tally_print_library_close(struct tally_print_library *library);
+bool tally_print_library_event(struct tally_print_library *library, const void *raw, size_t size,
+			       struct tally_buffer *out);
+
+#endif

@@ -1,0 +1,225 @@
+/* One value to text: printf's integer and string conversions without printf (which takes longer than the rest of
+ * an event together), hex bytes, bit masks. */
+#include "tracepoint/print_program.h"
+
+#include <string.h>
+
+static const char lower_digits[] = "0123456789abcdef";
+static const char upper_digits[] = "0123456789ABCDEF";
+
+static size_t decimal_digits(char *end, uint64_t value)
+{
+	static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+				    "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+				    "8081828384858687888990919293949596979899";
+	char *at = end;
+	while (value >= 100) {
+		at -= 2;
+		memcpy(at, pairs + 2 * (value % 100), 2);
+		value /= 100;
+	}
+	if (value >= 10) {
+		at -= 2;
+		memcpy(at, pairs + 2 * value, 2);
+	} else {
+		*--at = (char)('0' + value);
+	}
+	return (size_t)(end - at);
+}
+
+static size_t binary_digits(char *end, uint64_t value, unsigned bits, const char *digits)
+{
+	char *at = end;
+	do {
+		*--at = digits[value & ((1u << bits) - 1)];
+		value >>= bits;
+	} while (value);
+	return (size_t)(end - at);
+}
+
+void tally_print_decimal(struct tally_buffer *out, uint64_t value)
+{
+	char digits[24];
+	size_t length = decimal_digits(digits + sizeof(digits), value);
+	tally_print_append(out, digits + sizeof(digits) - length, length);
+}
+
+void tally_print_hexadecimal(struct tally_buffer *out, uint64_t value)
+{
+	char digits[24];
+	size_t length = binary_digits(digits + sizeof(digits), value, 4, lower_digits);
+	char *start = digits + sizeof(digits) - length;
+	*--start = 'x';
+	*--start = '0';
+	tally_print_append(out, start, length + 2);
+}
+
+static void pad(struct tally_buffer *out, char c, size_t count)
+{
+	char *room = count ? tally_buffer_room(out, count) : NULL;
+	if (!room)
+		return;
+	memset(room, c, count);
+	room[count] = '\0';
+	out->length += count;
+}
+
+/* Width and precision as they stand or from the star; a negative star width means left, as in printf(3). */
+static void measure(const struct tally_print_spec *spec, int64_t star, size_t *width, int64_t *precision, bool *left)
+{
+	int64_t wide = spec->star_width ? star : spec->width;
+	*left = spec->left || wide < 0;
+	wide = wide < 0 ? -wide : wide;
+	*width = (size_t)(wide > TALLY_PRINT_WIDTH_MAX ? TALLY_PRINT_WIDTH_MAX : wide);
+	*precision = spec->star_precision ? star : spec->precision;
+}
+
+void tally_print_text(struct tally_buffer *out, const struct tally_print_spec *spec, int64_t star, const char *text,
+		      size_t length)
+{
+	if (spec->plain) {
+		tally_print_append(out, text, length);
+		return;
+	}
+	size_t width;
+	int64_t precision;
+	bool left;
+	measure(spec, star, &width, &precision, &left);
+	if (precision >= 0 && (uint64_t)precision < length)
+		length = (size_t)precision;
+	size_t padding = width > length ? width - length : 0;
+	if (!left)
+		pad(out, ' ', padding);
+	tally_print_append(out, text, length);
+	if (left)
+		pad(out, ' ', padding);
+}
+
+/* What the length modifier keeps of the value; `negative` and the magnitude for %d. */
+static uint64_t narrow(const struct tally_print_spec *spec, uint64_t value, bool *negative)
+{
+	unsigned unused_bits = spec->length == -2 ? 56 : spec->length == -1 ? 48 : spec->length == 0 ? 32 : 0;
+	*negative = false;
+	if (spec->conversion != 'd')
+		return value << unused_bits >> unused_bits;
+	int64_t number = (int64_t)(value << unused_bits) >> unused_bits;
+	*negative = number < 0;
+	return *negative ? -(uint64_t)number : (uint64_t)number;
+}
+
+static size_t digits_of(const struct tally_print_spec *spec, char *end, uint64_t value)
+{
+	switch (spec->conversion) {
+	case 'x':
+		return binary_digits(end, value, 4, spec->upper ? upper_digits : lower_digits);
+	case 'o':
+		return binary_digits(end, value, 3, lower_digits);
+	default:
+		return decimal_digits(end, value);
+	}
+}
+
+static void print_padded(struct tally_buffer *out, const struct tally_print_spec *spec, int64_t star,
+			 const char *prefix, const char *digits, size_t length)
+{
+	size_t width;
+	int64_t precision;
+	bool left;
+	measure(spec, star, &width, &precision, &left);
+	if (precision > TALLY_PRINT_WIDTH_MAX)
+		precision = TALLY_PRINT_WIDTH_MAX;
+	size_t zeros = precision > (int64_t)length ? (size_t)precision - length : 0;
+	if (spec->conversion == 'o' && spec->alternative && zeros == 0 && (length == 0 || digits[0] != '0'))
+		zeros = 1;
+	size_t used = strlen(prefix) + zeros + length;
+	size_t padding = width > used ? width - used : 0;
+	if (spec->zero && !left && precision < 0) {
+		zeros += padding;
+		padding = 0;
+	}
+	if (!left)
+		pad(out, ' ', padding);
+	tally_buffer_text(out, prefix);
+	pad(out, '0', zeros);
+	tally_print_append(out, digits, length);
+	if (left)
+		pad(out, ' ', padding);
+}
+
+void tally_print_number(struct tally_buffer *out, const struct tally_print_spec *spec, int64_t star, uint64_t value)
+{
+	char text[32];
+	char *end = text + sizeof(text);
+	if (spec->conversion == 'c') {
+		char c = (char)value;
+		tally_print_text(out, spec, star, &c, 1);
+		return;
+	}
+	bool negative;
+	value = narrow(spec, value, &negative);
+	size_t length = digits_of(spec, end, value);
+	if (spec->plain) {
+		if (negative)
+			end[-(ptrdiff_t)++length] = '-';
+		tally_print_append(out, end - length, length);
+		return;
+	}
+	const char *prefix = negative ? "-" : "";
+	if (spec->conversion == 'd' && !negative)
+		prefix = spec->plus ? "+" : spec->space ? " " : "";
+	else if (spec->conversion == 'x' && spec->alternative && value)
+		prefix = spec->upper ? "0X" : "0x";
+	int64_t precision = spec->star_precision ? star : spec->precision;
+	if (precision == 0 && value == 0)
+		length = 0;
+	print_padded(out, spec, star, prefix, end - length, length);
+}
+
+void tally_print_hex_bytes(struct tally_buffer *out, const uint8_t *bytes, size_t length, const char *delimiter)
+{
+	for (size_t i = 0; i < length; i++) {
+		char digits[2] = { lower_digits[bytes[i] >> 4], lower_digits[bytes[i] & 15] };
+		if (i > 0 && *delimiter)
+			tally_buffer_char(out, *delimiter);
+		tally_print_append(out, digits, 2);
+	}
+}
+
+/* Byte `i` of a mask of longs, least significant first. */
+static uint8_t mask_byte(const uint8_t *bits, size_t length, size_t i, bool swap)
+{
+	bool big_endian = (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) != swap;
+	return bits[big_endian ? length - 1 - i : i];
+}
+
+/* "0000ffff,00000003": most significant first, a comma every 32 bits. */
+void tally_print_bitmask(struct tally_buffer *out, const uint8_t *bits, size_t length, bool swap)
+{
+	for (size_t i = length; i-- > 0;) {
+		uint8_t byte = mask_byte(bits, length, i, swap);
+		tally_print_hex_bytes(out, &byte, 1, "");
+		if (i > 0 && i % 4 == 0)
+			tally_buffer_char(out, ',');
+	}
+}
+
+/* "0-3,8" */
+void tally_print_cpulist(struct tally_buffer *out, const uint8_t *bits, size_t length, bool swap)
+{
+	size_t count = 8 * length;
+	const char *comma = "";
+	for (size_t bit = 0; bit < count; bit++) {
+		size_t first = bit;
+		while (bit < count && mask_byte(bits, length, bit / 8, swap) >> bit % 8 & 1)
+			bit++;
+		if (bit == first)
+			continue;
+		tally_buffer_text(out, comma);
+		tally_print_decimal(out, first);
+		if (bit - first > 1) {
+			tally_buffer_char(out, '-');
+			tally_print_decimal(out, bit - 1);
+		}
+		comma = ",";
+	}
+}

@@ -1,0 +1,49 @@
+/* A format file, then (behind the first NUL) an event's raw bytes; without a NUL the text serves as the event. */
+#include "tracepoint/print.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+static void read_fields(const struct tally_tracepoint *tracepoint, const uint8_t *raw, size_t size)
+{
+	for (size_t i = 0; i < tracepoint->field_count; i++) {
+		const struct tally_tracepoint_field *field = &tracepoint->fields[i];
+		uint64_t value;
+		int64_t number;
+		const char *text;
+		size_t length;
+		tally_tracepoint_i64(tracepoint, field, raw, size, &number);
+		tally_tracepoint_string(tracepoint, field, raw, size, &text, &length);
+		size_t count = tally_tracepoint_elements(tracepoint, field, raw, size);
+		tally_tracepoint_element(tracepoint, field, raw, size, count / 2, &value);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+	const uint8_t *nul = size ? memchr(bytes, 0, size) : NULL;
+	size_t text_length = nul ? (size_t)(nul - bytes) : size;
+	size_t raw_size = nul ? size - text_length - 1 : size;
+	uint8_t *raw = malloc(raw_size ? raw_size : 1); /* of its exact size, for the sanitizer to see its end */
+	if (!raw)
+		return 0;
+	if (raw_size)
+		memcpy(raw, nul ? nul + 1 : bytes, raw_size);
+	struct tally_tracepoint_machine machine = { .swap = raw_size & 1, .long_bytes = raw_size & 2 ? 4 : 8 };
+	struct tally_tracepoint *tracepoint;
+	if (tally_tracepoint_parse((const char *)bytes, text_length, &machine, &tracepoint, NULL) == 0) {
+		struct tally_print *print;
+		struct tally_buffer out = { .maximum = 1 << 20 };
+		read_fields(tracepoint, raw, raw_size);
+		if (tally_print_compile(tracepoint, NULL, &print, NULL) == 0)
+			tally_print_event(print, raw, raw_size, NULL, &out);
+		tally_print_fields(tracepoint, raw, raw_size, &out);
+		tally_print_free(print);
+		tally_buffer_release(&out);
+		tally_tracepoint_free(tracepoint);
+	}
+	free(raw);
+	return 0;
+}
