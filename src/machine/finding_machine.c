@@ -167,6 +167,8 @@ static void finding_kallsyms(const struct tally_machine_facts *facts, struct tal
 		tally_cure_sysctl(finding, facts, "kernel.kptr_restrict", 0);
 	if (paranoid > 1)
 		tally_cure_sysctl(finding, facts, "kernel.perf_event_paranoid", 1);
+	if (restriction < 2 && !facts->container)
+		tally_finding_cure(finding, "or run tally with sudo");
 }
 
 bool tally_tracefs_explain(struct tally_finding *finding, const struct tally_machine_facts *facts)
