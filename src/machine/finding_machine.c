@@ -186,14 +186,15 @@ bool tally_tracefs_explain(struct tally_finding *finding, const struct tally_mac
 			tally_finding_cure(finding, "give it to the container: "
 						    "-v /sys/kernel/tracing:/sys/kernel/tracing:ro");
 		else
-			tally_finding_cure(finding, "sudo mount -t tracefs nodev /sys/kernel/tracing");
+			tally_finding_cure(finding, "sudo mount -t tracefs -o mode=750,gid=$(id -g) tracefs "
+						    "/sys/kernel/tracing");
 	} else if (tracefs->read_errno == EACCES || tracefs->read_errno == EPERM) {
 		tally_finding_cause(finding, "%s may be read by root only", tracefs->path);
 		tally_finding_cure(finding, "%ssudo mount -o remount,mode=750,gid=$(id -g) %s", where, tracefs->path);
 		tally_finding_cure(finding, "or run tally with sudo");
 	} else {
 		tally_finding_cause(finding, "%s holds no sched:sched_switch: %s", tracefs->path,
-				    tracefs->read_errno > 0 ? strerror(tracefs->read_errno) : "not tried");
+				    strerror(tracefs->read_errno));
 		tally_finding_cure(finding, "use a kernel with CONFIG_FTRACE=y, as distributions ship it");
 	}
 	return true;
@@ -204,7 +205,10 @@ static void finding_tracefs(const struct tally_machine_facts *facts, struct tall
 	struct tally_finding *finding = tally_findings_add(out, TALLY_FINDING_KERNEL, "tracefs", "tracefs");
 	if (tally_tracefs_explain(finding, facts))
 		finding->state = TALLY_FINDING_MISSING;
-	tally_finding_detail(finding, "%s", !facts->tracefs.path[0] ? "not mounted" : facts->tracefs.path);
+	if (facts->tracefs.path[0])
+		tally_finding_detail(finding, "%s", facts->tracefs.path);
+	else
+		tally_finding_detail(finding, finding->state ? "not mounted" : "not mounted, but tally may open it");
 }
 
 void tally_findings_kernel(const struct tally_machine_facts *facts, struct tally_findings *out)

@@ -42,9 +42,9 @@ void tally_probe_overflow(bool hardware, struct tally_overflow_probe *out);
 int tally_probe_kallsyms(void);
 
 struct tally_trace_probe {
-	char path[128];  /* where tracefs is mounted; "" when it isn't */
+	char path[128];  /* where tracefs is mounted; "" when it isn't: privileged users can do without */
 	bool in_kernel;  /* the kernel has it at all */
-	int read_errno;  /* of reading a tracepoint's id: 0, errno, or NOT_TRIED */
+	int read_errno;  /* of opening it as tally does and reading a tracepoint's id: 0 or errno */
 	uint64_t id;     /* of sched:sched_switch, when read_errno is 0 */
 };
 

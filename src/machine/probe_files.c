@@ -1,10 +1,10 @@
 /* The probes that read files: kernel symbols, tracefs. */
 #include "machine/probe.h"
 
-#include <errno.h>
+#include "machine/tracefs.h"
+
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/statfs.h>
 #include <unistd.h>
@@ -39,7 +39,7 @@ static bool is_tracefs(const char *path)
 }
 
 /* Another place than the usual two, by the table of mounts. */
-static bool find_mount(char *out, size_t size)
+static void find_mount(char *out, size_t size)
 {
 	char line[1024], path[512], type[64];
 	bool found = false;
@@ -49,7 +49,6 @@ static bool find_mount(char *out, size_t size)
 			found = snprintf(out, size, "%s", path) < (int)size;
 	if (mounts)
 		fclose(mounts);
-	return found;
 }
 
 static bool kernel_has_tracefs(void)
@@ -67,20 +66,16 @@ static bool kernel_has_tracefs(void)
 void tally_probe_tracefs(struct tally_trace_probe *out)
 {
 	static const char *const usual[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
-	char path[256], text[32];
-	*out = (struct tally_trace_probe){ .in_kernel = kernel_has_tracefs(), .read_errno = TALLY_PROBE_NOT_TRIED };
+	*out = (struct tally_trace_probe){ .in_kernel = kernel_has_tracefs() };
 	for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]) && !out->path[0]; i++)
 		if (is_tracefs(usual[i]))
 			snprintf(out->path, sizeof(out->path), "%s", usual[i]);
-	if (!out->path[0] && !find_mount(out->path, sizeof(out->path)))
-		return;
-	snprintf(path, sizeof(path), "%s/events/sched/sched_switch/id", out->path);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	out->read_errno = fd < 0 ? errno : 0;
-	if (fd < 0)
-		return;
-	ssize_t length = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[length > 0 ? length : 0] = 0;
-	out->id = strtoull(text, NULL, 10);
+	if (!out->path[0])
+		find_mount(out->path, sizeof(out->path));
+	int directory = tally_tracefs_open(NULL);
+	int64_t id = directory < 0 ? directory : tally_tracefs_tracepoint_id(directory, "sched", "sched_switch");
+	if (directory >= 0)
+		close(directory);
+	out->read_errno = id < 0 ? (int)-id : 0;
+	out->id = id < 0 ? 0 : (uint64_t)id;
 }

@@ -5,6 +5,7 @@
 
 #include "event/event.h"
 #include "machine/capability.h"
+#include "machine/finding.h"
 #include "machine/sysctl.h"
 
 #include <errno.h>
@@ -229,6 +230,22 @@ static void no_perf_events(const struct refusal *r)
 	tally_error_hint(r->err, "a sandbox may hide them (gVisor, seccomp); 'tally doctor' looks closer");
 }
 
+/* A filter or sandbox in front of the kernel answers with the errnos that the kernel uses for its own reasons; the
+ * settings explain nothing then. */
+static bool never_reached(const struct refusal *r)
+{
+	struct tally_refusal asked = { .errno_code = r->code };
+	struct tally_finding finding;
+	char who[64];
+	if (!tally_machine_refusal(&asked, &finding) ||
+	    (strcmp(finding.id, "seccomp") != 0 && strcmp(finding.id, "perf-events") != 0))
+		return false;
+	tally_error_set(r->err, r->code, "can't count '%s' %s: %s", r->event->name, target(r, who, sizeof(who)),
+			finding.cause);
+	tally_error_hint(r->err, "%.*s ('tally doctor' tells more)", (int)strcspn(finding.cure, "\n"), finding.cure);
+	return true;
+}
+
 void tally_provider_open_error(const struct tally_event *event, int errno_code, pid_t pid, int cpu,
 			       struct tally_error *err)
 {
@@ -245,6 +262,10 @@ void tally_provider_open_error(const struct tally_event *event, int errno_code, 
 		.event = event, .attr = &event->attr, .code = errno_code < 0 ? errno_code : -errno_code, .pid = pid,
 		.cpu = cpu, .err = err,
 	};
+	bool may_be_filter = refusal.code == -EACCES || refusal.code == -EPERM || refusal.code == -ENOSYS ||
+			     refusal.code == -ENODEV;
+	if (may_be_filter && never_reached(&refusal))
+		return;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (rows[i].number == -refusal.code) {
 			rows[i].explain(&refusal);

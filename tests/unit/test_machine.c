@@ -546,14 +546,14 @@ static void tracefs_lacks_have_their_own_cures(void **state)
 {
 	(void)state;
 	struct tally_machine_facts facts = good_facts();
-	facts.tracefs = (struct tally_trace_probe){ .in_kernel = true, .read_errno = TALLY_PROBE_NOT_TRIED };
+	facts.tracefs = (struct tally_trace_probe){ .in_kernel = true, .read_errno = ENOENT };
 	EXPECT(facts, { "tracefs", MISSING, "not mounted", "sudo mount -t tracefs" }, { "tracepoints", MISSING });
 	facts.container = TALLY_CONTAINER_DOCKER;
 	EXPECT(facts, { "tracefs", MISSING, "in this container", "-v /sys/kernel/tracing" });
 	facts = good_facts();
 	facts.tracefs.read_errno = EACCES;
 	EXPECT(facts, { "tracefs", MISSING, "root only", "remount,mode=750" });
-	facts.tracefs = (struct tally_trace_probe){ .read_errno = TALLY_PROBE_NOT_TRIED };
+	facts.tracefs = (struct tally_trace_probe){ .read_errno = ENODEV };
 	EXPECT(facts, { "tracefs", MISSING, "CONFIG_TRACING", "CONFIG_FTRACE" });
 	facts = good_facts();
 	facts.kallsyms = 0;
