@@ -182,9 +182,12 @@ bool tally_tracefs_explain(struct tally_finding *finding, const struct tally_mac
 		tally_finding_cure(finding, "use a kernel with CONFIG_FTRACE=y, as distributions ship it");
 	} else if (!tracefs->path[0]) {
 		tally_finding_cause(finding, "tracefs is not mounted%s", facts->container ? " in this container" : "");
-		if (facts->container)
-			tally_finding_cure(finding, "give it to the container: "
-						    "-v /sys/kernel/tracing:/sys/kernel/tracing:ro");
+		if (facts->container == TALLY_CONTAINER_DOCKER || facts->container == TALLY_CONTAINER_PODMAN)
+			tally_finding_cure(finding, "%s run -v /sys/kernel/tracing:/sys/kernel/tracing:ro …",
+					   tally_container_kind_text(facts->container));
+		else if (facts->container)
+			tally_finding_cure(finding, "show the container the host's /sys/kernel/tracing "
+						    "(a read-only bind mount, a hostPath volume)");
 		else
 			tally_finding_cure(finding, "sudo mount -t tracefs -o mode=750,gid=$(id -g) tracefs "
 						    "/sys/kernel/tracing");

@@ -75,7 +75,7 @@ int tally_probe_hardware(void)
 
 int tally_probe_breakpoint(void)
 {
-	static uint64_t watched;
+	uint64_t watched = 0;
 	return try_event((struct tally_attr){ .type = TALLY_TYPE_BREAKPOINT, .bp_type = TALLY_BREAKPOINT_W,
 					      .config1 = (uintptr_t)&watched, .config2 = sizeof(watched),
 					      .flags = user_only | TALLY_ATTR_DISABLED }, 0, -1);

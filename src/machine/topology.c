@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,11 +50,6 @@ static void add_distinct(const char **lists, size_t *count, const char *list)
 		lists[(*count)++] = list;
 }
 
-static bool same_cache(const struct tally_cpu_cache *a, const struct tally_cpu_cache *b)
-{
-	return a->level == b->level && !strcmp(a->type, b->type) && !strcmp(a->cpus, b->cpus);
-}
-
 /* By level, then by the first CPU, which is where the list begins. */
 static int by_level(const void *left, const void *right)
 {
@@ -68,24 +62,29 @@ static int by_level(const void *left, const void *right)
 	return strcmp(a->type, b->type);
 }
 
-static int read_cache(struct topology_reader *reader, unsigned cpu, unsigned index, struct tally_cpu_cache *out)
+/* -ENOENT behind the last; -EEXIST when it was read with another CPU: large machines have thousands of these files. */
+static int read_cache(struct topology_reader *reader, const struct tally_cpu_list *cpus, unsigned cpu, unsigned index,
+		      struct tally_cpu_cache *out)
 {
-	char name[64];
-	const char *texts[7];
-	static const char *const files[] = { "level", "coherency_line_size", "number_of_sets", "ways_of_associativity",
-					     "type", "size", "shared_cpu_list" };
+	static const char *const files[] = { "shared_cpu_list", "level", "coherency_line_size", "number_of_sets",
+					     "ways_of_associativity", "type", "size" };
+	const char *texts[sizeof(files) / sizeof(files[0])];
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		char name[64];
 		snprintf(name, sizeof(name), "cache/index%u/%s", index, files[i]);
 		texts[i] = read_text(reader, cpu, name);
 		if (!texts[i] && i == 0)
 			return -ENOENT;
 		if (!texts[i])
 			texts[i] = "";
+		unsigned first = (unsigned)atoi(texts[0]);
+		if (i == 0 && first < cpu && tally_cpu_list_contains(cpus, first))
+			return -EEXIST;
 	}
 	*out = (struct tally_cpu_cache){
-		.level = (unsigned)atoi(texts[0]), .line_size = (unsigned)atoi(texts[1]),
-		.sets = (unsigned)atoi(texts[2]), .ways = (unsigned)atoi(texts[3]),
-		.type = texts[4], .size = texts[5], .cpus = texts[6],
+		.level = (unsigned)atoi(texts[1]), .line_size = (unsigned)atoi(texts[2]),
+		.sets = (unsigned)atoi(texts[3]), .ways = (unsigned)atoi(texts[4]),
+		.type = texts[5], .size = texts[6], .cpus = texts[0],
 	};
 	return 0;
 }
@@ -99,12 +98,10 @@ static int read_caches(struct topology_reader *reader, const struct tally_cpu_li
 	for (size_t i = 0; i < cpus->count && !code; i++) {
 		struct tally_cpu_cache cache;
 		for (unsigned index = 0; index < INDEX_MAX && !code; index++) {
-			size_t old = 0;
-			if (read_cache(reader, cpus->cpus[i], index, &cache) < 0)
+			int found = read_cache(reader, cpus, cpus->cpus[i], index, &cache);
+			if (found == -ENOENT)
 				break;
-			while (old < caches.count && !same_cache(&caches.items[old], &cache))
-				old++;
-			if (old == caches.count)
+			if (!found)
 				code = tally_vector_push(&caches, cache);
 		}
 	}
