@@ -2,6 +2,7 @@
 #include "command/command.h"
 
 #define COMMANDS(X) \
+	X(list) \
 	X(doctor) \
 	X(help)
 

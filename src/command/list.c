@@ -1,0 +1,371 @@
+/* tally list: what can stand behind -e here. */
+#include "base/suggest.h"
+#include "base/terminal.h"
+#include "base/vector.h"
+#include "command/command.h"
+#include "machine/cpu.h"
+#include "machine/tracefs.h"
+#include "output/event_list.h"
+#include "provider/kernel_catalogue.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+static const struct tally_option options[] = {
+	{ .letter = 'j', .name = "json", .help = "print JSON; docs/list.md describes it" },
+	{ .letter = 'v', .name = "verbose", .help = "tracepoints with their fields" },
+	TALLY_OPTIONS_END
+};
+
+struct listing {
+	const char **words;
+	size_t word_count;
+	bool kinds[TALLY_EVENT_KINDS]; /* all false: every kind */
+	bool any_kind, json, verbose;
+	struct tally_catalogue catalogue;
+	struct {
+		struct tally_listed_event *items;
+		size_t count, capacity;
+	} events;
+	struct tally_error no_tracepoints; /* why they are missing */
+	char nearest[160]; /* to the first word, while nothing matches */
+	unsigned distance;
+};
+
+static int kind_by_word(const char *word)
+{
+	static const struct { const char *word; enum tally_event_kind kind; } words[] = {
+		{ "hw", TALLY_EVENT_HARDWARE }, { "hardware", TALLY_EVENT_HARDWARE },
+		{ "sw", TALLY_EVENT_SOFTWARE }, { "software", TALLY_EVENT_SOFTWARE },
+		{ "cache", TALLY_EVENT_CACHE }, { "hwcache", TALLY_EVENT_CACHE },
+		{ "pmu", TALLY_EVENT_PMU }, { "raw", TALLY_EVENT_RAW },
+		{ "breakpoint", TALLY_EVENT_BREAKPOINT }, { "mem", TALLY_EVENT_BREAKPOINT },
+		{ "tracepoint", TALLY_EVENT_TRACEPOINT }, { "tp", TALLY_EVENT_TRACEPOINT },
+	};
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strcmp(words[i].word, word))
+			return (int)words[i].kind;
+	return -1;
+}
+
+static bool wants(const struct listing *listing, enum tally_event_kind kind)
+{
+	return !listing->any_kind || listing->kinds[kind];
+}
+
+static bool matches(const char *word, const char *name)
+{
+	if (!name)
+		return false;
+	return strpbrk(word, "*?[") ? !fnmatch(word, name, FNM_CASEFOLD) : strcasestr(name, word) != NULL;
+}
+
+static bool is_wanted(const struct listing *listing, const struct tally_listed_event *event)
+{
+	if (!wants(listing, event->kind))
+		return false;
+	for (size_t i = 0; i < listing->word_count; i++)
+		if (matches(listing->words[i], event->name) || matches(listing->words[i], event->alias))
+			return true;
+	return !listing->word_count;
+}
+
+static void note_nearest(struct listing *listing, const char *name)
+{
+	unsigned distance = name ? tally_edit_distance(listing->words[0], name) : UINT32_MAX;
+	if (distance >= listing->distance)
+		return;
+	listing->distance = distance;
+	snprintf(listing->nearest, sizeof(listing->nearest), "%s", name);
+}
+
+static int add(struct listing *listing, struct tally_listed_event event)
+{
+	if (is_wanted(listing, &event))
+		return tally_vector_push(&listing->events, event);
+	if (listing->word_count && !listing->events.count && wants(listing, event.kind)) {
+		const char *colon = strchr(event.name, ':');
+		note_nearest(listing, event.name);
+		note_nearest(listing, event.alias);
+		note_nearest(listing, colon ? colon + 1 : NULL);
+	}
+	return 0;
+}
+
+static int add_named(struct listing *listing, enum tally_event_kind kind)
+{
+	int code = 0;
+	for (size_t i = 0; !code && i < listing->catalogue.named_count; i++) {
+		const struct tally_named_event *named = &listing->catalogue.named[i];
+		if (named->kind == kind)
+			code = add(listing, (struct tally_listed_event){
+				.kind = kind, .name = named->name, .alias = named->alias,
+				.description = named->description, .unavailable = named->unavailable });
+	}
+	return code;
+}
+
+/* Tried the way it would be counted: by its expression. */
+static const char *pmu_event_unavailable(struct listing *listing, const char *expression, const struct tally_pmu *pmu)
+{
+	struct tally_event_list parsed = { 0 };
+	struct tally_cpu_list cpus = { 0 };
+	const char *reason = "its description in sysfs can't be understood";
+	if (!tally_event_parse(expression, &listing->catalogue, &listing->catalogue.arena, &parsed, NULL)) {
+		tally_cpu_list_parse(pmu->cpus, &cpus, NULL);
+		int cpu = cpus.count ? (int)cpus.cpus[0] : 0;
+		int code = tally_kernel_probe_available(&parsed.items[0].attr, cpu);
+		reason = code < 0 ? tally_kernel_unavailable_text(&parsed.items[0].attr, code) : NULL;
+		tally_cpu_list_release(&cpus);
+	} else if (strstr(expression, "?")) {
+		reason = NULL;
+	}
+	tally_event_list_release(&parsed);
+	return reason;
+}
+
+static int add_pmu(struct listing *listing, const struct tally_pmu *pmu)
+{
+	struct tally_arena *arena = &listing->catalogue.arena;
+	int code = 0;
+	for (size_t i = 0; !code && i < pmu->event_count; i++) {
+		struct tally_listed_event event = {
+			.kind = TALLY_EVENT_PMU, .parent = pmu->name, .pmu = pmu, .pmu_event = &pmu->events[i],
+			.name = tally_arena_printf(arena, "%s/%s/", pmu->name, pmu->events[i].name),
+		};
+		if (!event.name)
+			return -ENOMEM;
+		event.is_form = strchr(pmu->events[i].terms, '?') != NULL;
+		if (!event.is_form && is_wanted(listing, &event))
+			event.unavailable = pmu_event_unavailable(listing, event.name, pmu);
+		code = add(listing, event);
+	}
+	/* The PMUs "software", "tracepoint", "breakpoint" say what the other sections list. */
+	if (code || (pmu->type < TALLY_TYPE_MAX && !pmu->term_count))
+		return code;
+	const char *name = tally_arena_printf(arena, "%s/%s=VALUE%s/", pmu->name,
+					      pmu->term_count ? pmu->terms[0].name : "config",
+					      pmu->term_count > 1 ? ",..." : "");
+	return name ? add(listing, (struct tally_listed_event){ .kind = TALLY_EVENT_PMU, .name = name, .pmu = pmu,
+								.parent = pmu->name, .is_form = true })
+		    : -ENOMEM;
+}
+
+/* rNNN and mem:…, which stand for many. */
+static int add_form(struct listing *listing, enum tally_event_kind kind, const char *name, const char *description,
+		    const struct tally_attr *sample)
+{
+	int code = tally_kernel_probe_available(sample, -1);
+	/* The sample's number may not exist; that the kind does is asked here. */
+	bool missing = code == -ENOENT || code == -EOPNOTSUPP || code == -EACCES || code == -EPERM || code == -ENOSYS;
+	return add(listing, (struct tally_listed_event){
+		.kind = kind, .name = name, .description = description, .is_form = true,
+		.unavailable = missing ? tally_kernel_unavailable_text(sample, code) : NULL });
+}
+
+static int add_tracepoints(struct listing *listing)
+{
+	int code = 0;
+	for (size_t i = 0; !code && i < listing->catalogue.tracepoint_count; i++) {
+		const struct tally_tracepoint_name *t = &listing->catalogue.tracepoints[i];
+		const char *name = tally_arena_printf(&listing->catalogue.arena, "%s:%s", t->system, t->name);
+		code = name ? add(listing, (struct tally_listed_event){ .kind = TALLY_EVENT_TRACEPOINT, .name = name,
+									.parent = t->system })
+			    : -ENOMEM;
+	}
+	return code;
+}
+
+static int add_fields(struct listing *listing)
+{
+	struct tally_buffer format = { 0 };
+	int tracefs = -1, code = 0;
+	for (size_t i = 0; !code && i < listing->events.count; i++) {
+		struct tally_listed_event *event = &listing->events.items[i];
+		if (event->kind != TALLY_EVENT_TRACEPOINT)
+			continue;
+		if (tracefs < 0 && (tracefs = tally_tracefs_open(NULL)) < 0)
+			break;
+		tally_buffer_clear(&format);
+		if (!tally_tracefs_format(tracefs, event->parent, strchr(event->name, ':') + 1, &format))
+			code = tally_event_list_fields(tally_buffer_string(&format), &listing->catalogue.arena, event);
+	}
+	if (tracefs >= 0)
+		close(tracefs);
+	tally_buffer_release(&format);
+	return code;
+}
+
+/* Loads what the wanted kinds need, and no more: names alone take a directory walk. */
+static int load(struct listing *listing, struct tally_error *err)
+{
+	struct tally_catalogue *catalogue = &listing->catalogue;
+	int code = tally_kernel_catalogue(catalogue, err);
+	if (!code && wants(listing, TALLY_EVENT_PMU))
+		code = catalogue->load_pmus(catalogue, catalogue->context, NULL, err);
+	if (code)
+		return code;
+	if (wants(listing, TALLY_EVENT_TRACEPOINT))
+		catalogue->load_tracepoints(catalogue, catalogue->context, &listing->no_tracepoints);
+	if (wants(listing, TALLY_EVENT_HARDWARE) || wants(listing, TALLY_EVENT_SOFTWARE) ||
+	    wants(listing, TALLY_EVENT_CACHE))
+		tally_kernel_probe_named(catalogue);
+	return 0;
+}
+
+static int collect(struct listing *listing, struct tally_error *err)
+{
+	const struct tally_attr raw = { .type = TALLY_TYPE_RAW };
+	const struct tally_attr breakpoint = { .type = TALLY_TYPE_BREAKPOINT, .bp_type = TALLY_BREAKPOINT_W,
+					       .config1 = (uintptr_t)listing & ~(uintptr_t)7, .config2 = 4 };
+	int code = load(listing, err);
+	if (code)
+		return code;
+	code = add_named(listing, TALLY_EVENT_HARDWARE);
+	code = code ? code : add_named(listing, TALLY_EVENT_SOFTWARE);
+	code = code ? code : add_named(listing, TALLY_EVENT_CACHE);
+	for (size_t i = 0; !code && wants(listing, TALLY_EVENT_PMU) && i < listing->catalogue.pmu_count; i++)
+		code = add_pmu(listing, &listing->catalogue.pmus[i]);
+	if (!code && wants(listing, TALLY_EVENT_RAW))
+		code = add_form(listing, TALLY_EVENT_RAW, "rNNN",
+				"the CPU's event NNN (hexadecimal, as in its manual: r1a8)", &raw);
+	if (!code && wants(listing, TALLY_EVENT_BREAKPOINT))
+		code = add_form(listing, TALLY_EVENT_BREAKPOINT, "mem:addr[/len][:rwx]",
+				"accesses to len (1, 2, 4, 8) bytes at addr: mem:0x404040/8:w", &breakpoint);
+	code = code ? code : add_tracepoints(listing);
+	if (!code && listing->verbose)
+		code = add_fields(listing);
+	return code ? tally_error_set(err, code, "out of memory") : 0;
+}
+
+static int nothing(const struct tally_command *command, const struct listing *listing)
+{
+	const struct tally_error *missing = listing->no_tracepoints.code ? &listing->no_tracepoints : NULL;
+	struct tally_error err;
+	if (!listing->word_count && missing)
+		return tally_command_fail(command, missing);
+	if (!listing->word_count) {
+		tally_error_set(&err, -ENOENT, "there are none on this machine");
+		return tally_command_fail(command, &err);
+	}
+	tally_error_set(&err, -ENOENT, "no event matches '%.200s'%s", listing->words[0],
+			listing->word_count > 1 ? " or the other words" : "");
+	if (listing->nearest[0] && listing->distance <= 2 + strlen(listing->words[0]) / 6)
+		tally_error_hint(&err, "did you mean '%s'?", listing->nearest);
+	else if (missing)
+		tally_error_hint(&err, "tracepoints are not among them: %.400s", missing->message);
+	else
+		tally_error_hint(&err, "words match anywhere in a name, or as globs: 'tally list sys_enter_*open*'");
+	return tally_command_fail(command, &err);
+}
+
+/* A list without tracepoints must not look complete; on a terminal and in JSON the list itself says so. */
+static void note_missing(const struct tally_command *command, const struct listing *listing, bool terminal)
+{
+	if (!listing->no_tracepoints.code || listing->word_count)
+		return;
+	if (!terminal && !listing->json)
+		fprintf(stderr, "tally %s: tracepoints are missing: %s\n", command->name,
+			listing->no_tracepoints.message);
+	if (!listing->json && listing->no_tracepoints.hint[0])
+		fprintf(stderr, "hint: %s\n", listing->no_tracepoints.hint);
+}
+
+static int print(const struct tally_command *command, struct listing *listing)
+{
+	struct tally_buffer text = { 0 };
+	bool terminal = isatty(STDOUT_FILENO);
+	struct tally_event_listing found = {
+		.events = listing->events.items, .count = listing->events.count,
+		.tracepoints_unavailable = wants(listing, TALLY_EVENT_TRACEPOINT)
+						   ? listing->catalogue.tracepoints_unavailable
+						   : NULL,
+	};
+	struct tally_event_list_style style = {
+		.terminal = terminal, .colours = tally_terminal_colours(STDOUT_FILENO),
+		.summary = !listing->any_kind && !listing->word_count && !listing->verbose,
+		.columns = tally_terminal_columns(STDOUT_FILENO, 80),
+	};
+	if (listing->json)
+		tally_event_list_json(&found, &text);
+	else
+		tally_event_list_text(&found, &style, &text);
+	int status = TALLY_EXIT_OK;
+	if (text.failed) {
+		struct tally_error err;
+		tally_error_set(&err, -ENOMEM, "out of memory");
+		status = tally_command_fail(command, &err);
+	} else {
+		fwrite(text.bytes, 1, text.length, stdout);
+		fflush(stdout);
+		note_missing(command, listing, terminal);
+	}
+	tally_buffer_release(&text);
+	return status;
+}
+
+/* Options may stand behind words: 0, or the walk's end (ERROR, HELP). */
+static int take_arguments(struct tally_options *walk, struct listing *listing)
+{
+	for (;;) {
+		int id = tally_options_next(walk);
+		if (id < 0)
+			return id;
+		listing->json |= id == 'j';
+		listing->verbose |= id == 'v';
+		if (id)
+			continue;
+		if (walk->index >= walk->argc)
+			return 0;
+		const char *word = walk->argv[walk->index++];
+		int kind = listing->word_count ? -1 : kind_by_word(word);
+		if (kind >= 0)
+			listing->any_kind = listing->kinds[kind] = true;
+		else
+			listing->words[listing->word_count++] = word;
+	}
+}
+
+static int run(const struct tally_command *command, int argc, char **argv)
+{
+	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
+	struct tally_error err = TALLY_ERROR_NONE;
+	const char *words[argc];
+	struct listing listing = { .words = words, .distance = UINT32_MAX };
+	int end = take_arguments(&walk, &listing);
+	if (end < 0)
+		return end == TALLY_OPTION_HELP ? TALLY_EXIT_OK : TALLY_EXIT_USAGE;
+	int status;
+	if (collect(&listing, &err) < 0)
+		status = tally_command_fail(command, &err);
+	else if (!listing.events.count)
+		status = nothing(command, &listing);
+	else
+		status = print(command, &listing);
+	tally_vector_release(&listing.events);
+	tally_catalogue_release(&listing.catalogue);
+	return status;
+}
+
+const struct tally_command tally_command_list = {
+	.name = "list",
+	.summary = "the events that can be counted, sampled and traced here",
+	.usage = "[options] [hw|sw|cache|pmu|raw|breakpoint|tracepoint]… [word…]",
+	.details = "Words match anywhere in a name, or as globs; an event that matches one of them is listed. What this\n"
+		   "machine can't count is marked with the reason. In a pipe each event has a line that begins with the\n"
+		   "name to be typed behind -e.\n\n"
+		   "exit status: 0, or 1 when nothing matches.\n\n"
+		   "examples:\n"
+		   "  tally list\n"
+		   "  tally list cache dTLB\n"
+		   "  tally list -v sched:sched_switch\n"
+		   "  tally list '*:sys_enter_open*' | awk '{ print $1 }'\n"
+		   "  tally list --json hw | jq '.events[] | select(.unavailable | not) | .name'",
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,288 @@
+#include "output/event_list.h"
+
+#include "base/terminal.h"
+
+#include <string.h>
+
+enum { NAME_COLUMNS = 50, NAME_COLUMNS_MIN = 24, GAP = 2 };
+
+static const char *paint(const struct tally_event_list_style *style, const char *code)
+{
+	return style->colours ? code : "";
+}
+
+#define BOLD "\033[1m"
+#define DIM "\033[2m"
+#define PLAIN "\033[0m"
+
+/* Names and texts of modules are others': cleaned before a terminal gets them. */
+static void put_clean(struct tally_buffer *out, const char *text)
+{
+	char clean[1024];
+	tally_terminal_clean(text, clean, sizeof(clean));
+	for (char *c = clean; *c; c++)
+		if (*c == '\n' || *c == '\t')
+			*c = ' ';
+	tally_buffer_text(out, clean);
+}
+
+static void put_spaces(struct tally_buffer *out, size_t count)
+{
+	while (count-- > 0)
+		tally_buffer_char(out, ' ');
+}
+
+static size_t name_length(const struct tally_listed_event *event)
+{
+	return strlen(event->name) + (event->alias ? strlen(" OR ") + strlen(event->alias) : 0);
+}
+
+static void put_name(struct tally_buffer *out, const struct tally_listed_event *event)
+{
+	put_clean(out, event->name);
+	if (!event->alias)
+		return;
+	tally_buffer_text(out, " OR ");
+	put_clean(out, event->alias);
+}
+
+void tally_event_list_bits(uint64_t mask, struct tally_buffer *out)
+{
+	const char *comma = "";
+	for (unsigned bit = 0; bit < 64; bit++) {
+		unsigned last = bit;
+		if (!(mask >> bit & 1))
+			continue;
+		while (last < 63 && mask >> (last + 1) & 1)
+			last++;
+		tally_buffer_printf(out, last > bit ? "%s%u-%u" : "%s%u", comma, bit, last);
+		bit = last;
+		comma = ",";
+	}
+}
+
+static void put_terms(struct tally_buffer *out, const struct tally_pmu *pmu)
+{
+	tally_buffer_text(out, "terms: ");
+	for (size_t i = 0; i < pmu->term_count; i++) {
+		const struct tally_format_term *term = &pmu->terms[i];
+		tally_buffer_text(out, i ? ", " : "");
+		put_clean(out, term->name);
+		tally_buffer_text(out, " (config");
+		if (term->field)
+			tally_buffer_printf(out, "%u", term->field);
+		tally_buffer_char(out, ':');
+		tally_event_list_bits(term->mask, out);
+		tally_buffer_char(out, ')');
+	}
+	if (!pmu->term_count)
+		tally_buffer_text(out, "config, config1, config2");
+	if (pmu->cpus[0]) {
+		tally_buffer_text(out, "; on CPUs ");
+		put_clean(out, pmu->cpus);
+	}
+}
+
+static void put_description(struct tally_buffer *out, const struct tally_listed_event *event)
+{
+	if (event->description)
+		put_clean(out, event->description);
+	if (event->pmu && !event->pmu_event) {
+		put_terms(out, event->pmu);
+	} else if (event->pmu_event) {
+		put_clean(out, event->pmu_event->terms);
+		if (event->pmu_event->unit[0]) {
+			tally_buffer_text(out, ", in ");
+			put_clean(out, event->pmu_event->unit);
+		}
+	}
+}
+
+static void put_line(struct tally_buffer *out, const struct tally_listed_event *event)
+{
+	size_t length = name_length(event);
+	put_name(out, event);
+	put_spaces(out, length < NAME_COLUMNS ? NAME_COLUMNS - length : 1);
+	tally_buffer_printf(out, " [%s event] ", tally_event_kind_text(event->kind));
+	put_description(out, event);
+	for (size_t i = 0; i < event->field_count; i++) {
+		tally_buffer_text(out, i ? ", " : "");
+		put_clean(out, event->fields[i].type);
+		tally_buffer_char(out, ' ');
+		put_clean(out, event->fields[i].name);
+	}
+	if (event->unavailable) {
+		tally_buffer_text(out, " (not here: ");
+		put_clean(out, event->unavailable);
+		tally_buffer_char(out, ')');
+	}
+	while (out->length && out->bytes[out->length - 1] == ' ')
+		out->length--;
+	tally_buffer_char(out, '\n');
+}
+
+/* The reason that every event of the run shares, or NULL: it is then said once. */
+static const char *shared_reason(const struct tally_listed_event *events, size_t count)
+{
+	const char *reason = count > 1 ? events[0].unavailable : NULL;
+	for (size_t i = 1; reason && i < count; i++)
+		if (!events[i].unavailable || strcmp(events[i].unavailable, reason))
+			reason = NULL;
+	return reason;
+}
+
+static void put_heading(struct tally_buffer *out, const struct tally_event_list_style *style, const char *title,
+			size_t count, const char *note)
+{
+	tally_buffer_printf(out, "%s%s%s%s", out->length ? "\n" : "", paint(style, BOLD), title, paint(style, PLAIN));
+	if (count)
+		tally_buffer_printf(out, " (%zu)", count);
+	if (note) {
+		tally_buffer_text(out, ": ");
+		put_clean(out, note);
+	}
+	tally_buffer_char(out, '\n');
+}
+
+static void put_row(struct tally_buffer *out, const struct tally_event_list_style *style,
+		    const struct tally_listed_event *event, size_t width, bool say_reason)
+{
+	size_t length = name_length(event);
+	tally_buffer_printf(out, "  %s", event->unavailable ? paint(style, DIM) : "");
+	put_name(out, event);
+	if (event->description || event->pmu || (event->unavailable && say_reason))
+		put_spaces(out, length < width ? width - length + GAP : GAP);
+	put_description(out, event);
+	if (event->unavailable && say_reason) {
+		tally_buffer_text(out, event->description || event->pmu ? "; " : "");
+		put_clean(out, event->unavailable);
+	}
+	tally_buffer_printf(out, "%s\n", event->unavailable ? paint(style, PLAIN) : "");
+	for (size_t i = 0; i < event->field_count; i++) {
+		tally_buffer_printf(out, "      %s", paint(style, DIM));
+		put_clean(out, event->fields[i].type);
+		tally_buffer_printf(out, "%s ", paint(style, PLAIN));
+		put_clean(out, event->fields[i].name);
+		tally_buffer_char(out, '\n');
+	}
+}
+
+static void put_rows(struct tally_buffer *out, const struct tally_event_list_style *style,
+		     const struct tally_listed_event *events, size_t count, bool say_reason)
+{
+	size_t width = NAME_COLUMNS_MIN;
+	for (size_t i = 0; i < count; i++)
+		if (name_length(&events[i]) > width && name_length(&events[i]) <= NAME_COLUMNS)
+			width = name_length(&events[i]);
+	for (size_t i = 0; i < count; i++)
+		put_row(out, style, &events[i], width, say_reason);
+}
+
+/* How many from `events` on have the same parent. */
+static size_t siblings(const struct tally_listed_event *events, size_t count)
+{
+	size_t n = 1;
+	while (n < count && !strcmp(events[n].parent, events[0].parent))
+		n++;
+	return n;
+}
+
+/* "sched (26)  signal (2)  …" in columns, ordered downwards as ls(1) does. */
+static void put_systems(struct tally_buffer *out, const struct tally_event_list_style *style,
+			const struct tally_listed_event *events, size_t count)
+{
+	struct { const struct tally_listed_event *first; size_t count; } systems[1024];
+	size_t number = 0, width = 1;
+	for (size_t i = 0; i < count && number < 1024; i += systems[number++].count) {
+		systems[number].first = &events[i];
+		systems[number].count = siblings(events + i, count - i);
+		if (strlen(events[i].parent) + 6 > width) /* " (" number ")" */
+			width = strlen(events[i].parent) + 6;
+	}
+	size_t across = style->columns > width + GAP ? style->columns / (width + GAP) : 1;
+	size_t down = (number + across - 1) / across;
+	for (size_t row = 0; row < down; row++) {
+		for (size_t i = row; i < number; i += down) {
+			size_t before = out->length;
+			tally_buffer_text(out, "  ");
+			put_clean(out, systems[i].first->parent);
+			tally_buffer_printf(out, " %s(%zu)%s", paint(style, DIM), systems[i].count,
+					    paint(style, PLAIN));
+			size_t painted = style->colours ? strlen(DIM PLAIN) : 0;
+			if (i + down < number && out->length - before - painted < width + GAP)
+				put_spaces(out, width + GAP - (out->length - before - painted));
+		}
+		tally_buffer_char(out, '\n');
+	}
+	tally_buffer_text(out, "  'tally list tracepoint' lists them, 'tally list sched:*' those of one system\n");
+}
+
+/* The tracepoints of one system, in columns. */
+static void put_names(struct tally_buffer *out, const struct tally_event_list_style *style,
+		      const struct tally_listed_event *events, size_t count)
+{
+	size_t width = 1;
+	for (size_t i = 0; i < count; i++)
+		if (strlen(events[i].name) > width)
+			width = strlen(events[i].name);
+	size_t across = style->columns > width + GAP ? style->columns / (width + GAP) : 1;
+	size_t down = (count + across - 1) / across;
+	for (size_t row = 0; row < down; row++) {
+		for (size_t i = row; i < count; i += down) {
+			tally_buffer_text(out, "  ");
+			put_clean(out, events[i].name);
+			if (i + down < count)
+				put_spaces(out, width - strlen(events[i].name));
+		}
+		tally_buffer_char(out, '\n');
+	}
+}
+
+static void put_tracepoints(struct tally_buffer *out, const struct tally_event_list_style *style,
+			    const struct tally_listed_event *events, size_t count)
+{
+	put_heading(out, style, "tracepoints", count, NULL);
+	if (style->summary) {
+		put_systems(out, style, events, count);
+		return;
+	}
+	for (size_t i = 0, n; i < count; i += n) {
+		n = siblings(events + i, count - i);
+		if (events[i].fields)
+			put_rows(out, style, events + i, n, true);
+		else
+			put_names(out, style, events + i, n);
+	}
+}
+
+static void put_section(struct tally_buffer *out, const struct tally_event_list_style *style,
+			const struct tally_listed_event *events, size_t count)
+{
+	static const char *const titles[TALLY_EVENT_KINDS] = {
+		[TALLY_EVENT_HARDWARE] = "hardware events", [TALLY_EVENT_SOFTWARE] = "software events",
+		[TALLY_EVENT_CACHE] = "cache events", [TALLY_EVENT_PMU] = "PMUs", [TALLY_EVENT_RAW] = "raw events",
+		[TALLY_EVENT_BREAKPOINT] = "breakpoints",
+	};
+	const char *reason = shared_reason(events, count);
+	put_heading(out, style, titles[events[0].kind], 0, reason);
+	put_rows(out, style, events, count, !reason);
+}
+
+void tally_event_list_text(const struct tally_event_listing *listing, const struct tally_event_list_style *style,
+			   struct tally_buffer *out)
+{
+	for (size_t i = 0, n; i < listing->count; i += n) {
+		const struct tally_listed_event *first = &listing->events[i];
+		for (n = 1; i + n < listing->count && first[n].kind == first->kind;)
+			n++;
+		if (!style->terminal)
+			for (size_t j = 0; j < n; j++)
+				put_line(out, &first[j]);
+		else if (first->kind == TALLY_EVENT_TRACEPOINT)
+			put_tracepoints(out, style, first, n);
+		else
+			put_section(out, style, first, n);
+	}
+	if (style->terminal && listing->tracepoints_unavailable)
+		put_heading(out, style, "tracepoints", 0, listing->tracepoints_unavailable);
+}
