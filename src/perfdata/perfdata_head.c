@@ -1,0 +1,348 @@
+/* A recording's description: events, features, and the records that a pipe says the same with. */
+#include "base/reader.h"
+#include "perfdata/feature.h"
+#include "perfdata/perfdata_reader.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The name that an attr would have been asked for by; recordings mostly say it themselves. */
+static const char *made_name(struct tally_arena *arena, const struct tally_attr *attr)
+{
+	static const char *const hardware[TALLY_HW_MAX] = {
+		"cycles", "instructions", "cache-references", "cache-misses", "branch-instructions",
+		"branch-misses", "bus-cycles", "stalled-cycles-frontend", "stalled-cycles-backend", "ref-cycles",
+	};
+	static const char *const software[] = {
+		"cpu-clock", "task-clock", "page-faults", "context-switches", "cpu-migrations", "minor-faults",
+		"major-faults", "alignment-faults", "emulation-faults", "dummy", "bpf-output", "cgroup-switches",
+	};
+	unsigned long long config = attr->config;
+	if (attr->type == TALLY_TYPE_HARDWARE && config < TALLY_HW_MAX)
+		return hardware[config];
+	if (attr->type == TALLY_TYPE_SOFTWARE && config < sizeof(software) / sizeof(software[0]))
+		return software[config];
+	if (attr->type == TALLY_TYPE_RAW)
+		return tally_arena_printf(arena, "r%llx", config);
+	if (attr->type == TALLY_TYPE_TRACEPOINT)
+		return tally_arena_printf(arena, "tracepoint %llu", config);
+	if (attr->type == TALLY_TYPE_BREAKPOINT)
+		return tally_arena_printf(arena, "mem:0x%llx", (unsigned long long)attr->config1);
+	return tally_arena_printf(arena, "type %u config 0x%llx", attr->type, config);
+}
+
+/* Room for one event more; the old array stays for those who hold its events. */
+static bool grow_events(struct tally_perfdata *data)
+{
+	if (data->event_count < data->event_capacity)
+		return true;
+	size_t capacity = data->event_capacity ? 2 * data->event_capacity : 8;
+	struct tally_recorded_event *grown = tally_arena_array(&data->arena, capacity, sizeof(*grown));
+	if (!grown)
+		return false;
+	if (data->event_count)
+		memcpy(grown, data->events, data->event_count * sizeof(*grown));
+	data->events = grown;
+	data->event_capacity = capacity;
+	return true;
+}
+
+int tally_perfdata_add_event(struct tally_perfdata *data, const void *attr, size_t attr_bytes, const void *ids,
+			     size_t id_count)
+{
+	struct tally_recorded_event event = { .id_count = id_count };
+	uint64_t *copy = tally_arena_array(&data->arena, id_count + 1, sizeof(*copy));
+	memcpy(&event.attr, attr, attr_bytes < sizeof(event.attr) ? attr_bytes : sizeof(event.attr));
+	event.attr.size = (uint32_t)(attr_bytes < sizeof(event.attr) ? attr_bytes : sizeof(event.attr));
+	event.name = made_name(&data->arena, &event.attr);
+	event.ids = copy;
+	if (!copy || !event.name || !grow_events(data))
+		return -ENOMEM;
+	if (id_count)
+		memcpy(copy, ids, id_count * sizeof(*copy));
+	for (size_t i = 0; i < id_count; i++) {
+		uint64_t *index = tally_map_put(&data->event_by_id, copy[i], NULL);
+		if (!index)
+			return -ENOMEM;
+		*index = data->event_count;
+	}
+	data->events[data->event_count++] = event;
+	return 0;
+}
+
+/* A string of a feature: its room, then text that ends within it. */
+static const char *take_string(struct tally_reader *reader)
+{
+	uint32_t room = tally_reader_u32(reader);
+	const char *text = tally_reader_bytes(reader, room);
+	if (text && !memchr(text, 0, room))
+		reader->failed = true;
+	return reader->failed ? NULL : text;
+}
+
+static int apply_event_desc(struct tally_perfdata *data, struct tally_reader *reader)
+{
+	uint32_t count = tally_reader_u32(reader), attr_size = tally_reader_u32(reader);
+	for (uint32_t i = 0; i < count && !reader->failed; i++) {
+		uint64_t first_id = 0;
+		tally_reader_bytes(reader, attr_size);
+		uint32_t id_count = tally_reader_u32(reader);
+		const char *name = take_string(reader);
+		const void *ids = tally_reader_bytes(reader, (size_t)id_count * 8);
+		if (reader->failed)
+			break;
+		if (id_count)
+			memcpy(&first_id, ids, sizeof(first_id));
+		const uint64_t *by_id = id_count ? tally_map_get(&data->event_by_id, first_id) : NULL;
+		uint64_t index = by_id ? *by_id : i;
+		if (index < data->event_count && *name)
+			data->events[index].name = name;
+	}
+	return 0;
+}
+
+static int add_build_id(struct tally_perfdata *data, const uint8_t *bytes, const struct tally_record_header *header)
+{
+	struct tally_disk_build_id disk;
+	struct tally_recorded_build_id build_id;
+	if (header->size <= sizeof(disk))
+		return -EBADMSG;
+	memcpy(&disk, bytes, sizeof(disk));
+	bool has_size = header->misc & TALLY_MISC_BUILD_ID_SIZE;
+	const char *filename = (const char *)bytes + sizeof(disk);
+	if ((has_size && disk.size > sizeof(disk.bytes)) || !memchr(filename, 0, header->size - sizeof(disk)))
+		return -EBADMSG;
+	build_id = (struct tally_recorded_build_id){
+		.pid = disk.pid,
+		.misc = header->misc & TALLY_MISC_CPUMODE_MASK,
+		.size = has_size ? disk.size : sizeof(disk.bytes),
+		.filename = tally_arena_string(&data->arena, filename),
+	};
+	memcpy(build_id.bytes, disk.bytes, sizeof(disk.bytes));
+	return build_id.filename ? tally_vector_push(&data->build_ids, build_id) : -ENOMEM;
+}
+
+static int apply_build_ids(struct tally_perfdata *data, struct tally_reader *reader)
+{
+	int result = 0;
+	while (tally_reader_left(reader) && !result) {
+		struct tally_record_header header;
+		const uint8_t *bytes = reader->at;
+		if (!tally_reader_bytes(reader, sizeof(header)))
+			return -EBADMSG;
+		memcpy(&header, bytes, sizeof(header));
+		if (header.size < sizeof(header) || !tally_reader_bytes(reader, header.size - sizeof(header)))
+			return -EBADMSG;
+		result = add_build_id(data, bytes, &header);
+	}
+	return result;
+}
+
+static int keep_tracepoint(void *context, const char *system, const char *text, size_t length)
+{
+	struct tally_perfdata *data = context;
+	uint64_t id;
+	(void)system;
+	if (!tally_tracing_format_id(text, length, &id))
+		return 0;
+	uint64_t *index = tally_map_put(&data->tracepoint_by_id, id, NULL);
+	if (!index)
+		return -ENOMEM;
+	*index = data->tracepoints.count;
+	return tally_vector_push(&data->tracepoints, (struct tally_tracepoint_text){ text, length });
+}
+
+int tally_perfdata_apply_feature(struct tally_perfdata *data, unsigned feature, const void *bytes, size_t size,
+				 uint64_t offset)
+{
+	struct tally_reader reader;
+	int result = 0;
+	if (!feature || feature >= TALLY_FEATURE_MAX)
+		return 0;
+	tally_reader_init(&reader, bytes, size, false);
+	data->features[feature] = (struct tally_feature_bytes){ bytes, size };
+	if (feature == TALLY_FEATURE_EVENT_DESC)
+		result = apply_event_desc(data, &reader);
+	else if (feature == TALLY_FEATURE_BUILD_ID)
+		result = apply_build_ids(data, &reader);
+	else if (feature == TALLY_FEATURE_TRACING_DATA)
+		result = tally_tracing_data_walk(bytes, size, NULL, keep_tracepoint, data);
+	if (result == -ENOMEM)
+		return result;
+	if (result || reader.failed)
+		tally_perfdata_note_damage(data, false, offset, "feature section %u is cut short", feature);
+	return 0;
+}
+
+static bool fits(const struct tally_perfdata *data, const struct tally_disk_section *section)
+{
+	uint64_t size = data->source.memory_size;
+	return section->offset <= size && section->size <= size - section->offset;
+}
+
+static int read_attrs(struct tally_perfdata *data, const struct tally_disk_header *header, struct tally_error *err)
+{
+	const uint8_t *file = data->source.memory;
+	uint64_t entry = header->attr_size, ids_left = data->source.memory_size / 8;
+	struct tally_disk_section ids;
+	if (entry < TALLY_ATTR_SIZE_VER0 + sizeof(ids) || entry > 4096 + sizeof(ids) || !fits(data, &header->attrs) ||
+	    header->attrs.size < entry)
+		return tally_error_set(err, -EBADMSG, "damaged at offset 16: its events (%llu bytes of %llu each at "
+						      "offset %llu) can't be",
+				       (unsigned long long)header->attrs.size, (unsigned long long)entry,
+				       (unsigned long long)header->attrs.offset);
+	for (uint64_t at = 0; header->attrs.size - at >= entry; at += entry) {
+		const uint8_t *attr = file + header->attrs.offset + at;
+		uint32_t size;
+		memcpy(&size, attr + offsetof(struct tally_attr, size), sizeof(size));
+		memcpy(&ids, attr + entry - sizeof(ids), sizeof(ids));
+		size = !size ? TALLY_ATTR_SIZE_VER0 : size;
+		if (!fits(data, &ids) || ids.size / 8 > ids_left) {
+			tally_perfdata_note_damage(data, false, header->attrs.offset + at, "an event's ids are not there");
+			ids = (struct tally_disk_section){ 0 };
+		}
+		ids_left -= ids.size / 8;
+		uint64_t most = entry - sizeof(ids);
+		if (tally_perfdata_add_event(data, attr, size < most ? size : most, file + ids.offset, ids.size / 8))
+			return tally_error_set(err, -ENOMEM, "no memory for the recording's events");
+	}
+	return 0;
+}
+
+static int read_features(struct tally_perfdata *data, const struct tally_disk_header *header)
+{
+	uint64_t at = header->data.offset + header->data.size;
+	for (unsigned feature = 0; feature < TALLY_FEATURE_MAX; feature++) {
+		struct tally_disk_section section, entry = { at, sizeof(section) };
+		if (!(header->features[feature / 64] >> feature % 64 & 1))
+			continue;
+		if (!fits(data, &entry)) {
+			tally_perfdata_note_damage(data, false, at, "the table of feature sections is not there");
+			return 0;
+		}
+		memcpy(&section, data->source.memory + at, sizeof(section));
+		if (!fits(data, &section)) {
+			tally_perfdata_note_damage(data, false, at, "feature section %u is not there", feature);
+		} else if (tally_perfdata_apply_feature(data, feature, data->source.memory + section.offset,
+							section.size, section.offset)) {
+			return -ENOMEM;
+		}
+		at += sizeof(section);
+	}
+	return 0;
+}
+
+int tally_perfdata_read_head(struct tally_perfdata *data, struct tally_error *err)
+{
+	struct tally_disk_header header = { 0 };
+	const size_t without_features = offsetof(struct tally_disk_header, features);
+	size_t left = tally_source_left(&data->source, sizeof(header));
+	memcpy(&header, data->source.memory, left < without_features ? left : without_features);
+	if (left < without_features || header.size < without_features || header.size > left)
+		return tally_error_set(err, -EBADMSG, "damaged at offset 8: a header of %llu bytes can't be",
+				       (unsigned long long)header.size);
+	size_t size = header.size < sizeof(header) ? header.size : sizeof(header);
+	memcpy(&header, data->source.memory, size);
+	int result = read_attrs(data, &header, err);
+	if (result)
+		return result;
+	bool has_features = false;
+	for (unsigned i = 0; i < TALLY_FEATURE_MAX / 64; i++)
+		has_features |= header.features[i] != 0;
+	/* A recorder writes size and features last. */
+	data->is_unfinished = !header.data.size && !has_features && data->source.memory_size > header.data.offset;
+	data->source.offset = header.data.offset;
+	data->data_end = data->is_unfinished ? data->source.memory_size : header.data.offset + header.data.size;
+	if (header.data.offset > data->source.memory_size || data->data_end < header.data.offset)
+		return tally_error_set(err, -EBADMSG, "damaged at offset 40: its data can't be at offset %llu",
+				       (unsigned long long)header.data.offset);
+	if (has_features && read_features(data, &header))
+		return tally_error_set(err, -ENOMEM, "no memory for the recording's features");
+	return 0;
+}
+
+static int apply_attr(struct tally_perfdata *data, const uint8_t *bytes, size_t size, uint64_t offset)
+{
+	const size_t head = sizeof(struct tally_record_header);
+	uint32_t attr_size = 0;
+	if (size >= head + TALLY_ATTR_SIZE_VER0)
+		memcpy(&attr_size, bytes + head + offsetof(struct tally_attr, size), sizeof(attr_size));
+	attr_size = attr_size ? attr_size : TALLY_ATTR_SIZE_VER0;
+	if (attr_size < TALLY_ATTR_SIZE_VER0 || size < head || attr_size > size - head) {
+		tally_perfdata_note_damage(data, false, offset, "an event's attribute of %u bytes can't be", attr_size);
+		return 0;
+	}
+	return tally_perfdata_add_event(data, bytes + head, attr_size, bytes + head + attr_size,
+					(size - head - attr_size) / 8);
+}
+
+static int apply_event_update(struct tally_perfdata *data, const uint8_t *bytes, size_t size)
+{
+	struct tally_disk_event_update update;
+	if (size <= sizeof(update))
+		return 0;
+	memcpy(&update, bytes, sizeof(update));
+	const uint64_t *index = tally_map_get(&data->event_by_id, update.id);
+	const char *name = (const char *)bytes + sizeof(update);
+	size_t length = strnlen(name, size - sizeof(update));
+	if (update.type != TALLY_EVENT_UPDATE_NAME || !index || !length)
+		return 0;
+	char *copy = tally_arena_copy(&data->arena, name, length);
+	if (copy)
+		data->events[*index].name = copy;
+	return copy ? 0 : -ENOMEM;
+}
+
+static int apply_feature_record(struct tally_perfdata *data, const uint8_t *bytes, size_t size, uint64_t offset)
+{
+	struct tally_disk_feature_record record;
+	if (size < sizeof(record))
+		return 0;
+	memcpy(&record, bytes, sizeof(record));
+	if (!record.feature || record.feature >= TALLY_FEATURE_MAX)
+		return 0;
+	void *copy = tally_arena_copy(&data->arena, (const char *)bytes + sizeof(record), size - sizeof(record));
+	if (!copy)
+		return -ENOMEM;
+	/* The payload's padding would look like a torn build-id: those come as records of their own. */
+	if (record.feature == TALLY_FEATURE_BUILD_ID)
+		return 0;
+	return tally_perfdata_apply_feature(data, (unsigned)record.feature, copy, size - sizeof(record), offset);
+}
+
+int tally_perfdata_apply_tracing(struct tally_perfdata *data, const void *bytes, size_t size, uint64_t offset)
+{
+	char *copy = tally_arena_copy(&data->arena, bytes, size);
+	if (!copy)
+		return -ENOMEM;
+	return tally_perfdata_apply_feature(data, TALLY_FEATURE_TRACING_DATA, copy, size, offset);
+}
+
+int tally_perfdata_apply_record(struct tally_perfdata *data, const void *bytes, size_t size, uint64_t offset)
+{
+	struct tally_record_header header;
+	int result = 0;
+	memcpy(&header, bytes, sizeof(header));
+	if (header.type < TALLY_RECORD_USER_START)
+		return 0;
+	/* What a few compressed bytes repeat without end must not fill memory. */
+	const uint64_t free_bytes = 16 << 20;
+	if (data->applied_bytes + size > data->source.offset + free_bytes)
+		return 0;
+	if (header.type == TALLY_RECORD_HEADER_ATTR)
+		result = apply_attr(data, bytes, size, offset);
+	else if (header.type == TALLY_RECORD_EVENT_UPDATE)
+		result = apply_event_update(data, bytes, size);
+	else if (header.type == TALLY_RECORD_HEADER_FEATURE)
+		result = apply_feature_record(data, bytes, size, offset);
+	else if (header.type == TALLY_RECORD_HEADER_BUILD_ID)
+		result = add_build_id(data, bytes, &header);
+	else
+		return 0;
+	data->applied_bytes += size;
+	if (result == -EBADMSG)
+		tally_perfdata_note_damage(data, false, offset, "a build-id is cut short");
+	return result == -ENOMEM ? result : 0;
+}

@@ -1,0 +1,417 @@
+/* Reading a recording, whoever wrote it and whatever became of it.
+ *
+ * Nothing in the bytes is believed: each record must fit in what is left, and what is damaged ends the data there
+ * and is kept for tally_perfdata_damage(), since all before it is good.  A file that its recorder did not finish
+ * has a data size of zero and is read to its end.
+ *
+ * Records are handed out in place where they lie aligned (tally's own always do; perf's behind a COMPRESSED record
+ * of odd size don't), else from a copy.
+ */
+#include "perfdata/perfdata_reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+void tally_perfdata_note_damage(struct tally_perfdata *data, bool ends, uint64_t offset, const char *format, ...)
+{
+	char what[256];
+	va_list args;
+	if (data->damage.code && (!ends || data->ended)) {
+		data->ended = data->ended || ends;
+		return;
+	}
+	va_start(args, format);
+	vsnprintf(what, sizeof(what), format, args);
+	va_end(args);
+	tally_error_set(&data->damage, -EBADMSG, "the recording is damaged at offset %llu: %s",
+			(unsigned long long)offset, what);
+	data->damage.position = offset <= INT_MAX ? (int)offset : TALLY_NO_POSITION;
+	tally_error_hint(&data->damage, ends ? "everything before it was used" : "everything else was used");
+	data->ended = data->ended || ends;
+}
+
+static int read_pipe_head(struct tally_perfdata *data)
+{
+	data->is_pipe = true;
+	data->data_end = UINT64_MAX;
+	tally_source_skip(&data->source, sizeof(struct tally_disk_pipe_header));
+	return 0;
+}
+
+static int bad_magic(uint64_t magic, struct tally_error *err)
+{
+	if (magic == TALLY_PERFDATA_MAGIC_SWAPPED) {
+		tally_error_set(err, -ENOTSUP, "the recording was made on a machine of the other byte order");
+		tally_error_hint(err, "read it on a machine like the one that made it");
+	} else if (magic == TALLY_PERFDATA_MAGIC_1) {
+		tally_error_set(err, -ENOTSUP, "the recording has the first format, of before Linux 2.6.36");
+		tally_error_hint(err, "record again with tally record");
+	} else {
+		tally_error_set(err, -EBADMSG, "not a recording: it does not begin with PERFILE2");
+		tally_error_hint(err, "recordings are made by tally record or perf record");
+	}
+	return err ? err->code : -EBADMSG;
+}
+
+/* A seekable file's content down a pipe: taken whole, since its events stand behind what they describe. */
+static int slurp(struct tally_perfdata *data, struct tally_error *err)
+{
+	struct tally_source *source = &data->source;
+	size_t want = source->buffered + 1;
+	while (tally_source_left(source, want) >= want)
+		want = source->buffered + 1;
+	if (source->failure)
+		return tally_error_set(err, source->failure, "can't read the recording: %s",
+				       tally_errno_text(source->failure));
+	data->slurped = source->buffer;
+	*source = (struct tally_source){ .memory = data->slurped, .memory_size = source->buffered };
+	return 0;
+}
+
+static int read_any_head(struct tally_perfdata *data, struct tally_error *err)
+{
+	struct tally_disk_pipe_header header;
+	const uint8_t *bytes = tally_source_peek(&data->source, sizeof(header));
+	if (!bytes && data->source.failure)
+		return tally_error_set(err, data->source.failure, "can't read the recording: %s",
+				       tally_errno_text(data->source.failure));
+	if (!bytes)
+		return tally_error_set(err, -EBADMSG, "not a recording: it is only %zu bytes long",
+				       tally_source_left(&data->source, sizeof(header)));
+	memcpy(&header, bytes, sizeof(header));
+	if (header.magic != TALLY_PERFDATA_MAGIC)
+		return bad_magic(header.magic, err);
+	if (header.size == sizeof(header))
+		return read_pipe_head(data);
+	int result = data->source.memory ? 0 : slurp(data, err);
+	return result ? result : tally_perfdata_read_head(data, err);
+}
+
+/* Puts the file's name in front of a message. */
+static void name_file(const char *path, struct tally_error *err)
+{
+	char message[sizeof(err->message)];
+	if (!err)
+		return;
+	memcpy(message, err->message, sizeof(message));
+	snprintf(err->message, sizeof(err->message), "%.200s: %.500s", path, message);
+}
+
+static int open_source(struct tally_perfdata *data, const char *path, struct tally_error *err)
+{
+	struct stat status;
+	bool is_stdin = strcmp(path, "-") == 0;
+	int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+	int result = fd < 0 || fstat(fd, &status) < 0 ? -errno : 0;
+	data->source.fd = fd;
+	if (result) {
+		tally_error_set(err, result, "can't open the recording: %s", tally_errno_text(result));
+		if (result == -ENOENT)
+			tally_error_hint(err, "make one with tally record, or name another with -i");
+		return result;
+	}
+	if (S_ISDIR(status.st_mode))
+		return tally_error_set(err, -EISDIR, "is a directory: recordings of perf record --threads are not "
+						     "read yet");
+	if (!S_ISREG(status.st_mode))
+		return 0;
+	if (!status.st_size)
+		return tally_error_set(err, -EBADMSG, "not a recording: the file is empty");
+	data->mapping = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (data->mapping == MAP_FAILED) {
+		result = -errno;
+		data->mapping = NULL;
+		return tally_error_set(err, result, "can't map the recording: %s", tally_errno_text(result));
+	}
+	data->source.memory = data->mapping;
+	data->source.memory_size = (size_t)status.st_size;
+	return 0;
+}
+
+static struct tally_perfdata *new_reader(struct tally_error *err)
+{
+	struct tally_perfdata *data = calloc(1, sizeof(*data));
+	if (!data)
+		tally_error_set(err, -ENOMEM, "no memory for the recording");
+	else
+		data->source.fd = -1;
+	return data;
+}
+
+int tally_perfdata_open(const char *path, struct tally_perfdata **out, struct tally_error *err)
+{
+	struct tally_error unseen;
+	struct tally_perfdata *data = new_reader(err);
+	*out = NULL;
+	if (!data)
+		return -ENOMEM;
+	err = err ? err : &unseen;
+	int result = open_source(data, path, err);
+	if (!result)
+		result = read_any_head(data, err);
+	if (result) {
+		name_file(strcmp(path, "-") ? path : "standard input", err);
+		tally_perfdata_close(data);
+		return result;
+	}
+	*out = data;
+	return 0;
+}
+
+int tally_perfdata_open_memory(const void *bytes, size_t size, struct tally_perfdata **out, struct tally_error *err)
+{
+	struct tally_error unseen;
+	struct tally_perfdata *data = new_reader(err);
+	*out = NULL;
+	if (!data)
+		return -ENOMEM;
+	err = err ? err : &unseen;
+	data->source.memory = bytes ? bytes : (const void *)"";
+	data->source.memory_size = size;
+	int result = read_any_head(data, err);
+	if (result) {
+		tally_perfdata_close(data);
+		return result;
+	}
+	*out = data;
+	return 0;
+}
+
+static const struct tally_recorded_event *event_of(const struct tally_perfdata *data, const void *bytes,
+						   const struct tally_record_header *header)
+{
+	uint64_t id;
+	if (data->event_count > 1 && header->type < TALLY_RECORD_USER_START &&
+	    tally_record_id(&data->events[0].attr, bytes, header->size, &id)) {
+		const uint64_t *index = tally_map_get(&data->event_by_id, id);
+		if (index)
+			return &data->events[*index];
+	}
+	return data->event_count ? &data->events[0] : NULL;
+}
+
+/* Hands a record out, aligned. */
+static int give(struct tally_perfdata *data, const uint8_t *bytes, uint64_t offset, struct tally_raw_record *record)
+{
+	struct tally_record_header header;
+	memcpy(&header, bytes, sizeof(header));
+	if (!data->event_count && header.type < TALLY_RECORD_USER_START) {
+		tally_perfdata_note_damage(data, true, offset, "a record stands before any event is described");
+		return 0;
+	}
+	if ((uintptr_t)bytes % 8) {
+		if (!data->aligned)
+			data->aligned = malloc(TALLY_RECORD_SIZE_MAX + 1);
+		if (!data->aligned)
+			return -ENOMEM;
+		memcpy(data->aligned, bytes, header.size);
+		bytes = (const uint8_t *)data->aligned;
+	}
+	*record = (struct tally_raw_record){ .bytes = bytes, .size = header.size, .file_offset = offset,
+					     .event = event_of(data, bytes, &header) };
+	return 1;
+}
+
+/* The next record as it lies in the source, NULL at the end or at damage. */
+static const uint8_t *next_whole(struct tally_perfdata *data, struct tally_record_header *header)
+{
+	struct tally_source *source = &data->source;
+	uint64_t offset = source->offset;
+	uint64_t limit = data->data_end > offset ? data->data_end - offset : 0;
+	size_t left = limit ? tally_source_left(source, sizeof(*header)) : 0;
+	const char *ending = data->is_unfinished ? "its recorder did not finish it" : "it ends within a record";
+	if (!left) {
+		if (data->is_unfinished)
+			tally_perfdata_note_damage(data, false, offset, "%s", ending);
+		else if (limit && !data->is_pipe)
+			tally_perfdata_note_damage(data, true, offset, "the file ends, %llu bytes before its data does",
+						   (unsigned long long)limit);
+		return NULL;
+	}
+	const uint8_t *bytes = limit < sizeof(*header) ? NULL : tally_source_peek(source, sizeof(*header));
+	if (!bytes) {
+		tally_perfdata_note_damage(data, true, offset, "%s", ending);
+		return NULL;
+	}
+	memcpy(header, bytes, sizeof(*header));
+	if (header->size < sizeof(*header)) {
+		tally_perfdata_note_damage(data, true, offset, "a record claims a size of %u bytes", header->size);
+		return NULL;
+	}
+	bytes = limit < header->size ? NULL : tally_source_peek(source, header->size);
+	if (!bytes)
+		tally_perfdata_note_damage(data, true, offset, "%s: its %u bytes are not all there", ending,
+					   header->size);
+	return bytes;
+}
+
+/* Bytes that follow a record and are none; they must be there. */
+static int take_payload(struct tally_perfdata *data, const struct tally_record_header *header,
+			const uint8_t **bytes)
+{
+	uint64_t offset = data->source.offset;
+	if (header->type == TALLY_RECORD_AUXTRACE && header->size >= 16)
+		memcpy(&data->payload, *bytes + sizeof(*header), sizeof(data->payload));
+	if (header->type != TALLY_RECORD_HEADER_TRACING_DATA || header->size < 12)
+		return 0;
+	uint32_t size;
+	memcpy(&size, *bytes + sizeof(*header), sizeof(size));
+	const uint8_t *whole = tally_source_peek(&data->source, (size_t)header->size + size);
+	if (!whole) {
+		tally_perfdata_note_damage(data, true, offset, "the tracing data ends early");
+		*bytes = NULL;
+		return 0;
+	}
+	*bytes = whole;
+	data->payload = size;
+	return tally_perfdata_apply_tracing(data, whole + header->size, size, offset);
+}
+
+/* One step on: 1 a record, 0 the end, -EAGAIN to be called again. */
+static int step(struct tally_perfdata *data, struct tally_raw_record *record)
+{
+	const uint8_t *bytes;
+	struct tally_record_header header;
+	int result = tally_unpacker_next(data, &bytes);
+	if (result > 0) {
+		memcpy(&header, bytes, sizeof(header));
+		if (header.type == TALLY_RECORD_COMPRESSED || header.type == TALLY_RECORD_COMPRESSED2) {
+			tally_perfdata_note_damage(data, true, data->unpacker.offset, "compressed data in compressed data");
+			data->unpacker.start = data->unpacker.end;
+			data->unpacker.has_input = false;
+			return 0;
+		}
+		result = tally_perfdata_apply_record(data, bytes, header.size, data->unpacker.offset);
+		return result ? result : give(data, bytes, data->unpacker.offset, record);
+	}
+	if (result < 0 || data->ended)
+		return result;
+	uint64_t offset = data->source.offset, payload = data->payload;
+	data->payload = 0;
+	if (payload && (payload > data->data_end - offset || !tally_source_skip(&data->source, payload))) {
+		tally_perfdata_note_damage(data, true, offset, "%llu bytes of a trace are not all there",
+					   (unsigned long long)payload);
+		return 0;
+	}
+	offset = data->source.offset;
+	bytes = next_whole(data, &header);
+	if (!bytes) {
+		if (!data->ended && data->unpacker.start < data->unpacker.end)
+			tally_perfdata_note_damage(data, true, data->unpacker.offset,
+						   "compressed data ends within a record");
+		return 0;
+	}
+	result = take_payload(data, &header, &bytes);
+	if (result || !bytes)
+		return result;
+	tally_source_skip(&data->source, header.size);
+	if (header.type == TALLY_RECORD_COMPRESSED || header.type == TALLY_RECORD_COMPRESSED2) {
+		result = tally_unpacker_feed(data, bytes, offset);
+		return result ? result : -EAGAIN;
+	}
+	result = tally_perfdata_apply_record(data, bytes, header.size, offset);
+	return result ? result : give(data, bytes, offset, record);
+}
+
+int tally_perfdata_next(struct tally_perfdata *data, struct tally_raw_record *record, struct tally_error *err)
+{
+	int result = -EAGAIN;
+	while (result == -EAGAIN)
+		result = step(data, record);
+	if (result == 0 && data->source.failure)
+		result = data->source.failure;
+	if (result == -ENOMEM)
+		return tally_error_set(err, result, "no memory to read the recording");
+	if (result < 0)
+		return tally_error_set(err, -EIO, "can't read the recording: %s", tally_errno_text(result));
+	return result;
+}
+
+const struct tally_recorded_event *tally_perfdata_events(const struct tally_perfdata *data, size_t *count)
+{
+	*count = data->event_count;
+	return data->events;
+}
+
+struct tally_feature_bytes tally_perfdata_feature(const struct tally_perfdata *data, unsigned feature)
+{
+	return feature < TALLY_FEATURE_MAX ? data->features[feature] : (struct tally_feature_bytes){ 0 };
+}
+
+const char *tally_perfdata_feature_text(const struct tally_perfdata *data, unsigned feature)
+{
+	struct tally_feature_bytes bytes = tally_perfdata_feature(data, feature);
+	uint32_t length;
+	if (!bytes.bytes || bytes.size < sizeof(length))
+		return NULL;
+	memcpy(&length, bytes.bytes, sizeof(length));
+	if (length > bytes.size - sizeof(length) || !memchr(bytes.bytes + sizeof(length), 0, length))
+		return NULL;
+	return (const char *)bytes.bytes + sizeof(length);
+}
+
+const struct tally_recorded_build_id *tally_perfdata_build_ids(const struct tally_perfdata *data, size_t *count)
+{
+	*count = data->build_ids.count;
+	return data->build_ids.items;
+}
+
+bool tally_perfdata_tracepoint_format(const struct tally_perfdata *data, uint64_t event_id, const char **format,
+				      size_t *length)
+{
+	const uint64_t *index = tally_map_get(&data->tracepoint_by_id, event_id);
+	if (!index)
+		return false;
+	*format = data->tracepoints.items[*index].text;
+	*length = data->tracepoints.items[*index].length;
+	return true;
+}
+
+bool tally_perfdata_is_pipe(const struct tally_perfdata *data)
+{
+	return data->is_pipe;
+}
+
+uint64_t tally_perfdata_size(const struct tally_perfdata *data)
+{
+	return data->is_pipe ? 0 : data->source.memory_size;
+}
+
+const struct tally_error *tally_perfdata_damage(const struct tally_perfdata *data)
+{
+	return data->damage.code ? &data->damage : NULL;
+}
+
+bool tally_perfdata_bytes_stay(const struct tally_perfdata *data, const void *bytes)
+{
+	uintptr_t at = (uintptr_t)bytes, start = (uintptr_t)data->source.memory;
+	return start && at >= start && at - start < data->source.memory_size;
+}
+
+void tally_perfdata_close(struct tally_perfdata *data)
+{
+	if (!data)
+		return;
+	if (data->mapping)
+		munmap(data->mapping, data->source.memory_size);
+	if (data->source.fd > STDERR_FILENO)
+		close(data->source.fd);
+	tally_unpacker_release(&data->unpacker);
+	tally_source_release(&data->source);
+	tally_map_release(&data->event_by_id);
+	tally_map_release(&data->tracepoint_by_id);
+	tally_vector_release(&data->build_ids);
+	tally_vector_release(&data->tracepoints);
+	tally_arena_release(&data->arena);
+	free(data->aligned);
+	free(data->slurped);
+	free(data);
+}
