@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include "perfdata_fixture.h"
+#include "perfdata_walk.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -107,6 +108,136 @@ static void perf_shows_our_features(void **state)
 	assert_string_equal(output_of(command), "deadbeef00000000000000000000000000000000 /bin/fixture\n");
 }
 
+static const char workload[] = "sh -c 'i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done'";
+
+/* Records `options` with perf into `name`; a pipe's form when `options` say -o -. */
+static const char *record(const char *name, const char *options)
+{
+	static char path[256];
+	char command[1024];
+	snprintf(path, sizeof(path), "%s", path_in(name));
+	bool as_pipe = strstr(options, "-o -");
+	snprintf(command, sizeof(command), "perf record %s %s %s -- %s %s%s 2>%s", options, as_pipe ? "" : "-o",
+		 as_pipe ? "" : path, workload, as_pipe ? ">" : "", as_pipe ? path : "", path_in("stderr"));
+	if (system(command) != 0) {
+		print_message("SKIP: perf can't record here: %s\n", command);
+		skip();
+	}
+	return path;
+}
+
+static unsigned perf_counts(const char *path)
+{
+	char command[1024];
+	/* a sample's line alone has the event's name and a colon */
+	snprintf(command, sizeof(command), "perf script -G -F event -i %s 2>/dev/null | grep -c :", path);
+	return (unsigned)atoi(output_of(command));
+}
+
+static void we_read_perfs(const char *name, const char *options)
+{
+	need_perf();
+	const char *path = record(name, options);
+	unsigned wanted = perf_counts(path);
+	assert_true(wanted > 10);
+	for (int ordered = 0; ordered < 2; ordered++) {
+		struct tally_perfdata *data;
+		struct tally_error err = TALLY_ERROR_NONE;
+		if (tally_perfdata_open(path, &data, &err) < 0)
+			fail_msg("%s", err.message);
+		struct perfdata_walk walk = perfdata_walk(data, ordered);
+		assert_int_equal(walk.samples, wanted);
+		assert_int_equal(walk.undecodable, 0);
+		if (ordered)
+			assert_int_equal(walk.backwards, 0);
+		if (tally_perfdata_damage(data))
+			fail_msg("%s", tally_perfdata_damage(data)->message);
+		assert_non_null(tally_perfdata_feature_text(data, TALLY_FEATURE_HOSTNAME));
+		tally_perfdata_close(data);
+	}
+}
+
+static void we_read_perfs_plain_file(void **state)
+{
+	(void)state;
+	we_read_perfs("perf-plain", "-F 4000 -e cpu-clock,page-faults");
+}
+
+static void we_read_perfs_compressed_file(void **state)
+{
+	(void)state;
+	we_read_perfs("perf-packed", "-z -g -e cpu-clock,page-faults");
+}
+
+static void we_read_perfs_stack_copies(void **state)
+{
+	(void)state;
+	we_read_perfs("perf-stacks", "-z --call-graph dwarf -e cpu-clock");
+}
+
+static void we_read_perfs_pipe(void **state)
+{
+	(void)state;
+	we_read_perfs("perf-pipe", "-o - -e cpu-clock,page-faults");
+}
+
+static void we_read_perfs_names_and_build_ids(void **state)
+{
+	(void)state;
+	need_perf();
+	struct tally_perfdata *data;
+	const char *path = record("perf-names", "-e cpu-clock:u,page-faults:u -a");
+	char command[512];
+	size_t count;
+	assert_int_equal(tally_perfdata_open(path, &data, NULL), 0);
+	const struct tally_recorded_event *events = tally_perfdata_events(data, &count);
+	assert_true(count >= 2); /* perf may add a dummy for side-band records */
+	assert_string_equal(events[0].name, "cpu-clock:u");
+	assert_string_equal(events[1].name, "page-faults:u");
+	assert_true(events[1].id_count > 0);
+	const struct tally_recorded_build_id *build_ids = tally_perfdata_build_ids(data, &count);
+	snprintf(command, sizeof(command), "perf buildid-list -i %s", path);
+	char *list = output_of(command);
+	assert_true(count > 0);
+	for (size_t i = 0; i < count; i++) {
+		char hex[64] = "";
+		for (unsigned j = 0; j < build_ids[i].size; j++)
+			snprintf(hex + 2 * j, 3, "%02x", build_ids[i].bytes[j]);
+		assert_non_null(strstr(list, hex));
+		assert_non_null(strstr(list, build_ids[i].filename));
+	}
+	tally_perfdata_close(data);
+}
+
+static void nothing_that_befalls_perfs_files_hurts(void **state)
+{
+	static const char *const options[] = { "-z -e cpu-clock,page-faults", "-e cpu-clock,page-faults",
+					       "-o - -e cpu-clock,page-faults" };
+	uint64_t noise = 0x9e3779b97f4a7c15ull;
+	(void)state;
+	need_perf();
+	for (unsigned variant = 0; variant < 3; variant++) {
+		struct tally_buffer bytes = { 0 };
+		const char *path = record("perf-hurt", options[variant]);
+		assert_int_equal(tally_buffer_read_file(&bytes, AT_FDCWD, path, (size_t)1 << 30), 0);
+		for (unsigned i = 0; i < 1000; i++) {
+			struct tally_perfdata *data;
+			noise ^= noise << 13, noise ^= noise >> 7, noise ^= noise << 17;
+			size_t at = noise % bytes.length, size = i & 2 ? at : bytes.length;
+			uint8_t *exact = malloc(size + 1);
+			memcpy(exact, bytes.bytes, size);
+			if (!(i & 2))
+				exact[i & 4 ? at : at % 1024] ^= (uint8_t)(1u << (noise >> 40) % 8);
+			if (tally_perfdata_open_memory(exact, size, &data, NULL) == 0) {
+				perfdata_walk(data, i & 1);
+				tally_perfdata_close(data);
+			}
+			free(exact);
+		}
+		tally_buffer_release(&bytes);
+	}
+}
+
 static int make_directory(void **state)
 {
 	(void)state;
@@ -128,6 +259,12 @@ int main(void)
 		cmocka_unit_test(perf_reads_our_compressed_files),
 		cmocka_unit_test(perf_reads_our_pipe),
 		cmocka_unit_test(perf_shows_our_features),
+		cmocka_unit_test(we_read_perfs_plain_file),
+		cmocka_unit_test(we_read_perfs_compressed_file),
+		cmocka_unit_test(we_read_perfs_stack_copies),
+		cmocka_unit_test(we_read_perfs_pipe),
+		cmocka_unit_test(we_read_perfs_names_and_build_ids),
+		cmocka_unit_test(nothing_that_befalls_perfs_files_hurts),
 	};
 	return cmocka_run_group_tests_name("perfdata_perf", tests, make_directory, remove_directory);
 }
