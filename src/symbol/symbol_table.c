@@ -62,8 +62,9 @@ void tally_symbols_sort(struct tally_symbols_builder *builder)
 
 static uint64_t page_behind(uint64_t address)
 {
-	uint64_t end = (address + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
-	return end <= UINT64_MAX - PAGE_BYTES ? end + PAGE_BYTES : UINT64_MAX;
+	if (address > UINT64_MAX - 2 * PAGE_BYTES)
+		return UINT64_MAX;
+	return (address + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES + PAGE_BYTES;
 }
 
 /* What has no size reaches to the next address that has a symbol.  Of several at one address only the last is given

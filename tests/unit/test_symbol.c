@@ -188,6 +188,11 @@ static void bnd_plt_slots_are_named(void **state)
 	plt_slots_are_named(state, "-Wl,-z,bndplt");
 }
 
+static void lld_plt_slots_are_named(void **state)
+{
+	plt_slots_are_named(state, "-fuse-ld=lld");
+}
+
 static void symbols_of_a_stripped_object_come_from_its_debug_file(void **state)
 {
 	char command[512];
@@ -484,6 +489,7 @@ int main(void)
 		IN_DIRECTORY(eager_plt_slots_are_named),
 		IN_DIRECTORY(ibt_plt_slots_are_named),
 		IN_DIRECTORY(bnd_plt_slots_are_named),
+		IN_DIRECTORY(lld_plt_slots_are_named),
 		IN_DIRECTORY(symbols_of_a_stripped_object_come_from_its_debug_file),
 		cmocka_unit_test(vdso_functions_are_found),
 		cmocka_unit_test(kallsyms_gives_functions_and_their_modules),
