@@ -1,0 +1,123 @@
+/* The line that reads the table.
+ *
+ * Rules by a table, walked from the most to the least specific; the first that holds speaks.  Thresholds are those
+ * that the field has settled on: below one instruction per cycle a modern core (4 to 8 wide) mostly waits; ten
+ * last-level misses per 1000 instructions at 200–300 cycles each are 2–3 cycles per instruction, more than the work
+ * itself; a mispredicted branch costs 15–20 cycles, a TLB miss 20–40.  What took less than some milliseconds
+ * is all start-up, and gets no verdict.
+ */
+#include "counts/counts.h"
+
+#include <stdio.h>
+
+#define MISS(level) ((uint64_t)TALLY_CACHE_##level | TALLY_CACHE_OP_READ << 8 | TALLY_CACHE_RESULT_MISS << 16)
+
+struct evidence {
+	double ipc;                          /* −1: not known, here and below */
+	double llc, l1d, dtlb, itlb, branch; /* misses per 1000 instructions */
+	double utilized;                     /* CPUs */
+	double kernel_share;                 /* of the CPU time, 0…1 */
+	double faults;                       /* page faults per second of CPU time */
+	bool has_caches;
+};
+
+static double per_kilo_instruction(const struct tally_count_table *table, uint32_t type, uint64_t config,
+				   const struct tally_count *instructions)
+{
+	const struct tally_count *row = tally_count_find(table, type, config, instructions->excludes, -1);
+	return row && instructions->value > 0 ? 1000 * row->value / instructions->value : -1;
+}
+
+static const struct tally_count *any_instructions(const struct tally_count_table *table)
+{
+	for (size_t i = 0; i < table->count; i++)
+		if (table->rows[i].type == TALLY_TYPE_HARDWARE && table->rows[i].config == TALLY_HW_INSTRUCTIONS &&
+		    table->rows[i].state == TALLY_COUNT_OK)
+			return &table->rows[i];
+	return NULL;
+}
+
+static struct evidence gather(const struct tally_count_table *table)
+{
+	struct evidence e = { -1, -1, -1, -1, -1, -1, -1, -1, -1, false };
+	const struct tally_count *instructions = any_instructions(table), *faults;
+	double clock_ns = tally_count_clock_ns(table);
+	if (instructions) {
+		const struct tally_count *cycles = tally_count_find(table, TALLY_TYPE_HARDWARE, TALLY_HW_CPU_CYCLES,
+								    instructions->excludes, instructions->group);
+		if (cycles && cycles->value > 0)
+			e.ipc = instructions->value / cycles->value;
+		e.llc = per_kilo_instruction(table, TALLY_TYPE_HW_CACHE, MISS(LL), instructions);
+		if (e.llc < 0)
+			e.llc = per_kilo_instruction(table, TALLY_TYPE_HARDWARE, TALLY_HW_CACHE_MISSES, instructions);
+		e.l1d = per_kilo_instruction(table, TALLY_TYPE_HW_CACHE, MISS(L1D), instructions);
+		e.dtlb = per_kilo_instruction(table, TALLY_TYPE_HW_CACHE, MISS(DTLB), instructions);
+		e.itlb = per_kilo_instruction(table, TALLY_TYPE_HW_CACHE, MISS(ITLB), instructions);
+		e.branch = per_kilo_instruction(table, TALLY_TYPE_HARDWARE, TALLY_HW_BRANCH_MISSES, instructions);
+		e.has_caches = e.llc >= 0 || e.l1d >= 0;
+	}
+	faults = tally_count_find(table, TALLY_TYPE_SOFTWARE, TALLY_SW_PAGE_FAULTS, 0, -1);
+	if (faults && clock_ns > 0)
+		e.faults = faults->value * 1e9 / clock_ns;
+	if (clock_ns > 0 && table->elapsed_ns > 0 && !table->cpu_count)
+		e.utilized = clock_ns / table->elapsed_ns;
+	if (table->has_cpu_times && table->user_ns + table->system_ns > 0)
+		e.kernel_share = table->system_ns / (table->user_ns + table->system_ns);
+	return e;
+}
+
+static int say_pipeline(const struct evidence *e, char *out, size_t size)
+{
+	if (e->ipc < 1 && e->llc >= 5)
+		return snprintf(out, size, "memory bound: %.2f insn per cycle with %.1f last-level cache misses per "
+				"1000 instructions", e->ipc, e->llc);
+	if (e->ipc < 1.5 && e->dtlb >= 5)
+		return snprintf(out, size, "address translation costs much: %.1f dTLB misses per 1000 instructions at "
+				"%.2f insn per cycle; huge pages may help", e->dtlb, e->ipc);
+	if (e->ipc < 2 && e->branch >= 8)
+		return snprintf(out, size, "bad speculation: %.1f mispredicted branches per 1000 instructions at %.2f "
+				"insn per cycle", e->branch, e->ipc);
+	if (e->ipc < 1.5 && e->itlb >= 2)
+		return snprintf(out, size, "front end bound: %.1f iTLB misses per 1000 instructions; the code is spread "
+				"over too many pages", e->itlb);
+	if (e->ipc < 1 && e->l1d >= 30)
+		return snprintf(out, size, "cache bound: %.0f L1-dcache misses per 1000 instructions at %.2f insn per "
+				"cycle, most of them answered by the next levels", e->l1d, e->ipc);
+	if (e->ipc < 1 && !e->has_caches)
+		return snprintf(out, size, "the pipeline mostly waits: %.2f insn per cycle; -d shows whether for memory",
+				e->ipc);
+	if (e->ipc < 1)
+		return snprintf(out, size, "the pipeline mostly waits: %.2f insn per cycle, but not for caches, TLBs or "
+				"branches: long dependencies or divisions", e->ipc);
+	if (e->ipc >= 2)
+		return snprintf(out, size, "the pipeline is well used: %.2f insn per cycle; to be faster it must execute "
+				"less", e->ipc);
+	return 0;
+}
+
+static int say_system(const struct evidence *e, double elapsed_ns, char *out, size_t size)
+{
+	if (e->utilized >= 0 && e->utilized < 0.5 && elapsed_ns >= 50e6)
+		return snprintf(out, size, "mostly waiting, not computing: %.0f %% of one CPU was used", 100 * e->utilized);
+	if (e->faults >= 100e3)
+		return snprintf(out, size, "memory is being got from the kernel all the time: %.0fK page faults per second "
+				"of CPU time", e->faults / 1e3);
+	if (e->kernel_share >= 0.5)
+		return snprintf(out, size, "%.0f %% of the CPU time is the kernel's: look at its system calls and faults",
+				100 * e->kernel_share);
+	return 0;
+}
+
+bool tally_count_verdict(const struct tally_count_table *table, char *out, size_t size)
+{
+	enum { SHORTEST_NS = 10000000 };
+	double clock_ns = tally_count_clock_ns(table);
+	double work_ns = clock_ns > 0 ? clock_ns : table->elapsed_ns;
+	struct evidence e = gather(table);
+	bool waiting = e.utilized >= 0 && e.utilized < 0.5 && table->elapsed_ns >= 50e6;
+	if (work_ns < SHORTEST_NS && !waiting)
+		return false;
+	if (!waiting && e.ipc > 0 && say_pipeline(&e, out, size))
+		return true;
+	return say_system(&e, table->elapsed_ns, out, size) > 0;
+}
