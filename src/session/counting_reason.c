@@ -1,0 +1,170 @@
+/* Why there is no figure: a few words for the row, and lines for below the table that say how to get one.
+ *
+ * The row's words are short, since eight rows may need them; what to do about it is said once.
+ */
+#include "session/counting.h"
+
+#include "base/buffer.h"
+#include "provider/advice.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_hardware(const struct tally_attr *attr)
+{
+	return attr->type == TALLY_TYPE_HARDWARE || attr->type == TALLY_TYPE_HW_CACHE || attr->type == TALLY_TYPE_RAW;
+}
+
+/* Nothing that a PMU counts could be opened, and the kernel did not say that it may not be. */
+static bool lacks_pmu(const struct tally_counting *c)
+{
+	size_t refused = 0;
+	for (size_t i = 0; i < c->options->event_count && !c->has_hardware; i++) {
+		int code = c->refusals[i];
+		if (is_hardware(&c->options->events[i].attr))
+			refused += code == -ENOENT || code == -EOPNOTSUPP || code == -ENODEV;
+	}
+	return refused > 0;
+}
+
+static const char *refused_reason(const struct tally_counting *c, const struct tally_event *event, int code)
+{
+	/* The kernel's own checks say EACCES; EPERM is a filter in front of it. */
+	if (code == -EPERM)
+		return "perf events are refused here";
+	if (event->kind == TALLY_EVENT_TRACEPOINT)
+		return "tracepoints need privilege here";
+	if (c->options->target->all)
+		return "counting whole CPUs needs privilege here";
+	if (c->is_user_only)
+		return "only user mode may be counted here";
+	return "perf events are refused here";
+}
+
+const char *tally_counting_reason(const struct tally_counting *c, size_t i)
+{
+	const struct tally_event *event = &c->options->events[i];
+	bool hardware = is_hardware(&event->attr);
+	switch (c->refusals[i]) {
+	case 0:
+		return "no CPU of its PMU is counted";
+	case TALLY_REFUSED_EMPTIED:
+		return "the kernel's work: counted for user mode alone it would read 0";
+	case TALLY_REFUSED_GROUP:
+		return "does not fit into its group; {…}:W opens it singly";
+	case -EPERM:
+	case -EACCES:
+		return refused_reason(c, event, c->refusals[i]);
+	case -ENOSYS:
+		return "this kernel has no perf events";
+	case -ENOENT:
+	case -EOPNOTSUPP:
+		if (hardware)
+			return lacks_pmu(c) ? "no hardware counters here" : "this CPU has no such event";
+		return event->kind == TALLY_EVENT_BREAKPOINT ? "no hardware breakpoints here" : "the kernel has no such event";
+	case -EINVAL:
+		if (event->kind == TALLY_EVENT_PMU && !c->options->target->all)
+			return "not accepted; if it counts CPUs and not tasks, add -a";
+		return "the kernel does not accept it as it is written";
+	case -EBUSY:
+		return "the counter is taken by another user";
+	case -ENOSPC:
+		return "no counter of that kind is free";
+	case -ESRCH:
+		return "the task has ended";
+	case -ENODEV:
+		return "not on this CPU, or the CPU is offline";
+	case -EMFILE:
+		return "out of file descriptors: raise ulimit -n";
+	default:
+		return tally_errno_text(c->refusals[i]);
+	}
+}
+
+static long paranoid_level(void)
+{
+	struct tally_buffer text = { 0 };
+	long level = -2;
+	if (tally_buffer_read_file(&text, AT_FDCWD, "/proc/sys/kernel/perf_event_paranoid", 64) >= 0)
+		level = strtol(tally_buffer_string(&text), NULL, 10);
+	tally_buffer_release(&text);
+	return level;
+}
+
+/* The cure, by the machine's settings: of no use for a script's refusals. */
+static const char *advice_on(const struct tally_counting *c, struct tally_arena *arena, size_t event)
+{
+	struct tally_error err = TALLY_ERROR_NONE;
+	struct tally_event asked = c->options->events[event];
+	if (c->options->provider != tally_provider_kernel() || !c->place_count)
+		return "";
+	/* Where the kernel's part was refused, user mode was tried too, and is what was refused last. */
+	if (!(asked.attr.flags & TALLY_ATTR_EXCLUDE_USER))
+		asked.attr.flags |= TALLY_ATTR_EXCLUDE_KERNEL;
+	tally_provider_open_error(&asked, c->refusals[event], c->places[0].pid, c->places[0].cpu, &err);
+	return err.hint[0] ? tally_arena_printf(arena, ". To count more: %s", err.hint) : "";
+}
+
+static const char *refusal_note(const struct tally_counting *c, struct tally_arena *arena, int code)
+{
+	size_t event = 0;
+	while (event + 1 < c->options->event_count && c->refusals[event] != code)
+		event++;
+	const char *what = "perf events are refused";
+	if (code == -ENOSYS)
+		what = "perf_event_open(2) is not there";
+	else if (code == -EACCES && c->options->target->all)
+		what = "counting whole CPUs is refused";
+	else if (code == -EACCES && tally_target_has_tasks(c->options->target))
+		what = "counting these tasks is refused";
+	const char *fallback = tally_counting_needs_usage(c) ? "; what the table has is from resource usage" : "";
+	const char *name = code == -ENOSYS ? "ENOSYS" : code == -EPERM ? "EPERM" : "EACCES";
+	return tally_arena_printf(arena, "%s (%s)%s%s", what, name, fallback, advice_on(c, arena, event));
+}
+
+/* Rows that were refused for reasons of their own, while others are counted: advice on the first. */
+static const char *single_note(const struct tally_counting *c, struct tally_arena *arena)
+{
+	for (size_t i = 0; i < c->options->event_count; i++) {
+		int code = c->refusals[i];
+		if (c->rows[i].state != TALLY_COUNT_NOT_SUPPORTED ||
+		    (code != -EACCES && code != -EPERM && code != -EINVAL && code != -EBUSY && code != -EMFILE))
+			continue;
+		const char *advice = advice_on(c, arena, i);
+		return advice && advice[0] ? tally_arena_printf(arena, "%s: %s%s", c->rows[i].name,
+								 tally_counting_reason(c, i), advice)
+					   : NULL;
+	}
+	return NULL;
+}
+
+static bool has_multiplexing(const struct tally_counting *c)
+{
+	for (size_t i = 0; i < c->options->event_count; i++)
+		if (c->rows[i].state == TALLY_COUNT_OK && c->rows[i].was_scaled)
+			return true;
+	return false;
+}
+
+size_t tally_counting_notes(const struct tally_counting *c, struct tally_arena *arena, const char **notes,
+			    size_t maximum)
+{
+	size_t count = 0;
+	int refusal = tally_counting_refusal(c);
+	if (count < maximum)
+		notes[count++] = refusal ? refusal_note(c, arena, refusal) : single_note(c, arena);
+	if (c->is_user_only && count < maximum)
+		notes[count++] = tally_arena_printf(arena, "only user mode is counted (:u), since kernel.perf_event_paranoid is "
+						    "%ld; 1 or CAP_PERFMON counts the kernel's part too", paranoid_level());
+	if (!refusal && lacks_pmu(c) && count < maximum)
+		notes[count++] = "no hardware counters: usual in virtual machines whose host does not share its PMU";
+	if (has_multiplexing(c) && count < maximum)
+		notes[count++] = "scaled: there were more events than counters; fewer events (-e) are counted all the time";
+	size_t kept = 0;
+	for (size_t i = 0; i < count; i++)
+		if (notes[i])
+			notes[kept++] = notes[i];
+	return kept;
+}

@@ -1,0 +1,57 @@
+#include "session/signals.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+static const int ending[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+
+int tally_signals_open(struct tally_signals *signals, struct tally_error *err)
+{
+	sigset_t set;
+	memset(signals, 0, sizeof(*signals));
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++) {
+		struct sigaction action;
+		sigaddset(&set, ending[i]);
+		if (!sigaction(ending[i], NULL, &action))
+			signals->ignored[ending[i]] = action.sa_handler == SIG_IGN;
+	}
+	/* With SIGCHLD ignored (daemons do that, and exec keeps it) children leave no status to wait for. */
+	sigaction(SIGCHLD, &(struct sigaction){ .sa_handler = SIG_DFL }, &signals->child_before);
+	sigprocmask(SIG_BLOCK, &set, &signals->before);
+	signals->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (signals->fd < 0) {
+		int code = -errno;
+		sigprocmask(SIG_SETMASK, &signals->before, NULL);
+		return tally_error_set(err, code, "signalfd: %s", tally_errno_text(code));
+	}
+	return 0;
+}
+
+int tally_signals_next(struct tally_signals *signals, struct tally_signal *out)
+{
+	struct signalfd_siginfo info;
+	if (read(signals->fd, &info, sizeof(info)) != sizeof(info))
+		return 0;
+	bool from_terminal = info.ssi_code == SI_KERNEL;
+	*out = (struct tally_signal){
+		.number = (int)info.ssi_signo,
+		.sender = (pid_t)info.ssi_pid,
+		.from_terminal = from_terminal,
+		.was_ignored = from_terminal && info.ssi_signo < 65 && signals->ignored[info.ssi_signo],
+	};
+	return 1;
+}
+
+void tally_signals_release(struct tally_signals *signals)
+{
+	if (signals->fd < 0)
+		return;
+	close(signals->fd);
+	signals->fd = -1;
+	sigaction(SIGCHLD, &signals->child_before, NULL);
+	sigprocmask(SIG_SETMASK, &signals->before, NULL);
+}

@@ -1,0 +1,35 @@
+/* The signals that end a session, and a child's end, as readable data instead of handlers.
+ *
+ * From open to release they are blocked; a command gets the mask as it was (`before`).
+ */
+#ifndef TALLY_SESSION_SIGNALS_H
+#define TALLY_SESSION_SIGNALS_H
+
+#include "base/error.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/signalfd.h>
+
+struct tally_signals {
+	int fd;
+	sigset_t before;           /* the mask of who started us */
+	bool ignored[65];          /* by number: was ignored then */
+	struct sigaction child_before;
+};
+
+struct tally_signal {
+	int number;
+	pid_t sender;
+	bool from_terminal; /* the whole foreground group got it: it need not be passed on */
+	bool was_ignored;   /* from the terminal while ignored since before (nohup, background job): not for us */
+};
+
+int tally_signals_open(struct tally_signals *signals, struct tally_error *err);
+
+/* The next one without waiting: 1, or 0 when there is none. */
+int tally_signals_next(struct tally_signals *signals, struct tally_signal *out);
+
+void tally_signals_release(struct tally_signals *signals);
+
+#endif

@@ -1,0 +1,136 @@
+#include "session/spawn.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct report {
+	int code; /* 0: about to exec, `used` is filled; else exec's errno */
+	struct rusage used;
+};
+
+static ssize_t read_whole(int fd, void *bytes, size_t size)
+{
+	size_t got = 0;
+	while (got < size) {
+		ssize_t n = read(fd, (char *)bytes + got, size - got);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		got += (size_t)n;
+	}
+	return (ssize_t)got;
+}
+
+static void child_run(int control_fd, char **command, const sigset_t *mask)
+{
+	struct report report = { 0 };
+	char go;
+	/* Nobody says go when the parent has died or given up. */
+	if (read_whole(control_fd, &go, 1) != 1)
+		_exit(TALLY_EXIT_NOT_FOUND);
+	sigprocmask(SIG_SETMASK, mask, NULL);
+	getrusage(RUSAGE_SELF, &report.used);
+	if (write(control_fd, &report, sizeof(report)) < 0)
+		_exit(TALLY_EXIT_NOT_FOUND);
+	execvp(command[0], command);
+	report.code = -errno;
+	if (write(control_fd, &report, sizeof(report)) < 0)
+		_exit(TALLY_EXIT_NOT_FOUND);
+	_exit(tally_spawn_failure_status(report.code));
+}
+
+int tally_spawn_prepare(struct tally_spawn *spawn, char **command, const sigset_t *mask, struct tally_error *err)
+{
+	int ends[2];
+	*spawn = (struct tally_spawn)TALLY_SPAWN_INIT;
+	/* A socket, for it can be written to without SIGPIPE when the child was killed meanwhile. */
+	pid_t pid = -1;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) >= 0) {
+		pid = fork();
+		if (!pid) {
+			close(ends[0]);
+			child_run(ends[1], command, mask);
+		}
+		int code = errno;
+		close(ends[1]);
+		if (pid < 0)
+			close(ends[0]);
+		errno = code;
+	}
+	if (pid < 0)
+		return tally_error_set(err, -errno, "starting a process: %s", tally_errno_text(-errno));
+	spawn->pid = pid;
+	spawn->control_fd = ends[0];
+	return 0;
+}
+
+/* What exec's errno means for this name; execvp searches PATH only for names without a slash. */
+static int explain(const char *name, int code, struct tally_error *err)
+{
+	struct stat st;
+	bool is_path = strchr(name, '/');
+	bool exists = is_path && !stat(name, &st);
+	if (code == -ENOENT && exists)
+		tally_error_set(err, code, "'%s' is there, but the interpreter that it names is not", name);
+	else if (code == -ENOENT && is_path)
+		tally_error_set(err, code, "there is no file '%s'", name);
+	else if (code == -ENOENT)
+		tally_error_set(err, code, "there is no command '%s' in PATH", name);
+	else if (code == -EACCES && exists && S_ISDIR(st.st_mode))
+		tally_error_set(err, code, "'%s' is a directory", name);
+	else if (code == -EACCES)
+		tally_error_set(err, code, "'%s' may not be executed", name);
+	else if (code == -ENOEXEC)
+		tally_error_set(err, code, "'%s' is in no format that can be executed", name);
+	else
+		tally_error_set(err, code, "'%s' can't be executed: %s", name, tally_errno_text(code));
+	return code;
+}
+
+int tally_spawn_go(struct tally_spawn *spawn, char **command, struct tally_error *err)
+{
+	struct report report = { 0 };
+	ssize_t said = send(spawn->control_fd, "", 1, MSG_NOSIGNAL);
+	ssize_t got = said == 1 ? read_whole(spawn->control_fd, &report, sizeof(report)) : 0;
+	spawn->before = report.used;
+	if (got == sizeof(report))
+		got = read_whole(spawn->control_fd, &report, sizeof(report));
+	else
+		report.code = -ECHILD;
+	close(spawn->control_fd);
+	spawn->control_fd = -1;
+	if (!got && !report.code)
+		return 0;
+	waitpid(spawn->pid, NULL, 0);
+	spawn->pid = 0;
+	if (report.code == -ECHILD)
+		return tally_error_set(err, -ECHILD, "the child ended before it could start '%s'", command[0]);
+	return explain(command[0], report.code, err);
+}
+
+int tally_spawn_failure_status(int code)
+{
+	return code == -ENOENT ? TALLY_EXIT_NOT_FOUND : TALLY_EXIT_NOT_EXECUTABLE;
+}
+
+int tally_spawn_exit_status(int wait_status)
+{
+	return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+void tally_spawn_release(struct tally_spawn *spawn)
+{
+	if (spawn->control_fd < 0)
+		return;
+	close(spawn->control_fd); /* the child's read ends, and so does it */
+	spawn->control_fd = -1;
+	if (spawn->pid)
+		waitpid(spawn->pid, NULL, 0);
+	spawn->pid = 0;
+}

@@ -1,0 +1,45 @@
+/* A whole `stat`: runs, intervals, waiting, signals; gives reports. */
+#ifndef TALLY_SESSION_STAT_RUN_H
+#define TALLY_SESSION_STAT_RUN_H
+
+#include "base/arena.h"
+#include "counts/counts.h"
+#include "session/counting.h"
+
+enum { TALLY_STAT_NOTES_MAX = 8 };
+
+/* Everything that a view shows. */
+struct tally_stat_report {
+	struct tally_count_table table; /* elapsed and CPU times: means over the runs */
+	unsigned long runs;             /* finished ones */
+	unsigned long runs_wanted;
+	struct tally_spread elapsed, user, system; /* ns, over the runs */
+	bool is_interval;
+	double timestamp_ns;            /* end of the interval, from the start */
+	const char *provider;           /* the provider's name */
+	char target[256];               /* what was counted: "'sleep 1'" */
+	char **command;                 /* argv, or NULL */
+	int exit_status;                /* of the command; −1: there is none, or it did not end */
+	int end_signal;                 /* the signal that ended the command, 0: none */
+	bool was_interrupted;           /* Ctrl-C or the like */
+	const char *notes[TALLY_STAT_NOTES_MAX];
+	size_t note_count;
+};
+
+struct tally_stat_options {
+	struct tally_counting_options counting;
+	struct tally_target *target;
+	unsigned long runs;          /* at least 1 */
+	unsigned interval_ms;        /* 0: none */
+	unsigned long interval_count; /* stop after so many; 0: no limit */
+	unsigned long timeout_ms;    /* 0: none */
+	/* Called at each interval and at the end; without intervals once, with the runs' means. */
+	void (*on_report)(void *context, const struct tally_stat_report *report);
+	void *context;
+};
+
+/* 0, or -errno; `*exit_status` is what `tally stat` should exit with.  When the command can't be run, nothing is
+ * reported, and the status is a shell's 127 or 126. */
+int tally_stat_run(const struct tally_stat_options *options, int *exit_status, struct tally_error *err);
+
+#endif

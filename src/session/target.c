@@ -1,0 +1,170 @@
+#include "session/target.h"
+
+#include "base/vector.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int add_list(struct tally_pid_list *out, const char *list, const char *what, struct tally_error *err)
+{
+	const char *at = list;
+	do {
+		char *end;
+		errno = 0;
+		long pid = strtol(at, &end, 10);
+		if (end == at || errno || pid <= 0 || pid > INT_MAX || (*end && *end != ','))
+			return tally_error_set(err, -EINVAL, "'%s' is not a list of %s numbers like 12,34", list, what);
+		if (tally_vector_push(out, (pid_t)pid) < 0)
+			return tally_error_set(err, -ENOMEM, "out of memory");
+		at = *end ? end + 1 : end;
+	} while (*at);
+	return 0;
+}
+
+int tally_target_add_pids(struct tally_target *target, const char *list, struct tally_error *err)
+{
+	return add_list(&target->pids, list, "process", err);
+}
+
+int tally_target_add_threads(struct tally_target *target, const char *list, struct tally_error *err)
+{
+	return add_list(&target->threads, list, "thread", err);
+}
+
+int tally_target_set_cpus(struct tally_target *target, const char *list, struct tally_error *err)
+{
+	struct tally_cpu_list cpus = { 0 };
+	int result = tally_cpu_list_parse(list, &cpus, err);
+	if (result >= 0 && !cpus.count)
+		result = tally_error_set(err, -EINVAL, "the list of CPUs is empty");
+	if (result < 0) {
+		tally_cpu_list_release(&cpus);
+		return result;
+	}
+	tally_cpu_list_release(&target->cpus);
+	target->cpus = cpus;
+	target->has_cpu_list = true;
+	return 0;
+}
+
+static bool has_tid(const struct tally_pid_list *list, pid_t tid)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i] == tid)
+			return true;
+	return false;
+}
+
+static int add_new(struct tally_pid_list *to, const pid_t *tids, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!has_tid(to, tids[i]) && tally_vector_push(to, tids[i]) < 0)
+			return -ENOMEM;
+	return 0;
+}
+
+long tally_target_refresh(struct tally_target *target)
+{
+	size_t before = target->tids.count;
+	int result = add_new(&target->tids, target->threads.items, target->threads.count);
+	for (size_t i = 0; i < target->pids.count && result >= 0; i++) {
+		struct tally_pid_list threads = { 0 };
+		int listed = tally_proc_threads(target->pids.items[i], &threads);
+		if (listed >= 0)
+			result = add_new(&target->tids, threads.items, threads.count);
+		tally_pid_list_release(&threads);
+	}
+	return result < 0 ? result : (long)(target->tids.count - before);
+}
+
+static int check_processes(const struct tally_target *target, struct tally_error *err)
+{
+	for (size_t i = 0; i < target->pids.count; i++) {
+		struct tally_pid_list threads = { 0 };
+		int result = tally_proc_threads(target->pids.items[i], &threads);
+		if (result >= 0 && !threads.count)
+			result = -ESRCH;
+		tally_pid_list_release(&threads);
+		if (result < 0) {
+			tally_error_set(err, result, "process %d: %s", target->pids.items[i],
+					result == -ESRCH || result == -ENOENT ? "there is none of that number"
+									      : tally_errno_text(result));
+			return result;
+		}
+	}
+	return 0;
+}
+
+int tally_target_resolve(struct tally_target *target, struct tally_error *err)
+{
+	bool tasks = tally_target_has_tasks(target);
+	if (tasks && (target->all || target->has_cpu_list)) {
+		tally_error_set(err, -EINVAL, "processes (-p, -t) and CPUs (-a, -C) can't be counted at once");
+		tally_error_hint(err, "leave one of them out");
+		return -EINVAL;
+	}
+	if (!tasks && (!target->command || target->has_cpu_list))
+		target->all = true;
+	if (target->all && !target->has_cpu_list)
+		return tally_cpu_list_read(TALLY_CPU_ONLINE, &target->cpus, err);
+	if (!tasks)
+		return 0;
+	int result = check_processes(target, err);
+	if (result < 0)
+		return result;
+	long listed = tally_target_refresh(target);
+	if (listed < 0)
+		return tally_error_set(err, (int)listed, "listing threads: %s", tally_errno_text((int)listed));
+	return 0;
+}
+
+static void list_text(const struct tally_pid_list *list, const char *one, const char *many, char *out, size_t size)
+{
+	size_t used = (size_t)snprintf(out, size, "%s ", list->count == 1 ? one : many);
+	for (size_t i = 0; i < list->count && used < size; i++)
+		used += (size_t)snprintf(out + used, size - used, "%s%d", i ? ", " : "", list->items[i]);
+}
+
+static void command_text(char **command, char *out, size_t size)
+{
+	size_t used = (size_t)snprintf(out, size, "'");
+	for (; *command && used < size; command++)
+		used += (size_t)snprintf(out + used, size - used, "%s%s", *command, command[1] ? " " : "'");
+}
+
+void tally_target_text(const struct tally_target *target, char *out, size_t size)
+{
+	bool is_command = false;
+	if (target->all && target->has_cpu_list) {
+		struct tally_arena arena = TALLY_ARENA_INIT;
+		const char *list = tally_cpu_list_text(&target->cpus, &arena);
+		snprintf(out, size, "CPU%s %s", target->cpus.count == 1 ? "" : "s", list ? list : "");
+		tally_arena_release(&arena);
+	} else if (target->all) {
+		snprintf(out, size, "the whole system (%zu CPUs)", target->cpus.count);
+	} else if (target->pids.count) {
+		list_text(&target->pids, "process", "processes", out, size);
+	} else if (target->threads.count) {
+		list_text(&target->threads, "thread", "threads", out, size);
+	} else if (target->command) {
+		command_text(target->command, out, size);
+		is_command = true;
+	}
+	size_t used = strlen(out);
+	if (target->command && !is_command && used + 16 < size) {
+		used += (size_t)snprintf(out + used, size - used, " during ");
+		command_text(target->command, out + used, size - used);
+	}
+}
+
+void tally_target_release(struct tally_target *target)
+{
+	tally_pid_list_release(&target->pids);
+	tally_pid_list_release(&target->threads);
+	tally_pid_list_release(&target->tids);
+	tally_cpu_list_release(&target->cpus);
+}

@@ -1,0 +1,52 @@
+/* Whom to count or record: a command to start, tasks that run, CPUs, or all of them. */
+#ifndef TALLY_SESSION_TARGET_H
+#define TALLY_SESSION_TARGET_H
+
+#include "base/error.h"
+#include "machine/cpu.h"
+#include "machine/procfs.h"
+
+#include <stdbool.h>
+
+struct tally_target {
+	struct tally_pid_list pids;    /* processes asked for: all their threads */
+	struct tally_pid_list threads; /* single threads asked for */
+	struct tally_pid_list tids;    /* all threads to open events on; filled by resolve */
+	bool all;                      /* every task */
+	bool has_cpu_list;             /* `cpus` was asked for (implies `all` unless tasks were asked for) */
+	struct tally_cpu_list cpus;    /* to open events on; with `all` and no list: the online ones */
+	char **command;                /* argv, NULL at its end; NULL: none.  Not owned. */
+};
+
+#define TALLY_TARGET_INIT { .all = false }
+
+/* "12,34": adds; -EINVAL with a message that names the bad word. */
+int tally_target_add_pids(struct tally_target *target, const char *list, struct tally_error *err);
+int tally_target_add_threads(struct tally_target *target, const char *list, struct tally_error *err);
+int tally_target_set_cpus(struct tally_target *target, const char *list, struct tally_error *err);
+
+static inline bool tally_target_has_tasks(const struct tally_target *target)
+{
+	return target->pids.count || target->threads.count;
+}
+
+/* True when events are opened per CPU (pid −1), not per task. */
+static inline bool tally_target_is_system(const struct tally_target *target)
+{
+	return target->all;
+}
+
+/* Checks that the parts go together; nothing at all means the whole system; lists the threads and the CPUs.
+ * -EINVAL, -ESRCH (no such process), … */
+int tally_target_resolve(struct tally_target *target, struct tally_error *err);
+
+/* Lists the threads anew: how many are in `tids` that were not before (they stand behind the old ones), or -errno.
+ * Where events are not inherited, threads that appear while others' are being opened are found so. */
+long tally_target_refresh(struct tally_target *target);
+
+/* "'sleep 1'", "process 12", "CPUs 0-3", "the whole system": what the table's title says. */
+void tally_target_text(const struct tally_target *target, char *out, size_t size);
+
+void tally_target_release(struct tally_target *target);
+
+#endif
