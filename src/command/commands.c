@@ -4,6 +4,7 @@
 #define COMMANDS(X) \
 	X(list) \
 	X(doctor) \
+	X(stat) \
 	X(help)
 
 #define DECLARE(name) extern const struct tally_command tally_command_##name;

@@ -1,0 +1,92 @@
+/* CSV in the order of `perf stat -x`, with two columns more; docs/stat-output.md. */
+#include "output/stat_view.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void field(struct tally_stat_view *view, const char *text, bool is_last)
+{
+	struct tally_buffer *out = view->out;
+	if (strstr(text, view->separator) || strpbrk(text, "\"\n\r")) {
+		tally_buffer_char(out, '"');
+		for (; *text; text++) {
+			if (*text == '"')
+				tally_buffer_char(out, '"');
+			tally_buffer_char(out, *text);
+		}
+		tally_buffer_char(out, '"');
+	} else {
+		tally_buffer_text(out, text);
+	}
+	tally_buffer_text(out, is_last ? "\n" : view->separator);
+}
+
+static void number(struct tally_stat_view *view, bool is_there, int decimals, double value)
+{
+	char text[352] = "";
+	if (is_there)
+		snprintf(text, sizeof(text), "%.*f", decimals, value);
+	field(view, text, false);
+}
+
+static void heading(struct tally_stat_view *view, const struct tally_stat_report *report)
+{
+	static const char *const columns[] = { "value", "unit", "event", "sigma-percent", "running-ns",
+					       "running-percent", "metric", "metric-unit", "source", "note" };
+	tally_buffer_printf(view->out, "# tally-stat-csv %d: ", TALLY_STAT_CSV_VERSION);
+	if (report->is_interval)
+		field(view, "seconds", false);
+	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
+		if (i != 3 || report->runs_wanted > 1)
+			field(view, columns[i], i + 1 == sizeof(columns) / sizeof(columns[0]));
+}
+
+static void show_row(struct tally_stat_view *view, const struct tally_stat_report *report, size_t index)
+{
+	const struct tally_count *row = &report->table.rows[index];
+	const char *missing = tally_stat_missing_text(row), *unit;
+	struct tally_metric metrics[TALLY_METRICS_MAX];
+	unsigned count = tally_metrics_of(&report->table, index, metrics);
+	bool has_times = !missing && !row->is_substitute;
+	int decimals;
+	double value = tally_stat_shown(row, row->value, &unit, &decimals);
+	if (decimals || (report->runs > 1 && value != (double)(long long)value))
+		decimals = 6;
+	if (report->is_interval)
+		number(view, true, 9, report->timestamp_ns / 1e9);
+	if (missing)
+		field(view, missing, false);
+	else
+		number(view, true, decimals, value);
+	field(view, unit, false);
+	field(view, row->name, false);
+	if (report->runs_wanted > 1)
+		number(view, row->spread.count > 1, 4, tally_spread_percent(&row->spread));
+	number(view, has_times, 0, (double)row->running_ns);
+	number(view, has_times, 2, 100 * tally_count_share(row));
+	number(view, count > 0, 6, count ? metrics[0].value : 0);
+	field(view, count ? metrics[0].unit : "", false);
+	field(view, missing ? "" : row->source, false);
+	field(view, row->reason ? row->reason : "", true);
+	/* As perf does it: a further metric has a row of its own, empty but for the metric. */
+	for (unsigned i = 1; i < count; i++) {
+		if (report->is_interval)
+			number(view, true, 9, report->timestamp_ns / 1e9);
+		for (int empty = 0; empty < 5 + (report->runs_wanted > 1); empty++)
+			field(view, "", false);
+		number(view, true, 6, metrics[i].value);
+		field(view, metrics[i].unit, false);
+		field(view, "", false);
+		field(view, "", true);
+	}
+}
+
+static void show(struct tally_stat_view *view, const struct tally_stat_report *report)
+{
+	if (!view->reports++)
+		heading(view, report);
+	for (size_t i = 0; i < report->table.count; i++)
+		show_row(view, report, i);
+}
+
+const struct tally_stat_view_ops tally_stat_view_csv = { "csv", show };

@@ -1,0 +1,127 @@
+/* JSON, one document per report and line; docs/stat-output.md has the schema. */
+#include "base/json.h"
+#include "output/stat_view.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char *state_text(enum tally_count_state state)
+{
+	static const char *const names[] = { [TALLY_COUNT_OK] = "counted",
+					     [TALLY_COUNT_NOT_COUNTED] = "not-counted",
+					     [TALLY_COUNT_NOT_SUPPORTED] = "not-supported",
+					     [TALLY_COUNT_WITHHELD] = "withheld" };
+	return names[state];
+}
+
+/* A number, or null where there is none. */
+static void maybe(struct tally_json *json, const char *name, bool is_there, double value)
+{
+	tally_json_double(json, name, is_there ? value : NAN);
+}
+
+static void show_metrics(struct tally_json *json, const struct tally_count_table *table, size_t index)
+{
+	struct tally_metric metrics[TALLY_METRICS_MAX];
+	unsigned count = tally_metrics_of(table, index, metrics);
+	tally_json_array(json, "metrics");
+	for (unsigned i = 0; i < count; i++) {
+		tally_json_object(json, NULL);
+		tally_json_double(json, "value", metrics[i].value);
+		tally_json_text(json, "unit", metrics[i].unit);
+		tally_json_end(json);
+	}
+	tally_json_end(json);
+}
+
+static void show_event(struct tally_json *json, const struct tally_stat_report *report, size_t index)
+{
+	const struct tally_count *row = &report->table.rows[index];
+	bool is_counted = row->state == TALLY_COUNT_OK;
+	bool has_times = is_counted && !row->is_substitute;
+	bool has_spread = is_counted && row->spread.count > 1;
+	tally_json_object(json, NULL);
+	tally_json_text(json, "name", row->name);
+	tally_json_text(json, "state", state_text(row->state));
+	maybe(json, "value", is_counted, row->value);
+	tally_json_text(json, "unit", row->unit);
+	maybe(json, "sigma", has_spread, tally_spread_sigma(&row->spread));
+	maybe(json, "minimum", has_spread, row->spread.minimum);
+	maybe(json, "maximum", has_spread, row->spread.maximum);
+	if (is_counted)
+		tally_json_u64(json, "raw", row->raw);
+	else
+		tally_json_null(json, "raw");
+	maybe(json, "enabled_ns", has_times, (double)row->enabled_ns);
+	maybe(json, "running_ns", has_times, (double)row->running_ns);
+	tally_json_bool(json, "scaled", is_counted && row->was_scaled);
+	tally_json_bool(json, "user_only", row->excludes & TALLY_ATTR_EXCLUDE_KERNEL);
+	if (row->group >= 0)
+		tally_json_i64(json, "group", row->group);
+	else
+		tally_json_null(json, "group");
+	tally_json_text(json, "source", is_counted ? row->source : NULL);
+	tally_json_bool(json, "substitute", row->is_substitute);
+	tally_json_text(json, "note", row->reason);
+	show_metrics(json, &report->table, index);
+	tally_json_end(json);
+}
+
+static void show_command(struct tally_json *json, char **command)
+{
+	if (!command) {
+		tally_json_null(json, "command");
+		return;
+	}
+	tally_json_array(json, "command");
+	for (; *command; command++)
+		tally_json_text(json, NULL, *command);
+	tally_json_end(json);
+}
+
+static void show_times(struct tally_json *json, const struct tally_stat_report *report)
+{
+	const struct tally_count_table *table = &report->table;
+	if (report->is_interval)
+		tally_json_double(json, "interval_end_ns", report->timestamp_ns);
+	else
+		tally_json_null(json, "interval_end_ns");
+	tally_json_double(json, "elapsed_ns", table->elapsed_ns);
+	maybe(json, "elapsed_sigma_ns", report->elapsed.count > 1 && !report->is_interval,
+	      tally_spread_sigma(&report->elapsed));
+	maybe(json, "user_ns", table->has_cpu_times, table->user_ns);
+	maybe(json, "system_ns", table->has_cpu_times, table->system_ns);
+}
+
+static void show(struct tally_stat_view *view, const struct tally_stat_report *report)
+{
+	struct tally_json json = { .out = view->out };
+	char verdict[256];
+	tally_json_object(&json, NULL);
+	tally_json_text(&json, "schema", "tally-stat");
+	tally_json_u64(&json, "version", TALLY_STAT_JSON_VERSION);
+	tally_json_text(&json, "target", report->target);
+	show_command(&json, report->command);
+	tally_json_text(&json, "provider", report->provider);
+	tally_json_u64(&json, "runs", report->runs);
+	show_times(&json, report);
+	if (report->exit_status >= 0)
+		tally_json_i64(&json, "exit_status", report->exit_status);
+	else
+		tally_json_null(&json, "exit_status");
+	tally_json_bool(&json, "interrupted", report->was_interrupted);
+	tally_json_array(&json, "events");
+	for (size_t i = 0; i < report->table.count; i++)
+		show_event(&json, report, i);
+	tally_json_end(&json);
+	bool has_verdict = tally_count_verdict(&report->table, verdict, sizeof(verdict));
+	tally_json_text(&json, "reading", has_verdict ? verdict : NULL);
+	tally_json_array(&json, "notes");
+	for (size_t i = 0; i < report->note_count; i++)
+		tally_json_text(&json, NULL, report->notes[i]);
+	tally_json_end(&json);
+	tally_json_end(&json);
+	view->reports++;
+}
+
+const struct tally_stat_view_ops tally_stat_view_json = { "json", show };

@@ -1,0 +1,289 @@
+/* The table that a person reads.
+ *
+ *          1,234,567,890       instructions        #     2.31 insn per cycle, CPI 0.43    ± 0.12 %
+ *
+ * Columns are as wide as what stands in them; what is said of one row stands on that row.
+ */
+#include "base/terminal.h"
+#include "output/stat_view.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { TEXT_MAX = 192, VALUE_WIDTH = 18, NAME_WIDTH_MIN = 20, NAME_WIDTH_MAX = 48, COMMENT_WIDTH_MAX = 64 };
+
+enum ink { INK_PLAIN, INK_DIM, INK_BOLD, INK_WARN };
+
+struct line {
+	char value[TEXT_MAX], unit[16], name[TEXT_MAX], comment[TEXT_MAX], tail[TEXT_MAX];
+	bool is_missing;
+};
+
+const char *tally_stat_missing_text(const struct tally_count *row)
+{
+	switch (row->state) {
+	case TALLY_COUNT_NOT_COUNTED:
+		return "<not counted>";
+	case TALLY_COUNT_NOT_SUPPORTED:
+		return "<not supported>";
+	case TALLY_COUNT_WITHHELD:
+		return "<withheld>";
+	default:
+		return NULL;
+	}
+}
+
+void tally_stat_number(double value, int decimals, char *out, size_t size)
+{
+	char digits[352];
+	int length = snprintf(digits, sizeof(digits), "%.*f", decimals, value);
+	size_t whole = strcspn(digits, "."), used = 0;
+	for (size_t i = 0; i < (size_t)length && used + 2 < size; i++) {
+		bool is_digit = digits[i] >= '0' && digits[i] <= '9';
+		if (i && i < whole && is_digit && (whole - i) % 3 == 0 && digits[i - 1] != '-')
+			out[used++] = ',';
+		out[used++] = digits[i];
+	}
+	out[used] = 0;
+}
+
+double tally_stat_shown(const struct tally_count *row, double value, const char **unit, int *decimals)
+{
+	bool is_clock = !strcmp(row->unit, "ns");
+	*unit = is_clock ? "msec" : row->unit;
+	*decimals = row->unit[0] || row->scale != 1 ? 2 : 0;
+	return is_clock ? value / 1e6 : value;
+}
+
+static void paint(struct tally_stat_view *view, enum ink ink)
+{
+	static const char *const codes[] = { "\033[0m", "\033[2m", "\033[1m", "\033[33m" };
+	if (view->has_colours)
+		tally_buffer_text(view->out, codes[ink]);
+}
+
+/* Columns that a UTF-8 text takes: our own texts hold no wide characters. */
+static int width(const char *text)
+{
+	int columns = 0;
+	for (; *text; text++)
+		columns += (*text & 0xc0) != 0x80;
+	return columns;
+}
+
+static void pad(struct tally_buffer *out, int columns)
+{
+	for (; columns > 0; columns--)
+		tally_buffer_char(out, ' ');
+}
+
+static void comment_of(const struct tally_count_table *table, size_t index, char *out, size_t size)
+{
+	struct tally_metric metrics[TALLY_METRICS_MAX];
+	unsigned count = tally_metrics_of(table, index, metrics);
+	size_t used = 0;
+	out[0] = 0;
+	for (unsigned i = 0; i < count && used < size; i++) {
+		const struct tally_metric *m = &metrics[i];
+		char number[64];
+		tally_stat_number(m->value, m->decimals, number, sizeof(number));
+		if (m->unit_first)
+			used += (size_t)snprintf(out + used, size - used, "%s%s %s", i ? ", " : "", m->unit, number);
+		else
+			used += (size_t)snprintf(out + used, size - used, i ? ", %s %s" : "%9s %s", number, m->unit);
+	}
+}
+
+static void tail_of(const struct tally_stat_report *report, const struct tally_count *row, char *out, size_t size)
+{
+	size_t used = 0;
+	out[0] = 0;
+	if (row->state != TALLY_COUNT_OK)
+		return;
+	if (row->spread.count > 1 && report->runs > 1)
+		used += (size_t)snprintf(out + used, size - used, "± %5.2f %%  ", tally_spread_percent(&row->spread));
+	if (row->was_scaled && used < size)
+		used += (size_t)snprintf(out + used, size - used, "(%.0f %% of the time, scaled)  ",
+					 100 * tally_count_share(row));
+	if (strcmp(row->source, "kernel") && used < size)
+		used += (size_t)snprintf(out + used, size - used, "(%s)  ", row->source);
+	if (row->reason && used < size)
+		snprintf(out + used, size - used, "(%s)", row->reason);
+}
+
+static void fill_line(const struct tally_stat_report *report, size_t index, struct line *line)
+{
+	const struct tally_count *row = &report->table.rows[index];
+	const char *missing = tally_stat_missing_text(row), *unit;
+	int decimals;
+	double value = tally_stat_shown(row, row->value, &unit, &decimals);
+	/* The mean of a few small counts is no whole number: 0.5 must not be shown as 0. */
+	if (!decimals && report->runs > 1 && value < 100 && value != (double)(long)value)
+		decimals = 2;
+	tally_stat_number(value, decimals, line->value, sizeof(line->value));
+	snprintf(line->unit, sizeof(line->unit), "%.12s", missing ? "" : unit);
+	tally_terminal_clean(row->name, line->name, sizeof(line->name));
+	line->is_missing = missing;
+	if (missing)
+		snprintf(line->value, sizeof(line->value), "%s", missing);
+	if (missing)
+		snprintf(line->comment, sizeof(line->comment), "%.180s", row->reason ? row->reason : "");
+	else
+		comment_of(&report->table, index, line->comment, sizeof(line->comment));
+	tail_of(report, row, line->tail, sizeof(line->tail));
+}
+
+static void show_line(struct tally_stat_view *view, const struct line *line, int name_width, int comment_width)
+{
+	struct tally_buffer *out = view->out;
+	paint(view, line->is_missing ? INK_DIM : INK_BOLD);
+	pad(out, VALUE_WIDTH - width(line->value));
+	tally_buffer_text(out, line->value);
+	if (!line->is_missing)
+		paint(view, INK_PLAIN);
+	tally_buffer_printf(out, " %-6s%s", line->unit, line->name);
+	if (line->comment[0] || line->tail[0])
+		pad(out, name_width - width(line->name));
+	if (line->comment[0])
+		tally_buffer_printf(out, "  # %s", line->comment);
+	if (line->tail[0]) {
+		pad(out, comment_width + (line->comment[0] ? 0 : 4) - width(line->comment));
+		paint(view, INK_DIM);
+		size_t length = strlen(line->tail);
+		while (length && line->tail[length - 1] == ' ')
+			length--;
+		tally_buffer_text(out, "  ");
+		tally_buffer_append(out, line->tail, length);
+	}
+	paint(view, INK_PLAIN);
+	tally_buffer_char(out, '\n');
+}
+
+static void show_rows(struct tally_stat_view *view, const struct tally_stat_report *report)
+{
+	int name_width = NAME_WIDTH_MIN, comment_width = 0;
+	for (size_t i = 0; i < report->table.count; i++) {
+		struct line line = { 0 };
+		fill_line(report, i, &line);
+		if (width(line.name) > name_width && width(line.name) <= NAME_WIDTH_MAX)
+			name_width = width(line.name);
+		if (!line.is_missing && width(line.comment) > comment_width && width(line.comment) <= COMMENT_WIDTH_MAX)
+			comment_width = width(line.comment);
+	}
+	for (size_t i = 0; i < report->table.count; i++) {
+		struct line line = { 0 };
+		fill_line(report, i, &line);
+		if (report->is_interval)
+			tally_buffer_printf(view->out, "%12.6f ", report->timestamp_ns / 1e9);
+		show_line(view, &line, name_width, comment_width);
+	}
+}
+
+static void show_time(struct tally_stat_view *view, const struct tally_stat_report *report,
+		      const struct tally_spread *spread, const char *what)
+{
+	char number[64];
+	if (!spread->count)
+		return;
+	tally_stat_number(spread->mean / 1e9, 9, number, sizeof(number));
+	tally_buffer_printf(view->out, "%*s s     %s", VALUE_WIDTH, number, what);
+	if (report->runs > 1)
+		tally_buffer_printf(view->out, "%*s± %5.2f %%", (int)(NAME_WIDTH_MIN + 2 - strlen(what)), "",
+				    tally_spread_percent(spread));
+	tally_buffer_char(view->out, '\n');
+}
+
+static void show_ending(struct tally_stat_view *view, const struct tally_stat_report *report)
+{
+	if (report->end_signal)
+		tally_buffer_printf(view->out, "\n The command was ended by signal %d (%s).\n", report->end_signal,
+				    strsignal(report->end_signal));
+	else if (report->was_interrupted && report->runs_wanted > 1 && report->runs < report->runs_wanted)
+		tally_buffer_printf(view->out, "\n Interrupted after %lu of %lu runs.\n", report->runs,
+				    report->runs_wanted);
+}
+
+/* Breaks at blanks, so that a note stays in its column. */
+static void show_wrapped(struct tally_buffer *out, const char *text, int indent)
+{
+	enum { LINE = 100 };
+	int at = indent;
+	while (*text) {
+		size_t length = strcspn(text, " ");
+		if (at > indent && at + (int)length > LINE) {
+			tally_buffer_char(out, '\n');
+			pad(out, indent);
+			at = indent;
+		} else if (at > indent) {
+			tally_buffer_char(out, ' ');
+			at++;
+		}
+		tally_buffer_append(out, text, length);
+		at += (int)length;
+		text += length + (text[length] == ' ');
+	}
+	tally_buffer_char(out, '\n');
+}
+
+static void show_notes(struct tally_stat_view *view, const struct tally_stat_report *report)
+{
+	for (size_t i = 0; i < report->note_count; i++) {
+		paint(view, INK_WARN);
+		tally_buffer_text(view->out, " note: ");
+		paint(view, INK_PLAIN);
+		show_wrapped(view->out, report->notes[i], 7);
+	}
+}
+
+static void show_heading(struct tally_stat_view *view, const struct tally_stat_report *report)
+{
+	char target[sizeof(report->target)];
+	tally_terminal_clean(report->target, target, sizeof(target));
+	tally_buffer_text(view->out, "\n Counts of ");
+	paint(view, INK_BOLD);
+	tally_buffer_text(view->out, target);
+	paint(view, INK_PLAIN);
+	if (report->runs > 1)
+		tally_buffer_printf(view->out, ", mean ± σ of %lu runs", report->runs);
+	tally_buffer_text(view->out, "\n\n");
+}
+
+static void show_interval(struct tally_stat_view *view, const struct tally_stat_report *report)
+{
+	if (!view->reports) {
+		show_notes(view, report);
+		tally_buffer_printf(view->out, "%12s %*s %-6s%s\n", "seconds", VALUE_WIDTH, "count", "unit", "event");
+	}
+	show_rows(view, report);
+	view->reports++;
+}
+
+static void show(struct tally_stat_view *view, const struct tally_stat_report *report)
+{
+	char verdict[256];
+	if (report->is_interval) {
+		show_interval(view, report);
+		return;
+	}
+	show_heading(view, report);
+	show_rows(view, report);
+	tally_buffer_char(view->out, '\n');
+	show_time(view, report, &report->elapsed, "elapsed");
+	show_time(view, report, &report->user, "user");
+	show_time(view, report, &report->system, "sys");
+	show_ending(view, report);
+	bool has_verdict = tally_count_verdict(&report->table, verdict, sizeof(verdict));
+	if (has_verdict || report->note_count)
+		tally_buffer_char(view->out, '\n');
+	if (has_verdict) {
+		paint(view, INK_BOLD);
+		tally_buffer_printf(view->out, " In short: %s.\n", verdict);
+		paint(view, INK_PLAIN);
+	}
+	show_notes(view, report);
+	tally_buffer_char(view->out, '\n');
+	view->reports++;
+}
+
+const struct tally_stat_view_ops tally_stat_view_table = { "table", show };

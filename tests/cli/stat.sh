@@ -1,0 +1,259 @@
+#!/bin/bash
+# SPEC G2, B8, E7. TAP; $TALLY is the binary, $REFUSE_PERF puts a seccomp filter in front of it, $GETPPID_LOOP N makes
+# N getppid calls.
+set -u
+number=0
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+chmod 755 "$scratch"
+for program in "$TALLY" "$REFUSE_PERF" "$GETPPID_LOOP"; do
+	cp "$program" "$scratch/" && chmod 755 "$scratch/${program##*/}"
+done
+cd "$scratch" || exit 1
+export LC_ALL=C.UTF-8
+
+ok() { number=$((number + 1)); echo "ok $number - $1"; }
+not_ok() { number=$((number + 1)); echo "not ok $number - $1"; sed 's/^/# /' out; }
+skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
+# check NAME: by the status of the last command
+check() { if [ $? = 0 ]; then ok "$1"; else not_ok "$1"; fi; }
+# run EXPECTED_STATUS command…: stdout and stderr go to ./out
+run() { expected=$1; shift; "$@" >out 2>&1; status=$?; [ "$status" = "$expected" ] || { echo "status $status" >>out; false; }; }
+has() { grep -qF -- "$1" out; }
+lacks() { ! grep -qF -- "$1" out; }
+# json EXPRESSION over the documents (d: the last, docs: every one, e: d's events by name)
+json() { python3 -c '
+import json,sys
+docs=[json.loads(l) for l in open("out") if l.startswith("{")]
+d=docs[-1]; e={x["name"]:x for x in d["events"]}
+sys.exit(not eval(sys.argv[1]))' "$1"; }
+
+nobody="setpriv --reuid=65534 --regid=65534 --clear-groups"
+is_root=no; [ "$(id -u)" = 0 ] && $nobody true 2>/dev/null && is_root=yes
+paranoid=$(cat /proc/sys/kernel/perf_event_paranoid 2>/dev/null || echo none)
+perf_works=no; ./tally stat -j -e task-clock true 2>out && grep -q '"source":"kernel"' out && perf_works=yes
+
+run 0 ./tally stat --help && has '--repeat' && lacks '--provider'
+check "the help tells all options but the hidden"
+
+# --- exit statuses -----------------------------------------------------------------------------------------------
+run 3 ./tally stat sh -c 'exit 3' && has task-clock && has elapsed
+check "the command's exit status is passed on"
+run 143 ./tally stat sh -c 'kill -TERM $$' && has 'signal 15' && has task-clock
+check "a signal gives 128 + n, and the counts"
+run 127 ./tally stat no-such-command-anywhere && has "there is no command 'no-such-command-anywhere'" && lacks task-clock
+check "a command that is not found gives 127 and no table"
+echo 'echo hello' >plain; chmod 644 plain
+run 126 ./tally stat ./plain && has 'may not be executed' && lacks task-clock
+check "a file that is not executable gives 126 and no table"
+printf '#!/no/such/interpreter\n' >lost; chmod 755 lost
+run 127 ./tally stat ./lost && has 'interpreter'
+check "a missing interpreter is named as such"
+run 3 ./tally stat -r 3 sh -c 'exit 3'
+check "-r passes the status on"
+run 2 ./tally stat -r 0 true
+check "-r 0 is wrong use"
+run 2 ./tally stat -e
+check "-e without events is wrong use"
+run 1 ./tally stat -e no-such-event true && has "no-such-event" && has '^'
+check "an unknown event is pointed at"
+run 1 ./tally stat -p 999999999 && has 'process 999999999'
+check "a process that is not there is an error"
+run 1 ./tally stat -p 1 -a && has "can't be counted at once"
+check "processes and CPUs together are refused"
+run 0 ./tally stat -- sh -c 'echo "$1"' sh -x && has -x
+check "-- ends the options"
+
+# --- signals -----------------------------------------------------------------------------------------------------
+cat >terminal.py <<'PY'
+import os, pty, sys
+pid, fd = pty.fork()
+if pid == 0:
+    os.execv("./tally", ["./tally", "stat", "--", "sh", "-c", "echo ready; exec sleep 100"])
+seen = b""
+sent = False
+while True:
+    try:
+        data = os.read(fd, 4096)
+    except OSError:
+        break
+    if not data:
+        break
+    seen += data
+    if b"ready" in seen and not sent:
+        os.write(fd, b"\x03")
+        sent = True
+status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+print(status)
+print(seen.decode())
+sys.exit(not (status == 130 and b"task-clock" in seen))
+PY
+run 0 python3 terminal.py
+check "Ctrl-C ends the command and prints what there is"
+
+mkfifo ready
+./tally stat -- sh -c 'trap "exit 9" TERM; echo >ready; while :; do sleep 0.05; done' >out 2>&1 &
+pid=$!
+read -r _ <ready
+kill -TERM $pid
+wait $pid
+[ $? = 9 ] && has task-clock
+check "SIGTERM to tally is passed on to the command"
+
+./tally stat -o counts -I 20 -a & # an interval's line shows that it counts
+pid=$!
+until [ -s counts ]; do sleep 0.01; done
+kill -INT $pid
+wait $pid
+status=$?
+cp counts out
+[ $status = 0 ] && has cpu-clock
+check "SIGINT ends a system-wide count with status 0, also in the background"
+
+run 143 ./tally stat --timeout 50 sleep 100 && has task-clock
+check "--timeout ends the command"
+run 0 ./tally stat -a --duration 0.05 && has 'the whole system'
+check "--duration ends a system-wide count"
+
+# --- runs, intervals, formats ------------------------------------------------------------------------------------
+run 0 ./tally stat -r 4 -j -e task-clock true &&
+	json 'd["runs"] == 4 and e["task-clock"]["sigma"] > 0 and d["elapsed_sigma_ns"] > 0'
+check "-r gives mean and sigma"
+run 0 ./tally stat -r 3 true && has '±' && has 'mean ± σ of 3 runs'
+check "-r shows the spread"
+
+run 0 ./tally stat -I 20 -j -e task-clock sh -c 'sleep 0.09' &&
+	json 'len(docs) >= 4 and [x["interval_end_ns"] for x in docs] == sorted(x["interval_end_ns"] for x in docs)' &&
+	json 'docs[0]["interval_end_ns"] >= 2e7 and sum(x["elapsed_ns"] for x in docs) - d["interval_end_ns"] < 1e6'
+check "-I gives intervals with their times"
+run 0 ./tally stat -I 20 --interval-count 2 -j -a -e cpu-clock && json 'len(docs) == 2'
+check "--interval-count ends the count"
+run 0 ./tally stat -I 20 sleep 0.05 && has 'seconds' && [ "$(grep -c '^ .*task-clock' out)" -ge 2 ]
+check "-I prints a row per interval"
+
+run 0 ./tally stat -x, -e task-clock,page-faults true && has '# tally-stat-csv 1' && python3 -c '
+import csv
+rows=[r for r in csv.reader(open("out")) if not r[0].startswith("#")]
+assert [len(r) for r in rows] == [9, 9], rows
+assert rows[0][1:3] == ["msec", "task-clock"] and float(rows[0][0]) > 0, rows
+assert rows[1][2] == "page-faults", rows'
+check "-x gives CSV"
+run 0 ./tally stat -x';' -e task-clock true && has ';msec;task-clock;'
+check "-x takes any separator"
+run 0 ./tally stat -j true && json 'd["schema"] == "tally-stat" and d["version"] == 1 and d["exit_status"] == 0' &&
+	json 'all(x["value"] is None for x in d["events"] if x["state"] != "counted")'
+check "-j gives JSON, null for what is missing"
+for locale in de_DE.UTF-8 C; do LC_ALL=$locale ./tally stat -x, -e task-clock true 2>out; done
+grep -q '^[0-9]*\.[0-9]*,msec' out
+check "numbers are the C locale's"
+
+run 0 ./tally stat -o file echo hello && [ "$(cat out)" = hello ] && cp file out && has task-clock &&
+	./tally stat -o file --append true && [ "$(grep -c elapsed file)" = 2 ]
+check "-o writes to a file, --append adds"
+run 1 ./tally stat -o /no/such/dir/file true && has '/no/such/dir/file'
+check "a file that can't be written is an error"
+if [ -c /dev/full ]; then
+	run 1 ./tally stat -o /dev/full true && has 'writing'
+	check "a full disk is an error"
+fi
+
+# --- targets -----------------------------------------------------------------------------------------------------
+if [ $perf_works = yes ]; then
+	sh -c 'read line <ready; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done' & pid=$!
+	./tally stat -j -o out -e task-clock -p $pid & tally=$!
+	until grep -q "anon_inode:\[perf_event\]" <(ls -l /proc/$tally/fd 2>/dev/null); do sleep 0.01; done
+	echo >ready
+	wait $tally && wait $pid
+	json 'd["target"] == "process '$pid'" and e["task-clock"]["value"] > 1e6 and d["exit_status"] is None'
+	check "-p counts a running process until it ends"
+
+	run 0 ./tally stat -j -e task-clock -p $$ -- sleep 0.02 && json 'e["task-clock"]["value"] < 5e6 and d["user_ns"] is None'
+	check "-p with a command counts the process while the command runs"
+	run 0 ./tally stat -j -e task-clock -t $$ -- sleep 0.01 && json 'd["target"].startswith("thread ")'
+	check "-t counts a thread"
+	run 0 ./tally stat -j -e page-faults sh -c 'sh -c "exit 0"; sh -c "exit 0"; :'
+	faults=$(python3 -c 'import json;print(json.loads(open("out").read())["events"][0]["value"])')
+	run 0 ./tally stat -i -j -e page-faults sh -c 'sh -c "exit 0"; sh -c "exit 0"; :' && json 'e["page-faults"]["value"] < '"$faults"
+	check "children are counted, unless --no-inherit"
+else
+	skip "targets" "perf events are refused here"
+fi
+if [ $is_root = yes ] && [ $perf_works = yes ]; then
+	run 0 ./tally stat -j -C 0 -e cpu-clock sleep 0.02 && json 'd["target"].startswith("CPU 0") and 15e6 < e["cpu-clock"]["value"] < 2e9'
+	check "-C counts a CPU"
+fi
+
+# --- known truth -------------------------------------------------------------------------------------------------
+# The leak checker of a sanitized build calls getppid itself.
+export ASAN_OPTIONS=detect_leaks=0
+private="unshare -m sh -c 'mount -t tracefs none /sys/kernel/tracing 2>/dev/null; exec \"\$@\"' sh"
+if [ $is_root = yes ] && [ $perf_works = yes ] &&
+   eval $private ./tally stat -j -e syscalls:sys_enter_getppid true 2>/dev/null; then
+	for n in 0 1 12345; do
+		eval run 0 $private ./tally stat -j -e syscalls:sys_enter_getppid ./getppid_loop $n &&
+			json "e['syscalls:sys_enter_getppid']['value'] == $n"
+		check "$n getppid calls are counted as $n"
+	done
+	eval run 0 $private ./tally stat -j -r 3 -e "'{syscalls:sys_enter_getppid,page-faults}'" ./getppid_loop 77 &&
+		json "e['syscalls:sys_enter_getppid']['value'] == 77 and e['syscalls:sys_enter_getppid']['sigma'] == 0"
+	check "a group with a software event counts each run exactly"
+else
+	skip "known numbers of system calls" "needs root and tracefs"
+fi
+
+unset ASAN_OPTIONS
+
+# --- without privilege, without perf events ----------------------------------------------------------------------
+if [ $is_root = yes ] && [ "$paranoid" = 2 ] && [ $perf_works = yes ]; then
+	run 0 $nobody ./tally stat -j sh -c 'sleep 0.01; sleep 0.01' &&
+		json 'e["context-switches"]["source"] == "wait4" and e["context-switches"]["value"] >= 2' &&
+		json 'e["cpu-migrations"]["state"] == "withheld" and e["cpu-migrations"]["value"] is None' &&
+		json 'e["page-faults:u"]["user_only"] and e["task-clock"]["value"] > 0'
+	check "user-only counting shows no empty zeros"
+	run 0 $nobody ./tally stat true && has 'page-faults:u' && has 'only user mode is counted' && has '(wait4)'
+	check "user-only counting is noted"
+	run 0 $nobody ./tally stat -a true && has '(/proc)' && has 'counting whole CPUs is refused'
+	check "a refused system-wide count falls back to /proc"
+else
+	skip "an unprivileged user" "needs root and perf_event_paranoid 2"
+fi
+run 0 ./tally stat -j -e context-switches:u sh -c 'sleep 0.01; sleep 0.01' &&
+	json 'e["context-switches:u"]["source"] == "wait4" and e["context-switches:u"]["value"] >= 2'
+check "context-switches:u is never the kernel's 0"
+
+for action in EPERM ENOSYS EACCES; do
+	run 5 ./refuse_perf $action ./tally stat -j sh -c 'sleep 0.01; exit 5' &&
+		json 'all(e[n]["source"] == "wait4" and e[n]["value"] > 0 for n in ("task-clock", "page-faults", "context-switches"))' &&
+		json 'e["cycles"]["value"] is None and e["cycles"]["note"] and len(d["notes"]) == 1'
+	check "$action: times, faults and switches come from wait4"
+done
+run 0 ./refuse_perf EPERM ./tally stat true && has '(wait4)' && has 'perf events are refused (EPERM)'
+check "a refusal is told once, with the cure"
+run 0 ./refuse_perf EPERM ./tally stat -r 3 -j -e page-faults true && json 'e["page-faults"]["sigma"] is not None'
+check "wait4's figures have a spread too"
+run 0 ./refuse_perf EPERM ./tally stat -I 20 -j -e task-clock,page-faults sh -c 'i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done' &&
+	json 'docs[0]["events"][0]["source"] == "/proc" and d["events"][0]["source"] == "wait4"' &&
+	json 'sum(x["events"][0]["value"] for x in docs) > 1e7'
+check "intervals without perf events come from /proc"
+run 0 ./refuse_perf ENOSYS ./tally stat -j -a -e context-switches sleep 0.02 && json 'e["context-switches"]["source"] == "/proc"'
+check "the whole system without perf events comes from /proc"
+run 0 ./refuse_perf EPERM ./tally stat -j -p $$ sleep 0.01 && json 'e["task-clock"]["source"] == "/proc" and e["cycles"]["value"] is None'
+check "a process without perf events comes from /proc"
+
+# --- scripted ----------------------------------------------------------------------------------------------------
+cat >script <<'SCRIPT'
+task-clock 2000000000
+cycles 3000000000/1000/630
+instructions 1000000000
+LLC-loads 40000000
+LLC-load-misses 20000000
+* refuse ENOENT
+SCRIPT
+run 0 ./tally stat --provider scripted:script -d true && has '(scripted)' && has '(63 % of the time, scaled)' &&
+	has 'insn per cycle, CPI' && has 'In short: memory bound' && has '% of all LL-cache accesses'
+check "a scripted PMU shows ratios and a reading"
+
+run 0 ./tally stat true && ! grep -q "$(printf '\033')" out
+check "there are no colours off a terminal"
+
+echo "1..$number"

@@ -1,0 +1,425 @@
+/* `stat` over scripted counts: what this machine's PMU, or its lack of one, can't show. */
+#include "test.h"
+
+#include "event/event.h"
+#include "output/stat_view.h"
+#include "provider/scripted.h"
+#include "session/stat_run.h"
+
+#include <errno.h>
+#include <math.h>
+
+struct stat_test {
+	struct tally_arena arena;
+	struct tally_catalogue catalogue;
+	struct tally_event_list events;
+	struct tally_provider *provider;
+	struct tally_target target;
+	struct tally_stat_options options;
+	const struct tally_stat_view_ops *ops;
+	struct tally_buffer text;
+	struct tally_stat_view view;
+	struct tally_count rows[16]; /* of the last report; strings are gone */
+	int status;
+};
+
+static void keep(void *context, const struct tally_stat_report *report)
+{
+	struct stat_test *t = context;
+	t->ops->show(&t->view, report);
+	for (size_t i = 0; i < report->table.count && i < 16; i++)
+		t->rows[i] = report->table.rows[i];
+}
+
+static char *true_command[] = { (char[]){ "true" }, NULL };
+
+static int setup(void **state)
+{
+	struct stat_test *t = calloc(1, sizeof(*t));
+	t->target.command = true_command;
+	t->options.runs = 1;
+	t->ops = &tally_stat_view_table;
+	t->view.separator = ",";
+	*state = t;
+	return tally_catalogue_init(&t->catalogue);
+}
+
+static int teardown(void **state)
+{
+	struct stat_test *t = *state;
+	if (t->provider)
+		t->provider->ops->release(t->provider);
+	tally_event_list_release(&t->events);
+	tally_catalogue_release(&t->catalogue);
+	tally_target_release(&t->target);
+	tally_buffer_release(&t->text);
+	tally_arena_release(&t->arena);
+	free(t);
+	return 0;
+}
+
+static const char *run(struct stat_test *t, const char *script, const char *events)
+{
+	struct tally_error err = TALLY_ERROR_NONE;
+	if (tally_provider_scripted_parse(script, &t->provider, &err) < 0)
+		fail_msg("%s", err.message);
+	if (tally_event_parse(events, &t->catalogue, &t->arena, &t->events, &err) < 0)
+		fail_msg("%s", err.message);
+	assert_int_equal(tally_target_resolve(&t->target, &err), 0);
+	t->options.counting = (struct tally_counting_options){ .provider = t->provider, .events = t->events.items,
+							       .event_count = t->events.count, .target = &t->target };
+	t->options.target = &t->target;
+	t->options.on_report = keep;
+	t->options.context = t;
+	t->view.out = &t->text;
+	if (tally_stat_run(&t->options, &t->status, &err) < 0)
+		fail_msg("%s", err.message);
+	return tally_buffer_string(&t->text);
+}
+
+static void has(const char *text, const char *part)
+{
+	if (!strstr(text, part))
+		fail_msg("no '%s' in:\n%s", part, text);
+}
+
+static void lacks(const char *text, const char *part)
+{
+	if (strstr(text, part))
+		fail_msg("unexpected '%s' in:\n%s", part, text);
+}
+
+static void counts_and_ratios_are_shown(void **state)
+{
+	const char *text = run(*state, "cycles 1000000\ninstructions 2310000\nL1-dcache-loads 500000\n"
+				       "L1-dcache-load-misses 12500\n",
+			       "cycles,instructions,L1-dcache-loads,L1-dcache-load-misses");
+	has(text, "2,310,000");
+	has(text, "2.31 insn per cycle, CPI 0.43");
+	has(text, "2.50 % of all L1-dcache accesses");
+	has(text, "(scripted)"); /* nothing is passed off as hardware's */
+}
+
+static void scaled_values_say_so(void **state)
+{
+	struct stat_test *t = *state;
+	const char *text = run(t, "cycles 630/1000/630", "cycles");
+	has(text, "1,000");
+	has(text, "(63 % of the time, scaled)");
+	assert_true(fabs(t->rows[0].value - 1000) < 1e-9);
+	assert_int_equal(t->rows[0].raw, 630);
+}
+
+static void never_running_is_not_counted(void **state)
+{
+	struct stat_test *t = *state;
+	const char *text = run(t, "cycles 0/1000/0\ninstructions 5", "cycles,instructions");
+	has(text, "<not counted>");
+	has(text, "never got the PMU");
+	lacks(text, "per cycle");
+}
+
+static void an_uncountable_event_drags_no_other_down(void **state)
+{
+	struct stat_test *t = *state;
+	const char *text = run(t, "cycles 77\nLLC-loads refuse ENOENT\nbranches 5\nbus-cycles refuse EBUSY",
+			       "{LLC-loads,cycles,branches},bus-cycles");
+	has(text, "<not supported>");
+	has(text, "# this CPU has no such event");
+	has(text, "# the counter is taken by another user");
+	assert_int_equal(t->rows[1].value, 77); /* leads the group now, and the group's read is put in place */
+	assert_int_equal(t->rows[2].value, 5);
+}
+
+static void a_pinned_event_in_error_is_not_counted(void **state)
+{
+	const char *text = run(*state, "cycles error", "cycles");
+	has(text, "<not counted>");
+	has(text, "lost its counter");
+}
+
+static void a_strong_group_that_does_not_fit_says_so(void **state)
+{
+	struct stat_test *t = *state;
+	const char *text = run(t, "counters 2\ncycles 1\ninstructions 2\nbranches 3", "{cycles,instructions,branches}");
+	has(text, "# does not fit into its group");
+	assert_int_equal(t->rows[1].value, 2);
+	assert_int_equal(t->rows[2].state, TALLY_COUNT_NOT_SUPPORTED);
+}
+
+static void a_weak_group_that_does_not_fit_is_opened_singly(void **state)
+{
+	struct stat_test *t = *state;
+	run(t, "counters 2\ncycles 1/1000/500\ninstructions 2\nbranches 3", "{cycles,instructions,branches}:W");
+	assert_int_equal(t->rows[0].value, 2);
+	assert_int_equal(t->rows[1].value, 2);
+	assert_int_equal(t->rows[2].value, 3);
+	assert_false(t->rows[2].was_scaled);
+}
+
+static void a_group_is_read_with_its_leaders_times(void **state)
+{
+	struct stat_test *t = *state;
+	run(t, "cycles 100/1000/500\ninstructions 300", "{cycles,instructions}");
+	assert_int_equal(t->rows[0].value, 200);
+	assert_int_equal(t->rows[1].value, 600);
+}
+
+static void no_pmu_is_told_once_below_and_shortly_on_each_row(void **state)
+{
+	const char *text = run(*state, "page-faults 3\n* refuse ENOENT", "page-faults,cycles,instructions");
+	has(text, "cycles                # no hardware counters here");
+	has(text, "note: no hardware counters");
+}
+
+/* B8 */
+static void user_only_is_noted_on_the_name_and_once_below(void **state)
+{
+	struct stat_test *t = *state;
+	const char *text = run(t, "privilege user\ncycles 9\ninstructions 18\ntask-clock 5000",
+			       "cycles,instructions:p,task-clock");
+	has(text, "cycles:u");
+	has(text, "instructions:pu");
+	has(text, "2.00 insn per cycle");
+	lacks(text, "task-clock:u"); /* a clock knows no modes */
+	has(text, "note: only user mode is counted (:u)");
+}
+
+static void what_user_only_empties_is_taken_from_resource_usage(void **state)
+{
+	struct stat_test *t = *state;
+	const char *text = run(t, "privilege user\ncontext-switches 0\ncpu-migrations 0\ncycles 4",
+			       "context-switches,cpu-migrations,cycles");
+	has(text, "(wait4)");
+	assert_int_equal(t->rows[0].state, TALLY_COUNT_OK);
+	assert_string_equal(t->rows[0].source, "wait4");
+	assert_int_equal(t->rows[1].state, TALLY_COUNT_WITHHELD);
+	has(text, "<withheld>");
+}
+
+static void an_asked_for_user_only_switch_count_is_not_0_either(void **state)
+{
+	struct stat_test *t = *state;
+	run(t, "context-switches 0\ncpu-migrations 0", "context-switches:u,cpu-migrations:u");
+	assert_string_equal(t->rows[0].source, "wait4");
+	assert_int_equal(t->rows[1].state, TALLY_COUNT_WITHHELD);
+}
+
+static void an_empty_user_only_tracepoint_is_withheld(void **state)
+{
+	struct stat_test *t = *state;
+	struct tally_error err = TALLY_ERROR_NONE;
+	t->target.command = true_command;
+	struct tally_event event = { .kind = TALLY_EVENT_TRACEPOINT, .name = "sched:sched_switch", .unit = "", .scale = 1,
+				     .attr = { .type = TALLY_TYPE_TRACEPOINT, .config = 42 }, .group = -1 };
+	t->events.items = malloc(sizeof(event));
+	t->events.items[0] = event;
+	t->events.count = t->events.capacity = 1;
+	const char *text = run(t, "privilege user\ntracepoint:42 0\ncycles 3", "cycles");
+	(void)err;
+	has(text, "sched:sched_switch:u");
+	assert_int_equal(t->rows[0].state, TALLY_COUNT_WITHHELD);
+	assert_int_equal(t->rows[1].value, 3);
+}
+
+static void refusal_altogether_falls_back_to_resource_usage(void **state)
+{
+	struct stat_test *t = *state;
+	const char *text = run(t, "* refuse ENOSYS", "task-clock,page-faults,context-switches,cpu-migrations,cycles");
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(t->rows[i].state, TALLY_COUNT_OK);
+		assert_string_equal(t->rows[i].source, "wait4");
+	}
+	assert_true(t->rows[1].value > 0);
+	assert_int_equal(t->rows[3].state, TALLY_COUNT_NOT_SUPPORTED);
+	assert_int_equal(t->rows[4].state, TALLY_COUNT_NOT_SUPPORTED);
+	has(text, "(wait4)");
+	has(text, "note: perf_event_open(2) is not there");
+}
+
+static void repeated_runs_give_mean_and_sigma(void **state)
+{
+	struct stat_test *t = *state;
+	t->options.runs = 3;
+	const char *text = run(t, "cycles 90\ncycles 100\ncycles 110", "cycles");
+	assert_true(fabs(t->rows[0].value - 100) < 1e-9);
+	assert_int_equal(t->rows[0].spread.count, 3);
+	has(text, "±");
+	has(text, "10.00 %");
+	has(text, "mean ± σ of 3 runs");
+}
+
+static void runs_that_did_not_count_are_left_out_of_the_mean(void **state)
+{
+	struct stat_test *t = *state;
+	t->options.runs = 3;
+	run(t, "cycles 90\ncycles 0/100/0\ncycles 110", "cycles");
+	assert_true(fabs(t->rows[0].value - 100) < 1e-9);
+	assert_int_equal(t->rows[0].spread.count, 2);
+}
+
+static void cpus_are_summed_each_with_its_own_scale(void **state)
+{
+	struct stat_test *t = *state;
+	struct tally_error err = TALLY_ERROR_NONE;
+	assert_int_equal(tally_target_set_cpus(&t->target, "0,1", &err), 0);
+	run(t, "cycles@0 100/1000/1000\ncycles@1 100/1000/100", "cycles");
+	assert_true(fabs(t->rows[0].value - 1100) < 1e-9);
+}
+
+static void an_event_refused_on_one_cpu_is_counted_on_the_others(void **state)
+{
+	struct stat_test *t = *state;
+	struct tally_error err = TALLY_ERROR_NONE;
+	assert_int_equal(tally_target_set_cpus(&t->target, "0,1", &err), 0);
+	run(t, "cycles@0 refuse ENOENT\ncycles@1 7", "cycles");
+	assert_int_equal(t->rows[0].value, 7);
+	assert_int_equal(t->rows[0].state, TALLY_COUNT_OK);
+}
+
+static void a_pmu_is_opened_on_its_own_cpus_alone(void **state)
+{
+	struct stat_test *t = *state;
+	struct tally_error err = TALLY_ERROR_NONE;
+	static const char *const cpus[] = { "1" };
+	struct tally_counting counting;
+	assert_int_equal(tally_target_set_cpus(&t->target, "0-1", &err), 0);
+	run(t, "cycles 7", "cycles");
+	t->options.counting.event_cpus = cpus;
+	assert_int_equal(tally_counting_open(&t->options.counting, &counting, &err), 0);
+	tally_counting_read(&counting, NULL);
+	assert_int_equal(counting.rows[0].value, 7); /* not 14 */
+	tally_counting_release(&counting);
+}
+
+static void intervals_give_differences(void **state)
+{
+	struct stat_test *t = *state;
+	struct tally_error err = TALLY_ERROR_NONE;
+	struct tally_counting counting;
+	run(t, "cycles 100/1000/1000 150/2000/1500 150/3000/1500 150/3000/1500", "cycles");
+	t->options.counting.command_pid = 0;
+	/* A task by hand: the command is over. */
+	struct tally_pid_list tids = { .items = (pid_t[]){ 1 }, .count = 1 };
+	t->target.tids = tids;
+	assert_int_equal(tally_counting_open(&t->options.counting, &counting, &err), 0);
+	tally_counting_enable(&counting);
+	tally_counting_read(&counting, NULL);
+	assert_int_equal(counting.rows[0].value, 100);
+	tally_counting_read(&counting, NULL);
+	assert_int_equal(counting.rows[0].value, 100); /* 50 in half of the time */
+	tally_counting_read(&counting, NULL);
+	assert_int_equal(counting.rows[0].state, TALLY_COUNT_NOT_COUNTED);
+	tally_counting_read(&counting, NULL);
+	assert_int_equal(counting.rows[0].state, TALLY_COUNT_OK); /* the task slept: a true 0 */
+	assert_int_equal(counting.rows[0].value, 0);
+	tally_counting_release(&counting);
+	t->target.tids = (struct tally_pid_list){ 0 };
+}
+
+static void csv_has_perfs_columns_and_empty_for_missing(void **state)
+{
+	struct stat_test *t = *state;
+	t->ops = &tally_stat_view_csv;
+	const char *text = run(t, "cycles 500/1000/500\ninstructions 2000\nbranches refuse ENOENT",
+			       "cycles,instructions,branches");
+	has(text, "# tally-stat-csv 1: value,unit,event,running-ns,running-percent,metric,metric-unit,source,note\n");
+	has(text, "\n1000,,cycles,500,50.00,,,scripted,\n");
+	has(text, "\n2000,,instructions,1000000,100.00,2.000000,insn per cycle,scripted,\n");
+	has(text, "\n,,,,,0.500000,CPI,,\n");
+	has(text, "\n<not supported>,,branches,,,,,,this CPU has no such event\n");
+}
+
+static void json_is_versioned_and_missing_is_null(void **state)
+{
+	struct stat_test *t = *state;
+	t->ops = &tally_stat_view_json;
+	const char *text = run(t, "cycles 500/1000/500\nbranches refuse ENOENT", "cycles,branches");
+	has(text, "{\"schema\":\"tally-stat\",\"version\":1,");
+	has(text, "{\"name\":\"cycles\",\"state\":\"counted\",\"value\":1000,\"unit\":\"\",\"sigma\":null,");
+	has(text, "\"raw\":500,\"enabled_ns\":1000,\"running_ns\":500,\"scaled\":true,");
+	has(text, "\"source\":\"scripted\"");
+	has(text, "{\"name\":\"branches\",\"state\":\"not-supported\",\"value\":null,");
+	has(text, "\"source\":null");
+}
+
+static void numbers_have_thousands_separators(void **state)
+{
+	(void)state;
+	char text[64];
+	tally_stat_number(1234567.5, 2, text, sizeof(text));
+	assert_string_equal(text, "1,234,567.50");
+	tally_stat_number(999, 0, text, sizeof(text));
+	assert_string_equal(text, "999");
+	tally_stat_number(1000, 0, text, sizeof(text));
+	assert_string_equal(text, "1,000");
+	tally_stat_number(-123456, 0, text, sizeof(text));
+	assert_string_equal(text, "-123,456");
+}
+
+static void a_script_that_makes_no_sense_names_its_line(void **state)
+{
+	(void)state;
+	struct tally_provider *provider;
+	static const char *const bad[] = { "cycles", "cycles 1\nnosuch 3", "cycles refuse EWHAT", "cycles 1/2/x",
+					   "counters", "privilege king", "hardware:x 3", "cycles 1 2 bad" };
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct tally_error err = TALLY_ERROR_NONE;
+		assert_true(tally_provider_scripted_parse(bad[i], &provider, &err) < 0);
+		assert_memory_equal(err.message, "script line ", 12);
+	}
+}
+
+static void proc_texts_are_parsed(void **state)
+{
+	(void)state;
+	struct tally_resource_usage usage = { 0 };
+	uint64_t number;
+	assert_true(tally_proc_stat_parse("42 (a) b) (c)) S 1 2 3 4 5 6 100 10 20 2 7 8 1 1 20 0 1 0 5", 10000000, &usage));
+	assert_int_equal(usage.minor_faults, 110);
+	assert_int_equal(usage.major_faults, 22);
+	assert_int_equal(usage.user_ns, 80000000);
+	assert_int_equal(usage.system_ns, 90000000);
+	assert_false(tally_proc_stat_parse("42 (a) S 1 2", 1, &usage));
+	assert_false(tally_proc_stat_parse("", 1, &usage));
+	assert_true(tally_proc_key_number("Name:\tx\nvoluntary_ctxt_switches:\t17\n", "voluntary_ctxt_switches", &number));
+	assert_int_equal(number, 17);
+	assert_true(tally_proc_key_number("ctxt 5", "ctxt", &number));
+	assert_int_equal(number, 5);
+	assert_false(tally_proc_key_number("nonvoluntary_ctxt_switches: 3", "voluntary_ctxt_switches", &number));
+	assert_int_equal(tally_proc_schedstat_parse("version 15\ncpu0 1 2 3 4 5 6 700 8 9\ndomain0 3\ncpu1 0 0 0 0 0 0 30 1 1\n"),
+			 730);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		CASE(counts_and_ratios_are_shown),
+		CASE(scaled_values_say_so),
+		CASE(never_running_is_not_counted),
+		CASE(an_uncountable_event_drags_no_other_down),
+		CASE(a_pinned_event_in_error_is_not_counted),
+		CASE(a_strong_group_that_does_not_fit_says_so),
+		CASE(a_weak_group_that_does_not_fit_is_opened_singly),
+		CASE(a_group_is_read_with_its_leaders_times),
+		CASE(no_pmu_is_told_once_below_and_shortly_on_each_row),
+		CASE(user_only_is_noted_on_the_name_and_once_below),
+		CASE(what_user_only_empties_is_taken_from_resource_usage),
+		CASE(an_asked_for_user_only_switch_count_is_not_0_either),
+		CASE(an_empty_user_only_tracepoint_is_withheld),
+		CASE(refusal_altogether_falls_back_to_resource_usage),
+		CASE(repeated_runs_give_mean_and_sigma),
+		CASE(runs_that_did_not_count_are_left_out_of_the_mean),
+		CASE(cpus_are_summed_each_with_its_own_scale),
+		CASE(an_event_refused_on_one_cpu_is_counted_on_the_others),
+		CASE(a_pmu_is_opened_on_its_own_cpus_alone),
+		CASE(intervals_give_differences),
+		CASE(csv_has_perfs_columns_and_empty_for_missing),
+		CASE(json_is_versioned_and_missing_is_null),
+		cmocka_unit_test(numbers_have_thousands_separators),
+		cmocka_unit_test(a_script_that_makes_no_sense_names_its_line),
+		cmocka_unit_test(proc_texts_are_parsed),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
