@@ -27,7 +27,8 @@
  *   kernel pushed.
  * - Some code has no rules: compiled just in time, written in assembly, built without tables.  A frame of it is
  *   stepped over by its frame pointer, if rbp looks like one; then the rules take over again.  The registers that
- *   such a frame might have saved are unknown from there on.
+ *   such a frame might have saved are unknown from there on.  A leaf that has not set up its frame yet, or
+ *   left it already, is told by its code (code_spot.c).
  * - rbp or rbx of a caller are needed only when it has rules on them; a register that can't be had is not
  *   an error until a rule asks for it.
  * - The copy has an end.  A stack of a thousand frames doesn't fit into 8 KiB: the chain is then cut at its root end,
@@ -40,6 +41,7 @@
 #include "unwind/unwind.h"
 
 #include "object/object.h"
+#include "unwind/code_spot.h"
 #include "unwind/unwind_table.h"
 
 #include <string.h>
@@ -222,18 +224,19 @@ static bool step_by_rules(struct walk *walk)
 	return enter(walk, registers, known, row->is_signal_frame);
 }
 
-/* `mov $15,%rax; syscall`: rt_sigreturn, to which a handler returns.  musl's and others' have no rules. */
-static const uint8_t SIGRETURN[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
-
-static bool is_at_sigreturn(struct walk *walk)
+/* What the code at ip tells, where it can be read from its file. */
+static enum tally_code_spot recognise(struct walk *walk)
 {
 	const struct tally_unwind_table *table = walk->place.table;
 	if (!table || !table->object)
-		return false;
-	size_t available;
-	const uint8_t *code =
-		tally_object_bytes_at(table->object, walk->place.address + !walk->is_exact, &available);
-	return code && available >= sizeof(SIGRETURN) && memcmp(code, SIGRETURN, sizeof(SIGRETURN)) == 0;
+		return TALLY_CODE_OTHER;
+	size_t available, before;
+	uint64_t address = walk->place.address + !walk->is_exact;
+	const uint8_t *code = tally_object_bytes_at(table->object, address, &available);
+	if (!code)
+		return TALLY_CODE_OTHER;
+	const uint8_t *previous = tally_object_bytes_at(table->object, address - 1, &before);
+	return tally_code_recognise(code, available, previous ? *previous : 0);
 }
 
 /* The kernel's struct ucontext (asm-generic/ucontext.h, asm/sigcontext.h) is at rsp by then: its registers in
@@ -264,6 +267,31 @@ static bool step_by_frame_pointer(struct walk *walk)
 		     1u << TALLY_UNWIND_RBP | 1u << TALLY_UNWIND_RSP | 1u << TALLY_UNWIND_RIP, false);
 }
 
+/* In a function's first two instructions, or its last, the frame pointer is the caller's still or again. */
+static bool step_from_edge(struct walk *walk, bool has_pushed_rbp)
+{
+	uint64_t registers[TALLY_UNWIND_REGISTERS], rsp = get(walk, TALLY_UNWIND_RSP);
+	memcpy(registers, walk->frame.registers, sizeof(registers));
+	if (has_pushed_rbp && !tally_unwind_load(&walk->frame, rsp, WORD, &registers[TALLY_UNWIND_RBP]))
+		return stop(walk, TALLY_UNWIND_TRUNCATED);
+	rsp += has_pushed_rbp ? WORD : 0;
+	if (!tally_unwind_load(&walk->frame, rsp, WORD, &registers[TALLY_UNWIND_RIP]))
+		return stop(walk, TALLY_UNWIND_TRUNCATED);
+	registers[TALLY_UNWIND_RSP] = rsp + WORD;
+	walk->is_by_pointer = false;
+	return enter(walk, registers, walk->frame.known, false);
+}
+
+static bool step_without_rules(struct walk *walk)
+{
+	enum tally_code_spot spot = recognise(walk);
+	if (spot == TALLY_CODE_SIGRETURN)
+		return step_over_signal(walk);
+	if (walk->is_exact && spot != TALLY_CODE_OTHER)
+		return step_from_edge(walk, spot == TALLY_CODE_PUSHED_RBP);
+	return step_by_frame_pointer(walk);
+}
+
 static bool step(struct walk *walk)
 {
 	enum tally_unwind_lookup lookup = TALLY_UNWIND_NOT_FOUND;
@@ -275,7 +303,7 @@ static bool step(struct walk *walk)
 	case TALLY_UNWIND_MALFORMED:
 		return stop(walk, TALLY_UNWIND_BAD_RULES);
 	default:
-		return is_at_sigreturn(walk) ? step_over_signal(walk) : step_by_frame_pointer(walk);
+		return step_without_rules(walk);
 	}
 }
 

@@ -1,6 +1,7 @@
 #include "test.h"
 
 #include "object/object.h"
+#include "unwind/code_spot.h"
 #include "unwind/unwind.h"
 #include "unwind/unwind_table.h"
 
@@ -770,6 +771,36 @@ static void a_frame_without_rules_is_stepped_over_by_frame_pointer(void **state)
 	tally_unwind_table_free(walk.table);
 }
 
+static void code_tells_where_it_stands(void **state)
+{
+	(void)state;
+	static const struct {
+		uint8_t bytes[12], size, previous;
+		enum tally_code_spot spot;
+	} cases[] = {
+		{ { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 }, 9, 0, TALLY_CODE_SIGRETURN },
+		{ { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f }, 8, 0, TALLY_CODE_OTHER },
+		{ { 0x48, 0xc7, 0xc0, 0x0e, 0, 0, 0, 0x0f, 0x05 }, 9, 0, TALLY_CODE_OTHER },
+		{ { 0xff, 0x25, 1, 2, 3, 4 }, 6, 0, TALLY_CODE_EDGE },             /* jmp *x(%rip) */
+		{ { 0xf2, 0xff, 0x25, 1, 2, 3, 4 }, 7, 0, TALLY_CODE_EDGE },       /* bnd jmp */
+		{ { 0xf3, 0x0f, 0x1e, 0xfa, 0xff, 0x25 }, 6, 0, TALLY_CODE_EDGE }, /* endbr64 */
+		{ { 0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5 }, 8, 0, TALLY_CODE_EDGE },
+		{ { 0xf3, 0x0f, 0x1e, 0xfa, 0x53 }, 5, 0, TALLY_CODE_OTHER }, /* behind setjmp, too */
+		{ { 0xc3 }, 1, 0, TALLY_CODE_EDGE },                               /* ret */
+		{ { 0xf3, 0xc3 }, 2, 0, TALLY_CODE_EDGE },
+		{ { 0xc2, 8, 0 }, 3, 0, TALLY_CODE_OTHER },
+		{ { 0x55, 0x48, 0x89, 0xe5 }, 4, 0, TALLY_CODE_EDGE },             /* push %rbp; mov %rsp,%rbp */
+		{ { 0x55, 0x48, 0x8b, 0xec }, 4, 0, TALLY_CODE_EDGE },
+		{ { 0x48, 0x89, 0xe5 }, 3, 0x55, TALLY_CODE_PUSHED_RBP },
+		{ { 0x48, 0x89, 0xe5 }, 3, 0x53, TALLY_CODE_OTHER },
+		{ { 0x55 }, 1, 0, TALLY_CODE_OTHER },
+		{ { 0 }, 0, 0x55, TALLY_CODE_OTHER },
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		assert_int_equal(tally_code_recognise(cases[i].bytes, cases[i].size, cases[i].previous),
+				 cases[i].spot);
+}
+
 static void each_end_is_told(void **state)
 {
 	(void)state;
@@ -952,6 +983,7 @@ int main(void)
 		cmocka_unit_test(a_popped_register_keeps_its_value),
 		cmocka_unit_test(a_return_address_may_be_in_a_register),
 		cmocka_unit_test(a_frame_without_rules_is_stepped_over_by_frame_pointer),
+		cmocka_unit_test(code_tells_where_it_stands),
 		cmocka_unit_test(each_end_is_told),
 		cmocka_unit_test(sample_registers_come_in_dwarf_s_order),
 		cmocka_unit_test(frame_pointers_are_told_from_rules),
