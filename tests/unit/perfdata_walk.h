@@ -23,6 +23,7 @@ static inline void perfdata_walk_record(struct perfdata_walk *walk, const struct
 	if ((uintptr_t)raw->bytes % 8 || header.size != raw->size)
 		abort();
 	walk->records++;
+	walk->touched += ((const uint8_t *)raw->bytes)[raw->size - 1];
 	if (header.type >= TALLY_RECORD_USER_START)
 		return;
 	if (tally_record_decode(&raw->event->attr, raw->bytes, raw->size, &record) < 0) {
@@ -72,7 +73,7 @@ static inline struct perfdata_walk perfdata_walk(struct tally_perfdata *data, bo
 		abort();
 	while ((ordered ? tally_order_next(order, &raw, NULL) : tally_perfdata_next(data, &raw, NULL)) == 1)
 		perfdata_walk_record(&walk, &raw);
-	walk.touched = perfdata_walk_features(data);
+	walk.touched += perfdata_walk_features(data);
 	tally_order_free(order);
 	return walk;
 }

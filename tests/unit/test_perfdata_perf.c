@@ -108,6 +108,56 @@ static void perf_shows_our_features(void **state)
 	assert_string_equal(output_of(command), "deadbeef00000000000000000000000000000000 /bin/fixture\n");
 }
 
+/* A recording of the tracepoint that fixture_format describes. */
+static void write_tracepoints(const char *path, bool as_pipe)
+{
+	static const uint64_t ids[] = { 31 };
+	const struct tally_recorded_event event = {
+		.attr = { .type = TALLY_TYPE_TRACEPOINT, .config = 4242, .sample_period = 1,
+			  .sample_type = FIXTURE_SAMPLE_TYPE | TALLY_SAMPLE_RAW,
+			  .flags = TALLY_ATTR_SAMPLE_ID_ALL },
+		.name = "tally:tick", .ids = ids, .id_count = 1,
+	};
+	const struct tally_perfdata_options options = { .pipe = as_pipe, .compression_level = 1 };
+	const struct tally_tracing_format format = { "tally", fixture_format, sizeof(fixture_format) - 1 };
+	const struct tally_tracing_data tracing = { .header_page = fixture_header_page, .formats = &format,
+						    .format_count = 1 };
+	struct tally_perfdata_writer *writer;
+	struct tally_buffer records = { 0 }, feature = { 0 };
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	assert_int_equal(tally_perfdata_writer_new(fd, &event, 1, &options, &writer, NULL), 0);
+	tally_feature_event_desc(&feature, &event, 1);
+	fixture_write_bytes(writer, TALLY_FEATURE_EVENT_DESC, &feature);
+	tally_feature_tracing_data(&feature, &tracing);
+	fixture_write_bytes(writer, TALLY_FEATURE_TRACING_DATA, &feature);
+	for (uint64_t i = 0; i < 100; i++) {
+		/* RAW: u32 size 12, then type 4242, flags, preempt count, pid 100, n */
+		uint64_t words[] = { 31, 0x401000, 100ull << 32 | 100, 5000 + i, 1, 1, 4242ull << 32 | 12,
+				     i << 32 | 100 };
+		fixture_put(&records, TALLY_RECORD_SAMPLE, TALLY_MISC_USER, words, sizeof(words));
+	}
+	assert_int_equal(tally_perfdata_write(writer, records.bytes, records.length, NULL), 0);
+	assert_int_equal(tally_perfdata_finish(writer, NULL), 0);
+	tally_perfdata_writer_free(writer);
+	tally_buffer_release(&feature);
+	tally_buffer_release(&records);
+	close(fd);
+}
+
+/* SPEC E1: what perf makes of the formats that we hand it. */
+static void perf_decodes_our_tracepoints(void **state)
+{
+	char command[512];
+	(void)state;
+	need_perf();
+	for (int as_pipe = 0; as_pipe < 2; as_pipe++) {
+		write_tracepoints(path_in("traced"), as_pipe);
+		snprintf(command, sizeof(command), "perf script -i %s 2>&1 | grep -c 'tally:tick: n=[0-9]'",
+			 path_in("traced"));
+		assert_int_equal(atoi(output_of(command)), 100);
+	}
+}
+
 static const char workload[] = "sh -c 'i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done'";
 
 /* Records `options` with perf into `name`; a pipe's form when `options` say -o -. */
@@ -259,6 +309,7 @@ int main(void)
 		cmocka_unit_test(perf_reads_our_compressed_files),
 		cmocka_unit_test(perf_reads_our_pipe),
 		cmocka_unit_test(perf_shows_our_features),
+		cmocka_unit_test(perf_decodes_our_tracepoints),
 		cmocka_unit_test(we_read_perfs_plain_file),
 		cmocka_unit_test(we_read_perfs_compressed_file),
 		cmocka_unit_test(we_read_perfs_stack_copies),
