@@ -1,0 +1,49 @@
+/* The ELF objects behind mapped files, opened once and shared: for names, for unwinding.
+ *
+ * A file is used only when its build-id is the recorded one; a copy in perf's or the distribution's build-id
+ * folders is tried next, and what stays unusable says why.
+ */
+#ifndef TALLY_TASK_OBJECTS_H
+#define TALLY_TASK_OBJECTS_H
+
+#include "task/tasks.h"
+
+struct tally_unwind_table;
+
+enum tally_object_state {
+	TALLY_OBJECT_UNTRIED,
+	TALLY_OBJECT_OPEN,
+	TALLY_OBJECT_MISSING, /* no such file, not readable, no ELF file */
+	TALLY_OBJECT_CHANGED, /* the file's build-id is not the recorded one */
+	TALLY_OBJECT_NO_FILE, /* nothing to open: the kernel, anonymous memory */
+};
+
+struct tally_object_entry {
+	enum tally_object_state state;
+	struct tally_object *object;
+	struct tally_object *debug; /* separate debug file, or NULL */
+	bool debug_tried;
+	struct tally_unwind_table *unwind; /* NULL: none, or not tried */
+	bool unwind_tried;
+};
+
+struct tally_objects {
+	struct { struct tally_object_entry *items; size_t count, capacity; } entries; /* by file id */
+};
+
+/* The entry of a file, opened on first use; NULL when memory is out. */
+struct tally_object_entry *tally_objects_get(struct tally_objects *objects, const struct tally_tasks *tasks,
+					     uint32_t file);
+
+/* The separate debug file, looked for on first use; NULL when there is none. */
+struct tally_object *tally_objects_debug(struct tally_object_entry *entry);
+
+/* The unwind rules, parsed on first use; NULL when there are none. */
+const struct tally_unwind_table *tally_objects_unwind(struct tally_object_entry *entry);
+
+void tally_objects_release(struct tally_objects *objects);
+
+/* "[vdso]" of this process as bytes of an ELF image; NULL when there is none. */
+const void *tally_vdso_image(size_t *size);
+
+#endif

@@ -1,0 +1,314 @@
+#include "task/tasks.h"
+
+#include "base/vector.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+static const uint32_t KERNEL_PID = UINT32_MAX;
+
+/* ---- files --------------------------------------------------------------------------------------------- */
+
+/* Memory without a file belongs to one process: its path says nothing about its content. */
+static bool is_private(const char *path)
+{
+	return !strncmp(path, "//anon", 6) || !strncmp(path, "/dev/zero", 9) || !strncmp(path, "/anon_hugepage", 14) ||
+	       !strncmp(path, "/memfd:", 7) || !strncmp(path, "/SYSV", 5) || !strncmp(path, "[anon", 5) ||
+	       !strcmp(path, "[heap]") || !strncmp(path, "[stack", 6) || !*path;
+}
+
+static bool same_file(const struct tally_mapped_file *a, const struct tally_mapped_file *b)
+{
+	return a->path == b->path && a->major == b->major && a->minor == b->minor && a->inode == b->inode &&
+	       a->inode_generation == b->inode_generation && a->pid == b->pid && a->is_kernel == b->is_kernel &&
+	       tally_build_id_equal(&a->build_id, &b->build_id);
+}
+
+static uint32_t intern_file(struct tally_tasks *tasks, const struct tally_mapped_file *file)
+{
+	uint64_t key = tally_hash64(file->path | (uint64_t)file->pid << 32) ^ tally_hash64(file->inode + 1) ^
+		       tally_hash64(((uint64_t)file->major << 32 | file->minor) + 2) ^ file->inode_generation;
+	for (unsigned i = 0; i < file->build_id.size; i++)
+		key = tally_hash64(key ^ file->build_id.bytes[i]);
+	for (;; key++) { /* a key that another file holds: the next one */
+		bool added;
+		uint64_t *slot = tally_map_put(&tasks->file_index, key, &added);
+		if (!slot)
+			return TALLY_FILE_NONE;
+		if (!added && same_file(&tasks->files.items[*slot], file))
+			return (uint32_t)*slot;
+		if (!added)
+			continue;
+		if (tally_vector_push(&tasks->files, *file) < 0)
+			return TALLY_FILE_NONE;
+		*slot = tasks->files.count - 1;
+		return (uint32_t)*slot;
+	}
+}
+
+static uint32_t file_of_record(struct tally_tasks *tasks, const struct tally_record_mmap *mmap)
+{
+	struct tally_mapped_file file = {
+		.path = tally_strings_intern(&tasks->strings, mmap->filename),
+		.is_kernel = mmap->pid == KERNEL_PID,
+		.pid = is_private(mmap->filename) ? mmap->pid : 0,
+		.build_id.size = mmap->build_id_size,
+	};
+	if (file.path == TALLY_STRING_NONE)
+		return TALLY_FILE_NONE;
+	if (mmap->has_inode) {
+		file.major = mmap->major;
+		file.minor = mmap->minor;
+		file.inode = mmap->inode;
+		file.inode_generation = mmap->inode_generation;
+	}
+	memcpy(file.build_id.bytes, mmap->build_id, mmap->build_id_size);
+	uint64_t *known = tally_map_get(&tasks->build_id_index, file.path);
+	if (known && !file.build_id.size && !file.pid)
+		file.build_id = tasks->build_ids.items[*known];
+	return intern_file(tasks, &file);
+}
+
+int tally_tasks_build_id(struct tally_tasks *tasks, const char *path, const struct tally_build_id *id)
+{
+	uint32_t text = tally_strings_intern(&tasks->strings, path);
+	uint64_t *slot = text == TALLY_STRING_NONE ? NULL : tally_map_put(&tasks->build_id_index, text, NULL);
+	if (!slot || tally_vector_push(&tasks->build_ids, *id) < 0)
+		return -ENOMEM;
+	*slot = tasks->build_ids.count - 1;
+	return 0;
+}
+
+/* ---- processes and their mappings ---------------------------------------------------------------------- */
+
+static struct tally_process *find_process(const struct tally_tasks *tasks, uint32_t pid)
+{
+	uint64_t *slot = tally_map_get(&tasks->process_index, pid);
+	return slot ? &tasks->processes.items[*slot] : NULL;
+}
+
+static struct tally_process *need_process(struct tally_tasks *tasks, uint32_t pid)
+{
+	bool added;
+	uint64_t *slot = tally_map_put(&tasks->process_index, pid, &added);
+	if (!slot)
+		return NULL;
+	if (added) {
+		*slot = tasks->processes.count;
+		if (tally_vector_push(&tasks->processes, (struct tally_process){ .pid = pid }) < 0)
+			return NULL;
+	}
+	return &tasks->processes.items[*slot];
+}
+
+/* Index of the first mapping that ends behind `address`. */
+static size_t lower_bound(const struct tally_process *process, uint64_t address)
+{
+	size_t low = 0, high = process->count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (process->mappings[middle].end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Cuts [start, end) out of what is mapped; leaves room for two more mappings. */
+static int cut(struct tally_process *process, uint64_t start, uint64_t end)
+{
+	if (process->count + 2 > process->capacity &&
+	    tally_vector_reserve_((void **)&process->mappings, &process->capacity, process->count + 2,
+				  sizeof(*process->mappings)) < 0)
+		return -ENOMEM;
+	struct tally_mapping *maps = process->mappings;
+	size_t first = lower_bound(process, start), last = first;
+
+	if (first < process->count && maps[first].start < start) {
+		if (maps[first].end > end) { /* in two pieces */
+			memmove(&maps[first + 1], &maps[first], (process->count - first) * sizeof(*maps));
+			process->count++;
+			maps[first].end = start;
+			maps[first + 1].file_offset += end - maps[first + 1].start;
+			maps[first + 1].start = end;
+			return 0;
+		}
+		maps[first].end = start;
+		first++;
+	}
+	last = first;
+	while (last < process->count && maps[last].end <= end)
+		last++;
+	if (last < process->count && maps[last].start < end) {
+		maps[last].file_offset += end - maps[last].start;
+		maps[last].start = end;
+	}
+	memmove(&maps[first], &maps[last], (process->count - last) * sizeof(*maps));
+	process->count -= last - first;
+	return 0;
+}
+
+static int add_mapping(struct tally_process *process, const struct tally_mapping *mapping)
+{
+	if (cut(process, mapping->start, mapping->end) < 0)
+		return -ENOMEM;
+	size_t at = lower_bound(process, mapping->start);
+	memmove(&process->mappings[at + 1], &process->mappings[at],
+		(process->count - at) * sizeof(*process->mappings));
+	process->mappings[at] = *mapping;
+	process->count++;
+	return 0;
+}
+
+static int apply_mmap(struct tally_tasks *tasks, const struct tally_record *record)
+{
+	const struct tally_record_mmap *mmap = &record->mmap;
+	struct tally_mapping mapping = {
+		.start = mmap->start,
+		.end = mmap->start + mmap->length,
+		.file_offset = mmap->file_offset,
+		.executable = record->header.type == TALLY_RECORD_MMAP2 ?
+				      mmap->protection & PROT_EXEC || mmap->pid == KERNEL_PID :
+				      !(record->header.misc & TALLY_MISC_MMAP_DATA),
+	};
+	if (mapping.end < mapping.start)
+		mapping.end = UINT64_MAX;
+	if (mapping.end == mapping.start)
+		return 0;
+	mapping.file = file_of_record(tasks, mmap);
+	bool is_kernel = mmap->pid == KERNEL_PID;
+	struct tally_process *process = is_kernel ? &tasks->kernel : need_process(tasks, mmap->pid);
+	if (mapping.file == TALLY_FILE_NONE || !process)
+		return -ENOMEM;
+	tasks->generation++;
+	return add_mapping(process, &mapping);
+}
+
+static int copy_mappings(struct tally_tasks *tasks, uint32_t from_pid, uint32_t to_pid)
+{
+	struct tally_process *to = need_process(tasks, to_pid);
+	const struct tally_process *from = find_process(tasks, from_pid);
+	if (!to)
+		return -ENOMEM;
+	to->count = 0;
+	tasks->generation++;
+	if (!from || from == to || !from->count)
+		return 0;
+	if (to->capacity < from->count &&
+	    tally_vector_reserve_((void **)&to->mappings, &to->capacity, from->count, sizeof(*to->mappings)) < 0)
+		return -ENOMEM;
+	memcpy(to->mappings, from->mappings, from->count * sizeof(*to->mappings));
+	to->count = from->count;
+	return 0;
+}
+
+/* ---- threads ------------------------------------------------------------------------------------------- */
+
+uint32_t tally_tasks_thread(struct tally_tasks *tasks, uint32_t pid, uint32_t tid)
+{
+	bool added;
+	uint64_t *slot = tally_map_put(&tasks->thread_index, (uint64_t)pid << 32 | tid, &added);
+	if (!slot)
+		return UINT32_MAX;
+	if (added) {
+		struct tally_thread thread = { .pid = pid, .tid = tid, .comm = TALLY_STRING_NONE };
+		*slot = tasks->threads.count;
+		if (tally_vector_push(&tasks->threads, thread) < 0)
+			return UINT32_MAX;
+	}
+	return (uint32_t)*slot;
+}
+
+static uint32_t comm_of(const struct tally_tasks *tasks, uint32_t pid, uint32_t tid)
+{
+	uint64_t *slot = tally_map_get(&tasks->thread_index, (uint64_t)pid << 32 | tid);
+	return slot ? tasks->threads.items[*slot].comm : TALLY_STRING_NONE;
+}
+
+static int apply_comm(struct tally_tasks *tasks, const struct tally_record *record)
+{
+	uint32_t thread = tally_tasks_thread(tasks, record->comm.pid, record->comm.tid);
+	uint32_t comm = tally_strings_intern(&tasks->strings, record->comm.comm);
+	if (thread == UINT32_MAX || comm == TALLY_STRING_NONE)
+		return -ENOMEM;
+	/* An exec's old maps stay until new ones cover them: the last samples of execve(2) return into them. */
+	tasks->threads.items[thread].comm = comm;
+	return 0;
+}
+
+static int apply_fork(struct tally_tasks *tasks, const struct tally_record *record)
+{
+	const struct tally_record_task *fork = &record->task;
+	uint32_t comm = comm_of(tasks, fork->parent_pid, fork->parent_tid);
+	if (comm == TALLY_STRING_NONE)
+		comm = comm_of(tasks, fork->parent_pid, fork->parent_pid);
+	uint32_t thread = tally_tasks_thread(tasks, fork->pid, fork->tid);
+	if (thread == UINT32_MAX)
+		return -ENOMEM;
+	/* FORK_EXEC (synthesized by perf): the maps that follow are the task's own, nothing is inherited. */
+	if (comm != TALLY_STRING_NONE)
+		tasks->threads.items[thread].comm = comm;
+	if (fork->pid == fork->parent_pid || record->header.misc & TALLY_MISC_FORK_EXEC)
+		return 0;
+	return copy_mappings(tasks, fork->parent_pid, fork->pid);
+}
+
+int tally_tasks_record(struct tally_tasks *tasks, const struct tally_record *record)
+{
+	switch (record->header.type) {
+	case TALLY_RECORD_MMAP:
+	case TALLY_RECORD_MMAP2:
+		return apply_mmap(tasks, record);
+	case TALLY_RECORD_COMM:
+		return apply_comm(tasks, record);
+	case TALLY_RECORD_FORK:
+		return apply_fork(tasks, record);
+	default:
+		return 0;
+	}
+}
+
+const struct tally_mapping *tally_tasks_find(const struct tally_tasks *tasks, uint32_t pid, bool kernel,
+					     uint64_t address)
+{
+	const struct tally_process *process = kernel ? &tasks->kernel : find_process(tasks, pid);
+	if (!process)
+		return NULL;
+	size_t at = lower_bound(process, address);
+	bool inside = at < process->count && process->mappings[at].start <= address;
+	return inside ? &process->mappings[at] : NULL;
+}
+
+const char *tally_tasks_comm(const struct tally_tasks *tasks, uint32_t pid, uint32_t tid, char buffer[16])
+{
+	uint32_t comm = comm_of(tasks, pid, tid);
+	if (comm == TALLY_STRING_NONE)
+		comm = comm_of(tasks, pid, pid);
+	if (comm != TALLY_STRING_NONE)
+		return tally_strings_text(&tasks->strings, comm);
+	if (!pid && !tid)
+		return "swapper";
+	snprintf(buffer, 16, ":%d", (int)tid);
+	return buffer;
+}
+
+void tally_tasks_release(struct tally_tasks *tasks)
+{
+	for (size_t i = 0; i < tasks->processes.count; i++)
+		free(tasks->processes.items[i].mappings);
+	free(tasks->kernel.mappings);
+	tally_vector_release(&tasks->processes);
+	tally_vector_release(&tasks->threads);
+	tally_vector_release(&tasks->files);
+	tally_vector_release(&tasks->build_ids);
+	tally_map_release(&tasks->build_id_index);
+	tally_map_release(&tasks->file_index);
+	tally_map_release(&tasks->process_index);
+	tally_map_release(&tasks->thread_index);
+	tally_strings_release(&tasks->strings);
+	*tasks = (struct tally_tasks){ 0 };
+}

@@ -1,0 +1,90 @@
+/* Tasks and their maps over time: (pid, time, address) → file + offset.
+ *
+ * Fed with records in order of time (MMAP, MMAP2, COMM, FORK, EXIT), it holds what was true at that moment; a
+ * lookup right after answers for the record that was fed last.  What has exited stays known until its id is used
+ * again, since samples of a dying task may follow its EXIT.
+ *
+ * Paths and commands are interned in `strings`; files in `files`: ids are stable and small.  Not thread-safe.
+ */
+#ifndef TALLY_TASK_TASKS_H
+#define TALLY_TASK_TASKS_H
+
+#include "abi/record.h"
+#include "base/map.h"
+#include "base/strings.h"
+#include "object/object.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TALLY_FILE_NONE UINT32_MAX         /* nothing was mapped there */
+#define TALLY_FILE_KERNEL (UINT32_MAX - 1) /* the kernel, where no record said what of it is mapped */
+
+/* What was mapped: a path with what identifies its content. */
+struct tally_mapped_file {
+	uint32_t path; /* string id */
+	uint32_t major, minor;
+	uint64_t inode;
+	uint64_t inode_generation;
+	struct tally_build_id build_id; /* from the record or set later from the recording's list */
+	uint32_t pid; /* owner of what only one process has (anonymous memory, JIT code); 0 otherwise */
+	bool is_kernel;
+};
+
+struct tally_mapping {
+	uint64_t start, end; /* end: first address behind */
+	uint64_t file_offset;
+	uint32_t file;
+	bool executable;
+};
+
+struct tally_process {
+	uint32_t pid;
+	struct tally_mapping *mappings; /* sorted, without overlap */
+	size_t count, capacity;
+};
+
+struct tally_thread {
+	uint32_t pid, tid;
+	uint32_t comm; /* string id, TALLY_STRING_NONE when never told */
+};
+
+struct tally_tasks {
+	struct tally_strings strings;
+	struct { struct tally_mapped_file *items; size_t count, capacity; } files;
+	struct { struct tally_process *items; size_t count, capacity; } processes;
+	struct { struct tally_thread *items; size_t count, capacity; } threads;
+	struct { struct tally_build_id *items; size_t count, capacity; } build_ids;
+	struct tally_map file_index, process_index, thread_index;
+	struct tally_map build_id_index; /* path's string id → build_ids */
+	struct tally_process kernel; /* of records with pid -1 */
+	uint64_t generation; /* changes whenever any mapping does */
+};
+
+/* Applies a record; types that say nothing of tasks are ignored.  0 or -ENOMEM. */
+int tally_tasks_record(struct tally_tasks *tasks, const struct tally_record *record);
+
+/* Says what build-id the files at `path` have whose MMAP records carry none: a recording's list.  To be told before
+ * those records.  0 or -ENOMEM. */
+int tally_tasks_build_id(struct tally_tasks *tasks, const char *path, const struct tally_build_id *id);
+
+/* The mapping at an address of a process (pid as u32; `kernel` true: the kernel's), or NULL.
+ * Valid until the next record. */
+const struct tally_mapping *tally_tasks_find(const struct tally_tasks *tasks, uint32_t pid, bool kernel,
+					     uint64_t address);
+
+/* The command's name: of the thread, else of its process, else ":TID" as perf writes it (then in `buffer`). */
+const char *tally_tasks_comm(const struct tally_tasks *tasks, uint32_t pid, uint32_t tid, char buffer[16]);
+
+/* The thread's index into `threads`, made when it was never told of; UINT32_MAX when memory is out. */
+uint32_t tally_tasks_thread(struct tally_tasks *tasks, uint32_t pid, uint32_t tid);
+
+static inline const char *tally_tasks_path(const struct tally_tasks *tasks, uint32_t file)
+{
+	return file < tasks->files.count ? tally_strings_text(&tasks->strings, tasks->files.items[file].path) : "";
+}
+
+void tally_tasks_release(struct tally_tasks *tasks);
+
+#endif

@@ -1,0 +1,15 @@
+/* A sample's copied user stack → the addresses that returned into it, through the tasks' maps. */
+#ifndef TALLY_TASK_USER_STACK_H
+#define TALLY_TASK_USER_STACK_H
+
+#include "task/objects.h"
+#include "task/tasks.h"
+#include "unwind/unwind.h"
+
+/* Unwinds the REGS_USER and STACK_USER of a sample that `attr` wrote.  Leaf first, at most `limit` addresses;
+ * their number, 0 when the sample has no user registers (a kernel thread). */
+size_t tally_user_stack_unwind(const struct tally_tasks *tasks, struct tally_objects *objects,
+			       const struct tally_attr *attr, const struct tally_sample *sample,
+			       uint64_t *addresses, size_t limit, enum tally_unwind_end *end);
+
+#endif
