@@ -1,0 +1,69 @@
+/* Places → functions: which function holds an address, what it is called, what it belongs to.
+ *
+ * A place is a byte of a file (or a raw address, where there is no file): what an address means once it has been
+ * looked up in its task's maps at its time.  Functions are interned; tables of symbols are built once for each
+ * file that was hit.  Not thread-safe.
+ */
+#ifndef TALLY_PROFILE_NAMES_H
+#define TALLY_PROFILE_NAMES_H
+
+#include "profile/stacks.h"
+#include "task/objects.h"
+#include "task/tasks.h"
+
+struct tally_symbols;
+
+struct tally_place {
+	uint32_t file;    /* of tasks, or TALLY_FILE_NONE, TALLY_FILE_KERNEL */
+	uint64_t address; /* offset in the file; raw for kernel, JIT code and unmapped */
+};
+
+struct tally_function {
+	uint32_t name;   /* string id; TALLY_STRING_NONE: no symbol */
+	uint32_t object; /* string id of its path: "/usr/lib/…/libc.so.6", "[kernel.kallsyms]", "[unknown]" */
+	uint64_t start;  /* in its file's terms: subtract from a symbol address for the offset */
+	enum tally_frame_kind kind;
+};
+
+/* Why some names are missing, for one line to the user. */
+struct tally_names_gaps {
+	size_t changed_files; /* build-id differs from the recorded one */
+	char changed_file[256];
+	size_t missing_files;
+	bool kernel_hidden;   /* kallsyms shows no addresses (kptr_restrict) */
+	bool kernel_differs;  /* another kernel than the recorded one runs */
+};
+
+struct tally_names {
+	struct tally_tasks *tasks;
+	struct tally_objects objects;
+	struct tally_strings strings; /* names and objects */
+	struct { struct tally_function *items; size_t count, capacity; } functions;
+	struct tally_map function_index; /* hash of file and start → function */
+	struct { struct tally_file_symbols *items; size_t count, capacity; } tables; /* by file id */
+	struct tally_symbols *kernel;
+	bool kernel_tried;
+	int64_t kernel_shift;   /* what the recorded kernel's addresses are above the running one's */
+	bool foreign_machine;   /* recorded on another kernel: kallsyms of this one must not be used */
+	struct tally_build_id kernel_build_id; /* recorded; size 0: not known */
+	bool keep_mangled;
+	struct tally_names_gaps gaps;
+};
+
+void tally_names_init(struct tally_names *names, struct tally_tasks *tasks);
+void tally_names_release(struct tally_names *names);
+
+/* The function that holds a place, as an index into `functions`; `symbol_offset` (may be NULL) gets the distance
+ * from its start.  UINT32_MAX when memory is out. */
+uint32_t tally_names_function(struct tally_names *names, const struct tally_place *place, uint64_t *symbol_offset);
+
+/* "main", or "[unknown]". */
+const char *tally_names_text(const struct tally_names *names, uint32_t function);
+/* The object's whole path, and its last part. */
+const char *tally_names_object(const struct tally_names *names, uint32_t function);
+const char *tally_names_short_object(const struct tally_names *names, uint32_t function);
+
+/* Looks an address up in the maps of a task as they are now.  `kernel`: by cpumode. */
+struct tally_place tally_place_of(const struct tally_tasks *tasks, uint32_t pid, bool kernel, uint64_t address);
+
+#endif

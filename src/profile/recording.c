@@ -1,0 +1,202 @@
+#include "profile/recording.h"
+
+#include "base/vector.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+enum { USER_FRAMES_MAX = 1024 };
+
+static bool names_kernel(const char *filename)
+{
+	return !strncmp(filename, "[kernel", 7) || !strncmp(filename, "[guest.kernel", 13);
+}
+
+/* Build-ids that the file (or the pipe so far) announced since the last look. */
+static int apply_build_ids(struct tally_recording *recording)
+{
+	size_t count;
+	const struct tally_recorded_build_id *list = tally_perfdata_build_ids(recording->data, &count);
+	for (; recording->build_ids_seen < count; recording->build_ids_seen++) {
+		const struct tally_recorded_build_id *one = &list[recording->build_ids_seen];
+		struct tally_build_id id = { .size = one->size };
+		if (one->size > sizeof(id.bytes))
+			continue;
+		memcpy(id.bytes, one->bytes, one->size);
+		if (names_kernel(one->filename))
+			recording->names.kernel_build_id = id;
+		else if (tally_tasks_build_id(&recording->tasks, one->filename, &id) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void see_machine(struct tally_recording *recording)
+{
+	struct utsname here;
+	const char *release = tally_perfdata_feature_text(recording->data, TALLY_FEATURE_OSRELEASE);
+	if (release && !uname(&here) && strcmp(release, here.release))
+		recording->names.foreign_machine = true;
+}
+
+int tally_recording_open(const char *path, struct tally_recording **out, struct tally_error *err)
+{
+	struct tally_recording *recording = calloc(1, sizeof(*recording));
+	if (!recording)
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	tally_names_init(&recording->names, &recording->tasks);
+	int result = tally_perfdata_open(path, &recording->data, err);
+	if (!result)
+		result = tally_order_new(recording->data, &recording->order, err);
+	if (!result && apply_build_ids(recording) < 0)
+		result = tally_error_set(err, -ENOMEM, "out of memory");
+	if (result < 0) {
+		tally_recording_close(recording);
+		return result;
+	}
+	see_machine(recording);
+	*out = recording;
+	return 0;
+}
+
+void tally_recording_close(struct tally_recording *recording)
+{
+	if (!recording)
+		return;
+	tally_names_release(&recording->names);
+	tally_tasks_release(&recording->tasks);
+	tally_order_free(recording->order);
+	tally_perfdata_close(recording->data);
+	tally_vector_release(&recording->chain);
+	free(recording);
+}
+
+static void count_record(struct tally_recording_counts *counts, const struct tally_record *record)
+{
+	switch (record->header.type) {
+	case TALLY_RECORD_SAMPLE:
+		if (!counts->samples++)
+			counts->first_time = record->sample.time;
+		counts->last_time = record->sample.time;
+		break;
+	case TALLY_RECORD_LOST:
+	case TALLY_RECORD_LOST_SAMPLES:
+		counts->lost += record->lost.lost;
+		counts->lost_records++;
+		break;
+	case TALLY_RECORD_THROTTLE:
+		counts->throttled++;
+		break;
+	}
+}
+
+int tally_recording_next(struct tally_recording *recording, struct tally_raw_record *raw,
+			 struct tally_record *record, struct tally_error *err)
+{
+	for (;;) {
+		int got = tally_order_next(recording->order, raw, err);
+		if (got <= 0)
+			return got;
+		recording->counts.records++;
+		memcpy(&record->header, raw->bytes, sizeof(record->header));
+		if (record->header.type >= TALLY_RECORD_USER_START) {
+			if (!tally_record_type_name(record->header.type))
+				recording->counts.unknown++;
+			else if (record->header.type == TALLY_RECORD_HEADER_FEATURE)
+				see_machine(recording); /* a pipe tells of its machine in the stream */
+			else if (record->header.type == TALLY_RECORD_HEADER_BUILD_ID &&
+				 apply_build_ids(recording) < 0)
+				return tally_error_set(err, -ENOMEM, "out of memory");
+			return 1;
+		}
+		int decoded = raw->event ? tally_record_decode(&raw->event->attr, raw->bytes, raw->size, record) :
+					   -EBADMSG;
+		if (decoded == -ENOTSUP)
+			recording->counts.unknown++;
+		else if (decoded < 0)
+			recording->counts.undecodable++;
+		if (decoded < 0)
+			continue;
+		count_record(&recording->counts, record);
+		if (tally_tasks_record(&recording->tasks, record) < 0)
+			return tally_error_set(err, -ENOMEM, "out of memory");
+		return 1;
+	}
+}
+
+/* ---- stacks -------------------------------------------------------------------------------------------- */
+
+static int push_frame(struct tally_recording *recording, uint32_t pid, uint64_t address, bool is_return, bool kernel)
+{
+	uint8_t before = is_return && address;
+	struct tally_chain_frame frame = {
+		.address = address,
+		.place = tally_place_of(&recording->tasks, pid, kernel, address - before),
+		.before = before,
+		.kernel = kernel,
+	};
+	return tally_vector_push(&recording->chain, frame);
+}
+
+static bool is_kernel_mode(uint16_t misc)
+{
+	unsigned mode = misc & TALLY_MISC_CPUMODE_MASK;
+	return mode == TALLY_MISC_KERNEL || mode == TALLY_MISC_GUEST_KERNEL;
+}
+
+/* The kernel's chain: markers switch the context, and the first address behind one is where the context was, not
+ * where something returns to. */
+static int push_kernel_chain(struct tally_recording *recording, const struct tally_record *record)
+{
+	const struct tally_sample *sample = &record->sample;
+	bool kernel = is_kernel_mode(record->header.misc), is_return = false;
+	for (uint64_t i = 0; i < sample->chain_length; i++) {
+		uint64_t address = sample->chain[i];
+		if (address >= TALLY_CONTEXT_MAX) {
+			kernel = address == TALLY_CONTEXT_KERNEL || address == TALLY_CONTEXT_GUEST_KERNEL ||
+				 address == TALLY_CONTEXT_HV;
+			is_return = false;
+			continue;
+		}
+		if (push_frame(recording, sample->pid, address, is_return, kernel) < 0)
+			return -ENOMEM;
+		is_return = true;
+	}
+	return 0;
+}
+
+static int push_user_stack(struct tally_recording *recording, const struct tally_attr *attr,
+			   const struct tally_record *record)
+{
+	uint64_t addresses[USER_FRAMES_MAX];
+	enum tally_unwind_end end;
+	size_t count = tally_user_stack_unwind(&recording->tasks, &recording->names.objects, attr, &record->sample,
+					       addresses, USER_FRAMES_MAX, &end);
+	recording->counts.stacks_cut += count && end == TALLY_UNWIND_TRUNCATED;
+	/* The call rather than the return, as perf shows stacks that it unwinds itself. */
+	for (size_t i = 0; i < count; i++)
+		if (push_frame(recording, record->sample.pid, addresses[i] - (i > 0), false, false) < 0)
+			return -ENOMEM;
+	return 0;
+}
+
+int tally_recording_chain(struct tally_recording *recording, const struct tally_raw_record *raw,
+			  const struct tally_record *record)
+{
+	const struct tally_sample *sample = &record->sample;
+	recording->chain.count = 0;
+	if (push_kernel_chain(recording, record) < 0)
+		return -ENOMEM;
+	if (sample->stack && push_user_stack(recording, &raw->event->attr, record) < 0)
+		return -ENOMEM;
+	if (!recording->chain.count && sample->type & TALLY_SAMPLE_IP)
+		return push_frame(recording, sample->pid, sample->ip, false, is_kernel_mode(record->header.misc));
+	return 0;
+}
+
+bool tally_recording_has_stacks(const struct tally_attr *attr)
+{
+	return attr->sample_type & (TALLY_SAMPLE_CALLCHAIN | TALLY_SAMPLE_STACK_USER);
+}

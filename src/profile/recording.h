@@ -1,0 +1,60 @@
+/* A recording being read: records in order of time, the tasks as they were, samples' stacks as places.
+ *
+ * Everything that shows a recording goes through here: script record by record, report and flame graphs through
+ * profile.h.  Not thread-safe.
+ */
+#ifndef TALLY_PROFILE_RECORDING_H
+#define TALLY_PROFILE_RECORDING_H
+
+#include "perfdata/order.h"
+#include "perfdata/perfdata.h"
+#include "profile/names.h"
+#include "task/tasks.h"
+#include "task/user_stack.h"
+
+/* One address of a sample's stack. */
+struct tally_chain_frame {
+	uint64_t address;         /* raw: the sampled ip, or a return address */
+	struct tally_place place; /* of the call: `before` bytes before a return address */
+	uint8_t before;           /* 1 for return addresses, 0 for sampled ones */
+	bool kernel;
+};
+
+struct tally_recording_counts {
+	uint64_t records, samples;
+	uint64_t lost;          /* records that didn't fit in a ring: LOST and LOST_SAMPLES */
+	uint64_t lost_records;  /* how many LOST records told so */
+	uint64_t throttled;
+	uint64_t undecodable;   /* records whose fields don't fit; skipped */
+	uint64_t unknown;       /* record types that nobody defined; skipped */
+	uint64_t stacks_cut;    /* user stacks unwound here that ended for want of bytes */
+	uint64_t first_time, last_time; /* of samples, ns */
+};
+
+struct tally_recording {
+	struct tally_perfdata *data;
+	struct tally_order *order;
+	struct tally_tasks tasks;
+	struct tally_names names;
+	struct { struct tally_chain_frame *items; size_t count, capacity; } chain;
+	struct tally_recording_counts counts;
+	size_t build_ids_seen;
+};
+
+/* `path` "-" is stdin. */
+int tally_recording_open(const char *path, struct tally_recording **out, struct tally_error *err);
+void tally_recording_close(struct tally_recording *recording);
+
+/* The next record: 1, 0 at the end, -errno.  `record` is decoded for the kernel's types; user types (64 and up) have
+ * their header alone.  Maps and comms are applied before it is given.  Both are valid until the next call. */
+int tally_recording_next(struct tally_recording *recording, struct tally_raw_record *raw,
+			 struct tally_record *record, struct tally_error *err);
+
+/* The stack of the sample that next() just gave: frames leaf first, in recording->chain.  0 or -ENOMEM. */
+int tally_recording_chain(struct tally_recording *recording, const struct tally_raw_record *raw,
+			  const struct tally_record *record);
+
+/* True when the recording's samples carry stacks. */
+bool tally_recording_has_stacks(const struct tally_attr *attr);
+
+#endif

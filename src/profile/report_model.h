@@ -1,0 +1,65 @@
+/* A profile, summed by keys: the rows of `tally report` and the call tree below each.
+ *
+ * `self` is what was sampled in a function itself, `total` what was sampled in it or in anything that it called:
+ * each sample counts once for each distinct key in its stack, however deep a recursion.
+ */
+#ifndef TALLY_PROFILE_REPORT_MODEL_H
+#define TALLY_PROFILE_REPORT_MODEL_H
+
+#include "profile/profile.h"
+
+enum tally_sort_key {
+	TALLY_SORT_COMM,
+	TALLY_SORT_PID,
+	TALLY_SORT_TID,
+	TALLY_SORT_CPU,
+	TALLY_SORT_OBJECT,
+	TALLY_SORT_SYMBOL,
+	TALLY_SORT_KEYS
+};
+
+enum tally_tree_order {
+	TALLY_TREE_NONE,
+	TALLY_TREE_CALLER, /* from the caller down: what an entry called */
+	TALLY_TREE_CALLEE  /* from the callee up: who called an entry */
+};
+
+struct tally_report_options {
+	bool by[TALLY_SORT_KEYS];
+	bool children; /* totals, and rows for functions that were never at the leaf */
+	enum tally_tree_order tree;
+	double percent_min;      /* rows below are left out and counted */
+	double tree_percent_min; /* branches below are left out */
+	size_t limit;            /* rows at most; 0: all */
+	uint32_t event;
+};
+
+/* A frame of an entry's call tree; siblings are sorted by weight. */
+struct tally_branch_node {
+	uint32_t function; /* of names */
+	uint64_t weight;   /* period of all below, itself included */
+	struct tally_branch_node *child, *sibling;
+};
+
+struct tally_report_entry {
+	uint32_t key[TALLY_SORT_KEYS]; /* string ids of tasks (comm) and names (object, symbol); numbers */
+	uint32_t function;             /* one of its functions: of names */
+	uint64_t self, total;          /* periods */
+	uint64_t self_samples, total_samples;
+	struct tally_branch_node *tree; /* first branch, or NULL */
+};
+
+struct tally_report {
+	struct tally_arena arena;
+	struct { struct tally_report_entry *items; size_t count, capacity; } entries; /* sorted, heaviest first */
+	size_t hidden; /* entries left out by percent_min and limit */
+	uint64_t period, samples;
+	size_t comms, threads; /* distinct ones in this event */
+};
+
+/* 0, or -ENOMEM. */
+int tally_report_build(const struct tally_profile *profile, const struct tally_report_options *options,
+		       struct tally_report *report);
+void tally_report_release(struct tally_report *report);
+
+#endif

@@ -1,0 +1,43 @@
+/* What a reader of a recording should know of how far to trust it. */
+#include "base/buffer.h"
+#include "profile/profile.h"
+
+#include <inttypes.h>
+
+static void warn_names(const struct tally_names_gaps *gaps, struct tally_buffer *out)
+{
+	if (gaps->changed_files == 1)
+		tally_buffer_printf(out, "%s has changed since the recording: its functions are not named\n",
+				    gaps->changed_file);
+	else if (gaps->changed_files)
+		tally_buffer_printf(out, "%s and %zu more files have changed since the recording: "
+				    "their functions are not named\n", gaps->changed_file, gaps->changed_files - 1);
+	if (gaps->kernel_hidden)
+		tally_buffer_text(out, "kernel functions are not named: /proc/kallsyms hides its addresses "
+				       "(root, or sysctl kernel.kptr_restrict=0 and kernel.perf_event_paranoid=1)\n");
+	if (gaps->kernel_differs)
+		tally_buffer_text(out, "kernel functions are not named: the recording is of another kernel\n");
+}
+
+void tally_profile_warnings(const struct tally_recording *recording, struct tally_buffer *out)
+{
+	const struct tally_recording_counts *counts = &recording->counts;
+	const struct tally_error *damage = tally_perfdata_damage(recording->data);
+	if (damage)
+		tally_buffer_printf(out, "%s; everything before is used\n", damage->message);
+	if (counts->lost)
+		tally_buffer_printf(out, "%" PRIu64 " records were lost while recording: the figures are too low "
+				    "(record with a larger ring, -m, or a lower rate, -F)\n", counts->lost);
+	if (counts->throttled)
+		tally_buffer_printf(out, "the kernel throttled sampling %" PRIu64 " times: the figures are too low "
+				    "there\n", counts->throttled);
+	if (counts->stacks_cut)
+		tally_buffer_printf(out, "%" PRIu64 " stacks are cut short: the copied stack ended "
+				    "(record with a larger --call-graph dwarf,SIZE)\n", counts->stacks_cut);
+	if (counts->undecodable)
+		tally_buffer_printf(out, "%" PRIu64 " records don't fit their own size and were skipped\n",
+				    counts->undecodable);
+	if (counts->unknown)
+		tally_buffer_printf(out, "%" PRIu64 " records of unknown types were skipped\n", counts->unknown);
+	warn_names(&recording->names.gaps, out);
+}
