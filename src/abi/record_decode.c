@@ -189,10 +189,14 @@ static void take_sample(struct cursor *cursor, const struct tally_attr *attr, st
 		take_raw(cursor, sample);
 	if (type & TALLY_SAMPLE_BRANCH_STACK)
 		take_branches(cursor, attr, sample);
+	const uint8_t *regs_user_start = cursor->at;
 	if (type & TALLY_SAMPLE_REGS_USER)
 		take_regs(cursor, attr->sample_regs_user, &sample->regs_user);
-	if (type & TALLY_SAMPLE_STACK_USER)
+	if (type & TALLY_SAMPLE_STACK_USER) {
 		take_stack(cursor, sample);
+		sample->regs_user_start = regs_user_start;
+		sample->stack_user_end = cursor->at;
+	}
 	if (type & (TALLY_SAMPLE_WEIGHT | TALLY_SAMPLE_WEIGHT_STRUCT))
 		sample->weight = take_u64(cursor);
 	if (type & TALLY_SAMPLE_DATA_SRC)
