@@ -1,0 +1,394 @@
+#include "base/buffer.h"
+#include "base/terminal.h"
+#include "command/command.h"
+#include "machine/sysctl.h"
+#include "provider/advice.h"
+#include "provider/kernel_catalogue.h"
+#include "session/recorder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { OPTION_CALL_GRAPH = 256, OPTION_NO_CALL_GRAPH, OPTION_DURATION, OPTION_KEEP_STACKS };
+
+static const double DEFAULT_HZ = 999;
+
+static const struct tally_option options[] = {
+	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENTS", "what to sample (cycles, else cpu-clock); 'tally list' has all",
+	  NULL, 0 },
+	{ 'F', "freq", TALLY_ARGUMENT_REQUIRED, "HZ", "samples a second (999); max: what the kernel allows", NULL, 0 },
+	{ 'c', "count", TALLY_ARGUMENT_REQUIRED, "N", "a sample every N events", NULL, 0 },
+	{ 'g', NULL, TALLY_ARGUMENT_NONE, NULL, "record call graphs (the default)", NULL, 0 },
+	{ 0, "call-graph", TALLY_ARGUMENT_REQUIRED, "fp|dwarf[,SIZE]|none",
+	  "by frame pointers, or by unwinding SIZE bytes of stack;\nby default what the target's executable needs", NULL,
+	  OPTION_CALL_GRAPH },
+	{ 0, "no-call-graph", TALLY_ARGUMENT_NONE, NULL, "addresses alone", NULL, OPTION_NO_CALL_GRAPH },
+	{ 0, "keep-stacks", TALLY_ARGUMENT_NONE, NULL, "keep the stack copies in the file, unwind when reading", NULL,
+	  OPTION_KEEP_STACKS },
+	{ 'p', "pid", TALLY_ARGUMENT_REQUIRED, "PIDS", "record these processes", NULL, 0 },
+	{ 't', "tid", TALLY_ARGUMENT_REQUIRED, "TIDS", "record these threads", NULL, 0 },
+	{ 'a', "all-cpus", TALLY_ARGUMENT_NONE, NULL, "record the whole system", NULL, 0 },
+	{ 'C', "cpu", TALLY_ARGUMENT_REQUIRED, "CPUS", "record these CPUs (0-3,7)", NULL, 0 },
+	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE", "tally.data; - is a pipe on standard output", NULL, 0 },
+	{ 'm', "mmap-pages", TALLY_ARGUMENT_REQUIRED, "SIZE", "ring per CPU: bytes with K, M, G, else pages", NULL, 0 },
+	{ 'D', "delay", TALLY_ARGUMENT_REQUIRED, "MS", "start sampling that many milliseconds later", NULL, 0 },
+	{ 0, "duration", TALLY_ARGUMENT_REQUIRED, "TIME", "stop after so long: 5, 500ms, 2m", NULL, OPTION_DURATION },
+	{ 'z', "compression-level", TALLY_ARGUMENT_REQUIRED, "LEVEL", "zstd's, 1 to 22 (1); 0: plain", NULL, 0 },
+	{ 'q', "quiet", TALLY_ARGUMENT_NONE, NULL, "say nothing but errors", NULL, 0 },
+	TALLY_OPTIONS_END,
+};
+
+struct request {
+	struct tally_record_options record;
+	struct tally_target target;
+	struct tally_catalogue catalogue;
+	struct tally_arena arena;
+	struct tally_event_list events;
+	const char *output;
+	const char *default_event_note; /* why it isn't cycles, or NULL */
+	bool quiet;
+};
+
+/* ---- options ------------------------------------------------------------------------------------------- */
+
+static int parse_call_graph(const char *value, struct tally_record_options *record, struct tally_error *err)
+{
+	unsigned long long bytes;
+	if (!strcmp(value, "fp")) {
+		record->call_graph = TALLY_CALL_GRAPH_FP;
+	} else if (!strcmp(value, "none") || !strcmp(value, "no")) {
+		record->call_graph = TALLY_CALL_GRAPH_NONE;
+	} else if (!strncmp(value, "dwarf", 5) && (!value[5] || value[5] == ',')) {
+		record->call_graph = TALLY_CALL_GRAPH_STACK;
+		if (value[5]) {
+			int result = tally_option_size("--call-graph dwarf", value + 6, &bytes, err);
+			if (result < 0)
+				return result;
+			if (bytes < 256 || bytes > 64512)
+				return tally_error_set(err, -EINVAL,
+						       "--call-graph dwarf: a stack copy has 256 to 64512 bytes, not %llu",
+						       bytes);
+			record->stack_bytes = (uint32_t)bytes;
+		}
+	} else {
+		return tally_error_set(err, -EINVAL, "--call-graph: '%s' is none of fp, dwarf, dwarf,SIZE, none", value);
+	}
+	return 0;
+}
+
+static int parse_rate(const char *value, struct tally_record_options *record, struct tally_error *err)
+{
+	unsigned long long hertz;
+	int allowed = tally_sysctl_read("kernel/perf_event_max_sample_rate");
+	if (!strcmp(value, "max")) {
+		hertz = allowed > 0 ? (unsigned long long)allowed : 1000;
+	} else {
+		int result = tally_option_u64("-F", value, 1, 1000000000, &hertz, err);
+		if (result < 0)
+			return result;
+	}
+	if (allowed > 0 && hertz > (unsigned long long)allowed)
+		return tally_error_set(err, -EINVAL, "-F %llu: the kernel allows %d samples a second at most "
+				       "(sysctl kernel.perf_event_max_sample_rate)", hertz, allowed);
+	record->frequency = (double)hertz;
+	record->rate_given = true;
+	return 0;
+}
+
+static int parse_ring(const char *value, struct tally_record_options *record, struct tally_error *err)
+{
+	unsigned long long bytes;
+	int result = tally_option_size("-m", value, &bytes, err);
+	if (result < 0)
+		return result;
+	bool is_pages = !strpbrk(value, "KMGTkmgtBb");
+	record->ring_bytes = (size_t)(is_pages ? bytes * (unsigned long long)sysconf(_SC_PAGESIZE) : bytes);
+	if (!record->ring_bytes || record->ring_bytes > (size_t)1 << 31)
+		return tally_error_set(err, -EINVAL, "-m: a ring has a page to 2 GiB");
+	return 0;
+}
+
+static int apply_option(int id, const char *value, struct request *request, struct tally_error *err)
+{
+	struct tally_record_options *record = &request->record;
+	unsigned long long number = 0;
+	int result = 0;
+	switch (id) {
+	case 'e': return tally_event_parse(value, &request->catalogue, &request->arena, &request->events, err);
+	case 'F': return parse_rate(value, record, err);
+	case 'c':
+		result = tally_option_u64("-c", value, 1, 1ull << 62, &number, err);
+		record->period = number;
+		record->rate_given = true;
+		break;
+	case 'g':
+		if (record->call_graph == TALLY_CALL_GRAPH_NONE)
+			record->call_graph = TALLY_CALL_GRAPH_AUTO;
+		break;
+	case OPTION_CALL_GRAPH: return parse_call_graph(value, record, err);
+	case OPTION_NO_CALL_GRAPH: record->call_graph = TALLY_CALL_GRAPH_NONE; break;
+	case OPTION_KEEP_STACKS: record->keep_stacks = true; break;
+	case 'p': return tally_target_add_pids(&request->target, value, err);
+	case 't': return tally_target_add_threads(&request->target, value, err);
+	case 'a': request->target.all = true; break;
+	case 'C': return tally_target_set_cpus(&request->target, value, err);
+	case 'o': request->output = value; break;
+	case 'm': return parse_ring(value, record, err);
+	case 'D':
+		result = tally_option_u64("-D", value, 0, 1000000000, &number, err);
+		record->delay_s = (double)number / 1000;
+		break;
+	case OPTION_DURATION: return tally_option_seconds("--duration", value, &record->duration_s, err);
+	case 'z':
+		result = tally_option_u64("-z", value, 0, 22, &number, err);
+		record->compression_level = (int)number;
+		break;
+	case 'q': request->quiet = true; break;
+	}
+	return result;
+}
+
+/* Cycles where the CPU can, else the clock of the CPUs. */
+static int choose_default_event(struct request *request, struct tally_error *err)
+{
+	const struct tally_attr cycles = { .type = TALLY_TYPE_HARDWARE, .size = sizeof(cycles),
+					   .config = TALLY_HW_CPU_CYCLES, .sample_period = 1000000,
+					   .flags = TALLY_ATTR_DISABLED | TALLY_ATTR_EXCLUDE_KERNEL |
+						    TALLY_ATTR_EXCLUDE_HV };
+	struct tally_provider *provider = tally_provider_kernel();
+	int handle = provider->ops->open(provider, &cycles, 0, -1, -1, 0);
+	if (handle >= 0)
+		provider->ops->close(provider, handle);
+	else
+		request->default_event_note = "this machine has no hardware cycle counter: sampling cpu-clock";
+	return tally_event_parse(handle >= 0 ? "cycles" : "cpu-clock", &request->catalogue, &request->arena,
+				 &request->events, err);
+}
+
+/* ---- running ------------------------------------------------------------------------------------------- */
+
+static void say_size(uint64_t bytes, char *out, size_t size)
+{
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
+	double value = (double)bytes;
+	unsigned unit = 0;
+	for (; value >= 1024 && unit < 4; unit++)
+		value /= 1024;
+	snprintf(out, size, value < 10 && unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
+}
+
+static void show_progress(void *context, const struct tally_record_status *status)
+{
+	char size[32];
+	(void)context;
+	say_size(status->bytes, size, sizeof(size));
+	fprintf(stderr, "\r\x1b[Krecording: %.0f s, %" PRIu64 " samples, %s", status->seconds, status->samples, size);
+	if (status->lost)
+		fprintf(stderr, ", %" PRIu64 " lost", status->lost);
+	fflush(stderr);
+}
+
+static int open_output(const struct request *request, struct tally_error *err)
+{
+	char old[4096];
+	struct stat there;
+	const char *path = request->output;
+	if (!strcmp(path, "-")) {
+		if (isatty(STDOUT_FILENO))
+			return tally_error_set(err, -EINVAL, "a recording is no text: -o - wants a pipe, not a terminal");
+		return dup(STDOUT_FILENO);
+	}
+	/* The last recording stays as FILE.old, as with perf. */
+	bool keep = !stat(path, &there) && S_ISREG(there.st_mode) && there.st_size;
+	if (keep && snprintf(old, sizeof(old), "%s.old", path) < (int)sizeof(old) && rename(path, old) < 0 &&
+	    errno != EACCES && errno != EPERM)
+		return tally_error_set(err, -errno, "keeping the old %s as %s failed: %m", path, old);
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd < 0) {
+		int code = -errno;
+		tally_error_set(err, code, "%s can't be written: %s", path, tally_errno_text(code));
+		tally_error_hint(err, "-o names another file");
+		return code;
+	}
+	return fd;
+}
+
+static int open_signals(sigset_t *before)
+{
+	sigset_t mask;
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGCHLD);
+	sigaddset(&mask, SIGINT);
+	sigaddset(&mask, SIGTERM);
+	sigaddset(&mask, SIGHUP);
+	sigprocmask(SIG_BLOCK, &mask, before);
+	return signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static void say_notes(const struct request *request, const struct tally_recorder *recorder,
+		      const struct tally_buffer *notes)
+{
+	const char *graph = recorder ? tally_recorder_call_graph_text(recorder) : NULL;
+	if (request->quiet)
+		return;
+	if (request->default_event_note)
+		fprintf(stderr, "tally: %s\n", request->default_event_note);
+	if (graph)
+		fprintf(stderr, "tally: %s\n", graph);
+	for (const char *line = tally_buffer_string(notes); *line; line += strcspn(line, "\n") + 1)
+		fprintf(stderr, "tally: %.*s\n", (int)strcspn(line, "\n"), line);
+}
+
+static void say_result(const struct request *request, const struct tally_record_status *status)
+{
+	char size[32];
+	if (isatty(STDERR_FILENO))
+		fputs("\r\x1b[K", stderr);
+	if (!request->quiet) {
+		say_size(status->bytes, size, sizeof(size));
+		fprintf(stderr, "tally: %" PRIu64 " samples in %.2f s, %s in %s; the recorder used %.3f s of CPU", status->samples,
+			status->seconds, size, strcmp(request->output, "-") ? request->output : "the pipe",
+			status->own_cpu_s);
+		fprintf(stderr, status->samples ? " (%.1f us a sample)\n" : "\n",
+			status->own_cpu_s * 1e6 / (double)status->samples);
+	}
+	if (status->lost)
+		fprintf(stderr, "warning: %" PRIu64 " records were lost: a larger ring (-m) or a lower rate (-F) keeps "
+				"them\n", status->lost);
+	if (status->throttled)
+		fprintf(stderr, "warning: the kernel throttled the sampling %" PRIu64 " times; a lower rate (-F) avoids "
+				"it\n", status->throttled);
+	if (status->stacks_cut * 10 > status->stacks)
+		fprintf(stderr, "warning: %" PRIu64 " of %" PRIu64 " stacks are cut short; --call-graph dwarf,SIZE copies "
+				"more\n", status->stacks_cut, status->stacks);
+}
+
+static int record_into(const struct tally_command *command, struct request *request, int fd,
+		       struct tally_spawn *spawn, int signal_fd)
+{
+	struct tally_error err = TALLY_ERROR_NONE;
+	struct tally_buffer notes = { 0 };
+	struct tally_recorder *recorder = NULL;
+	struct tally_record_status status = { 0 };
+	enum tally_record_end end;
+	bool pipe = !strcmp(request->output, "-");
+	int exit_status = TALLY_EXIT_OK;
+	int result = tally_recorder_new(tally_provider_kernel(), &request->events, &request->target, &request->record,
+					fd, pipe, spawn, &notes, &recorder, &err);
+	say_notes(request, recorder, &notes);
+	tally_buffer_release(&notes);
+	if (result < 0)
+		return tally_command_fail(command, &err);
+	bool progress = isatty(STDERR_FILENO) && !request->quiet;
+	result = tally_recorder_run(recorder, signal_fd, progress ? show_progress : NULL, NULL, &end, &err);
+	if (result < 0) {
+		tally_command_fail(command, &err);
+		exit_status = spawn ? tally_spawn_failure_status(result) : TALLY_EXIT_FAILURE;
+	} else {
+		bool output_failed = end == TALLY_RECORD_END_OUTPUT;
+		struct tally_error finish_err = TALLY_ERROR_NONE;
+		int finished = tally_recorder_finish(recorder, &status, &finish_err);
+		say_result(request, &status);
+		if (output_failed || finished < 0) {
+			exit_status = tally_command_fail(command, output_failed ? &err : &finish_err);
+			if (!pipe)
+				fprintf(stderr, "hint: what was written until then is readable in %s\n", request->output);
+		} else if (spawn && end == TALLY_RECORD_END_COMMAND) {
+			exit_status = tally_spawn_exit_status(tally_recorder_wait_status(recorder));
+		}
+	}
+	tally_recorder_free(recorder);
+	return exit_status;
+}
+
+static int record(const struct tally_command *command, struct request *request)
+{
+	struct tally_error err = TALLY_ERROR_NONE;
+	struct tally_spawn spawn = TALLY_SPAWN_INIT;
+	sigset_t before;
+	char **argv = request->target.command;
+	if (tally_target_resolve(&request->target, &err) < 0)
+		return tally_command_fail(command, &err);
+	int fd = open_output(request, &err);
+	if (fd < 0)
+		return tally_command_fail(command, &err);
+	int signal_fd = open_signals(&before);
+	int status = TALLY_EXIT_FAILURE;
+	if (argv && tally_spawn_prepare(&spawn, argv, &before, &err) < 0)
+		tally_command_fail(command, &err);
+	else
+		status = record_into(command, request, fd, argv ? &spawn : NULL, signal_fd);
+	tally_spawn_release(&spawn);
+	/* What never began leaves no file behind. */
+	struct stat there;
+	if (strcmp(request->output, "-") && !fstat(fd, &there) && S_ISREG(there.st_mode) && !there.st_size)
+		unlink(request->output);
+	close(fd);
+	close(signal_fd);
+	return status;
+}
+
+static int parse_arguments(const struct tally_command *command, int argc, char **argv, struct request *request)
+{
+	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
+	struct tally_error err = TALLY_ERROR_NONE;
+	int id;
+	while ((id = tally_options_next(&walk)) > 0)
+		if (apply_option(id, walk.value, request, &err) < 0)
+			return id == 'e' ? (tally_command_fail(command, &err), TALLY_EXIT_USAGE) :
+					   tally_command_misuse(command, "%s", err.message);
+	if (id != TALLY_OPTION_DONE)
+		return id == TALLY_OPTION_HELP ? -1 : TALLY_EXIT_USAGE;
+	if (walk.index < argc)
+		request->target.command = argv + walk.index;
+	if (!request->target.command && !request->target.all && !request->target.has_cpu_list &&
+	    !tally_target_has_tasks(&request->target))
+		return tally_command_misuse(command, "what to record? a command, -p PID, or -a for the whole system");
+	if (!request->events.count && choose_default_event(request, &err) < 0)
+		return tally_command_fail(command, &err);
+	return 0;
+}
+
+static int run(const struct tally_command *command, int argc, char **argv)
+{
+	struct request request = {
+		.record = { .frequency = DEFAULT_HZ, .compression_level = 1, .argv = argv, .argc = argc },
+		.target = TALLY_TARGET_INIT,
+		.output = "tally.data",
+	};
+	struct tally_error err = TALLY_ERROR_NONE;
+	int allowed = tally_sysctl_read("kernel/perf_event_max_sample_rate");
+	if (allowed > 0 && allowed < (int)DEFAULT_HZ)
+		request.record.frequency = allowed;
+	if (tally_catalogue_init(&request.catalogue) < 0 || tally_kernel_catalogue(&request.catalogue, &err) < 0)
+		return tally_command_fail(command, &err);
+	int status = parse_arguments(command, argc, argv, &request);
+	status = status ? status : record(command, &request);
+	tally_event_list_release(&request.events);
+	tally_catalogue_release(&request.catalogue);
+	tally_arena_release(&request.arena);
+	tally_target_release(&request.target);
+	return status < 0 ? TALLY_EXIT_OK : status;
+}
+
+const struct tally_command tally_command_record = {
+	.name = "record",
+	.summary = "sample a program, tasks or the whole system into a file",
+	.usage = "[options] [--] command [argument…]",
+	.details = "Without -e the CPU's cycles are sampled where it can count them, else its clock (cpu-clock).\n"
+		   "\n"
+		   "  tally record -- ./program            then: tally report, tally flamegraph\n"
+		   "  tally record -p 1234 --duration 10\n"
+		   "  tally record -a -e sched:sched_switch -- sleep 1\n"
+		   "  tally record -o - -- make | tally flamegraph -o make.svg -",
+	.options = options,
+	.run = run,
+};

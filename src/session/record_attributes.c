@@ -1,0 +1,188 @@
+/* From parsed events to the attributes that are opened, and to those that are written. */
+#include "session/recorder_state.h"
+
+#include "session/program.h"
+#include "unwind/unwind.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum { STACK_BYTES = 16 * 1024, MAX_STACK_BYTES = 63 * 1024 };
+
+static const uint64_t ALWAYS_SAMPLED = TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_IP | TALLY_SAMPLE_TID |
+				       TALLY_SAMPLE_TIME | TALLY_SAMPLE_CPU | TALLY_SAMPLE_PERIOD;
+
+/* ---- which call graph ---------------------------------------------------------------------------------- */
+
+static void choose_call_graph(struct tally_recorder *recorder)
+{
+	struct tally_program_probe probe;
+	const struct tally_target *target = recorder->target;
+	recorder->call_graph = recorder->options.call_graph;
+	if (recorder->call_graph != TALLY_CALL_GRAPH_AUTO)
+		return;
+	recorder->call_graph = TALLY_CALL_GRAPH_FP;
+	if (target->command)
+		tally_program_probe_command(target->command[0], &probe);
+	else if (target->tids.count && !target->all)
+		tally_program_probe_pid(target->tids.items[0], &probe);
+	else {
+		snprintf(recorder->call_graph_text, sizeof(recorder->call_graph_text),
+			 "call graphs by frame pointers (the whole system)");
+		return;
+	}
+	if (probe.functions && probe.with_frame_pointer * 2 < probe.functions)
+		recorder->call_graph = TALLY_CALL_GRAPH_STACK;
+	snprintf(recorder->call_graph_text, sizeof(recorder->call_graph_text), "call graphs by %s: %s %s",
+		 recorder->call_graph == TALLY_CALL_GRAPH_STACK ? "unwinding stack copies" : "frame pointers",
+		 probe.name,
+		 !probe.functions ? "tells nothing of its frames" :
+		 recorder->call_graph == TALLY_CALL_GRAPH_STACK ? "is built without frame pointers" :
+								  "keeps frame pointers");
+}
+
+static void describe_call_graph(struct tally_recorder *recorder)
+{
+	static const char *const texts[] = { "", "", "call graphs by frame pointers",
+					     "call graphs by unwinding stack copies" };
+	if (!recorder->call_graph_text[0])
+		snprintf(recorder->call_graph_text, sizeof(recorder->call_graph_text), "%s",
+			 texts[recorder->call_graph]);
+}
+
+static uint32_t stack_bytes(const struct tally_recorder *recorder)
+{
+	uint32_t wanted = recorder->options.stack_bytes ? recorder->options.stack_bytes : STACK_BYTES;
+	if (wanted > MAX_STACK_BYTES)
+		wanted = MAX_STACK_BYTES;
+	return wanted & ~7u; /* the kernel takes multiples of 8 */
+}
+
+/* ---- attributes ---------------------------------------------------------------------------------------- */
+
+static void set_rate(const struct tally_record_options *options, const struct tally_event *event,
+		     struct tally_attr *attr)
+{
+	bool each_hit = event->kind == TALLY_EVENT_TRACEPOINT || event->kind == TALLY_EVENT_BREAKPOINT;
+	if (event->has_period || event->has_frequency)
+		return;
+	if (options->period || (each_hit && !options->rate_given)) {
+		attr->sample_period = options->period ? options->period : 1;
+		attr->flags &= ~TALLY_ATTR_FREQ;
+	} else {
+		attr->sample_period = (uint64_t)options->frequency;
+		attr->flags |= TALLY_ATTR_FREQ;
+	}
+}
+
+static void set_clock(struct tally_attr *attr)
+{
+	attr->flags |= TALLY_ATTR_USE_CLOCKID | TALLY_ATTR_SAMPLE_ID_ALL;
+	attr->clockid = CLOCK_MONOTONIC;
+}
+
+static void set_call_graph(const struct tally_recorder *recorder, struct tally_attr *attr)
+{
+	if (recorder->call_graph == TALLY_CALL_GRAPH_NONE)
+		return;
+	attr->sample_type |= TALLY_SAMPLE_CALLCHAIN;
+	if (recorder->call_graph != TALLY_CALL_GRAPH_STACK || attr->flags & TALLY_ATTR_EXCLUDE_CALLCHAIN_USER)
+		return;
+	attr->sample_type |= TALLY_SAMPLE_REGS_USER | TALLY_SAMPLE_STACK_USER;
+	attr->sample_regs_user = TALLY_UNWIND_REGS_MASK;
+	attr->sample_stack_user = stack_bytes(recorder);
+	attr->flags |= TALLY_ATTR_EXCLUDE_CALLCHAIN_USER;
+}
+
+static void make_source(struct tally_recorder *recorder, const struct tally_event *event,
+			struct tally_record_source *source)
+{
+	struct tally_attr *attr = &source->attr;
+	*source = (struct tally_record_source){ .attr = event->attr, .event = event, .name = event->name };
+	attr->size = sizeof(*attr);
+	attr->sample_type |= ALWAYS_SAMPLED | (event->kind == TALLY_EVENT_TRACEPOINT ? TALLY_SAMPLE_RAW : 0);
+	attr->read_format = TALLY_FORMAT_ID;
+	attr->flags |= TALLY_ATTR_DISABLED;
+	if (!recorder->target->all)
+		attr->flags |= TALLY_ATTR_INHERIT;
+	if (recorder->target->command && !recorder->target->all && !(recorder->options.delay_s > 0))
+		attr->flags |= TALLY_ATTR_ENABLE_ON_EXEC;
+	set_rate(&recorder->options, event, attr);
+	set_clock(attr);
+	set_call_graph(recorder, attr);
+
+	source->written = *attr;
+	source->unwinds = attr->sample_type & TALLY_SAMPLE_STACK_USER && !recorder->options.keep_stacks;
+	if (source->unwinds) {
+		source->written.sample_type &= ~(TALLY_SAMPLE_REGS_USER | TALLY_SAMPLE_STACK_USER);
+		source->written.sample_regs_user = 0;
+		source->written.sample_stack_user = 0;
+		source->written.flags &= ~TALLY_ATTR_EXCLUDE_CALLCHAIN_USER;
+	}
+}
+
+/* The leader alone is switched on and off; with :S it alone samples, and reads its members. */
+static void join_groups(struct tally_recorder *recorder)
+{
+	for (size_t i = 0; i + 1 < recorder->source_count; i++) {
+		struct tally_record_source *source = &recorder->sources[i];
+		int group = source->event->group;
+		bool member = i && group != TALLY_EVENT_NO_GROUP && recorder->sources[i - 1].event->group == group;
+		if (member)
+			source->attr.flags &= ~(TALLY_ATTR_DISABLED | TALLY_ATTR_ENABLE_ON_EXEC);
+		if (!source->event->group_read)
+			continue;
+		source->attr.read_format |= TALLY_FORMAT_GROUP;
+		source->attr.flags &= ~TALLY_ATTR_INHERIT; /* the kernel has no group reads of inherited events */
+		source->attr.sample_type |= TALLY_SAMPLE_READ;
+		if (member) {
+			source->attr.sample_period = 0;
+			source->attr.flags &= ~TALLY_ATTR_FREQ;
+		}
+		source->written.read_format = source->attr.read_format;
+		source->written.sample_type |= TALLY_SAMPLE_READ;
+		source->written.sample_period = source->attr.sample_period;
+		source->written.flags = (source->written.flags & ~(TALLY_ATTR_FREQ | TALLY_ATTR_INHERIT)) |
+					(source->attr.flags & TALLY_ATTR_FREQ);
+	}
+}
+
+static void make_side_band(struct tally_recorder *recorder, struct tally_record_source *source)
+{
+	*source = (struct tally_record_source){ .name = "dummy:HG" };
+	source->attr = (struct tally_attr){
+		.type = TALLY_TYPE_SOFTWARE,
+		.size = sizeof(source->attr),
+		.config = TALLY_SW_DUMMY,
+		.sample_period = 1,
+		/* The trailer's fields are those of the samples': perf wants one layout for all. */
+		.sample_type = TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME | TALLY_SAMPLE_CPU,
+		.read_format = TALLY_FORMAT_ID,
+		.flags = TALLY_ATTR_MMAP | TALLY_ATTR_MMAP2 | TALLY_ATTR_COMM | TALLY_ATTR_COMM_EXEC |
+			 TALLY_ATTR_TASK | TALLY_ATTR_EXCLUDE_KERNEL,
+	};
+	if (!recorder->target->all)
+		source->attr.flags |= TALLY_ATTR_INHERIT;
+	set_clock(&source->attr);
+	source->written = source->attr;
+}
+
+int tally_record_make_sources(struct tally_recorder *recorder, const struct tally_event_list *events,
+			      struct tally_error *err)
+{
+	choose_call_graph(recorder);
+	describe_call_graph(recorder);
+	recorder->source_count = events->count + 1;
+	recorder->sources = tally_arena_array(&recorder->arena, recorder->source_count, sizeof(*recorder->sources));
+	recorder->recorded =
+		tally_arena_array(&recorder->arena, recorder->source_count, sizeof(*recorder->recorded));
+	if (!recorder->sources || !recorder->recorded)
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < events->count; i++)
+		make_source(recorder, &events->items[i], &recorder->sources[i]);
+	join_groups(recorder);
+	make_side_band(recorder, tally_record_side_band(recorder));
+	return 0;
+}

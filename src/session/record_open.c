@@ -1,0 +1,309 @@
+/* Opening a recording's events: each on each task and CPU, a ring for samples and one for side-band on each CPU.
+ *
+ * Inherited events may be mapped only when bound to a CPU, so even a single task's events are opened once a CPU;
+ * all events of a CPU write to the ring of the first one (SET_OUTPUT).
+ */
+#include "session/recorder_state.h"
+
+#include "base/vector.h"
+#include "machine/limits.h"
+#include "provider/advice.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	RING_BYTES = 2 << 20,
+	STACK_RING_BYTES = 8 << 20,   /* stack copies are 16 KiB each */
+	SIDE_RING_BYTES = 256 << 10,
+	SMALL_SIDE_RING_BYTES = 32 << 10, /* where memory is short */
+};
+
+struct place {
+	pid_t tid; /* -1: all tasks */
+	int cpu;
+	size_t ring;
+};
+
+static size_t page_bytes(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static size_t power_of_two_pages(size_t bytes)
+{
+	size_t pages = 1;
+	while (pages * page_bytes() < bytes)
+		pages *= 2;
+	return pages;
+}
+
+/* ---- one event ----------------------------------------------------------------------------------------- */
+
+static bool wants_kernel(const struct tally_record_source *source)
+{
+	return source->event && source->event->kind != TALLY_EVENT_TRACEPOINT &&
+	       !(source->attr.flags & TALLY_ATTR_EXCLUDE_KERNEL) && !source->event->kernel_only;
+}
+
+/* The kernel refuses its own side to this user: what is left is user mode, and the names say so. */
+static bool fall_back_to_user(struct tally_recorder *recorder)
+{
+	bool changed = false;
+	for (size_t i = 0; i + 1 < recorder->source_count; i++) {
+		struct tally_record_source *source = &recorder->sources[i];
+		if (!wants_kernel(source))
+			continue;
+		source->attr.flags |= TALLY_ATTR_EXCLUDE_KERNEL | TALLY_ATTR_EXCLUDE_HV;
+		source->written.flags |= TALLY_ATTR_EXCLUDE_KERNEL | TALLY_ATTR_EXCLUDE_HV;
+		const char *name = tally_arena_printf(&recorder->arena, "%s%s", source->name,
+						      strchr(source->name, ':') ? "u" : ":u");
+		source->name = name ? name : source->name;
+		changed = true;
+	}
+	if (changed)
+		tally_buffer_text(recorder->notes, "user mode alone is recorded: this user may not look at the kernel "
+						   "(sysctl kernel.perf_event_paranoid=1 allows it)\n");
+	return changed;
+}
+
+static int note_id(struct tally_recorder *recorder, size_t source_index, int handle)
+{
+	struct tally_record_source *source = &recorder->sources[source_index];
+	uint64_t id = 0;
+	int result = recorder->provider->ops->ioctl(recorder->provider, handle, TALLY_IOCTL_ID, &id, 0);
+	uint64_t *slot = result < 0 ? NULL : tally_map_put(&recorder->source_of_id, id, NULL);
+	if (result < 0)
+		return result;
+	if (!slot || tally_vector_push(&source->ids, id) < 0)
+		return -ENOMEM;
+	*slot = source_index;
+	return 0;
+}
+
+/* Opens one event at one place; the handle, or -errno. */
+static int open_one(struct tally_recorder *recorder, size_t source_index, const struct place *place, int leader)
+{
+	struct tally_record_source *source = &recorder->sources[source_index];
+	int handle = recorder->provider->ops->open(recorder->provider, &source->attr, place->tid, place->cpu, leader, 0);
+	if (handle < 0)
+		return handle;
+	int result = note_id(recorder, source_index, handle);
+	if (!result && source->event)
+		result = tally_vector_push(&recorder->handles, handle);
+	else if (!result)
+		result = tally_vector_push(&recorder->side_handles, handle);
+	if (result < 0) {
+		recorder->provider->ops->close(recorder->provider, handle);
+		return result;
+	}
+	return handle;
+}
+
+/* ---- rings --------------------------------------------------------------------------------------------- */
+
+struct ring_sizes {
+	size_t sample_pages, side_pages;
+};
+
+static struct ring_sizes choose_sizes(const struct tally_recorder *recorder)
+{
+	struct tally_ring_budget budget = tally_machine_ring_budget();
+	bool stacks = recorder->call_graph == TALLY_CALL_GRAPH_STACK;
+	size_t wanted = recorder->options.ring_bytes ? recorder->options.ring_bytes :
+			stacks				     ? STACK_RING_BYTES :
+							       RING_BYTES;
+	size_t side = budget.unlimited ? SIDE_RING_BYTES : SMALL_SIDE_RING_BYTES;
+	struct ring_sizes sizes;
+	sizes.side_pages = tally_machine_ring_pages(&budget, recorder->ring_count, power_of_two_pages(side));
+	tally_ring_budget_spend(&budget, recorder->ring_count, sizes.side_pages);
+	sizes.sample_pages = tally_machine_ring_pages(&budget, recorder->ring_count, power_of_two_pages(wanted));
+	/* What others of this user have mapped counts too: the kernel has the last word, in map_ring(). */
+	if (!sizes.sample_pages)
+		sizes.sample_pages = 1;
+	if (!sizes.side_pages)
+		sizes.side_pages = 1;
+	return sizes;
+}
+
+static int map_ring(struct tally_recorder *recorder, struct tally_ring *ring, int handle, int cpu, size_t *pages)
+{
+	int result;
+	while ((result = tally_ring_open(ring, recorder->provider, handle, cpu, *pages)) == -EPERM && *pages > 1)
+		*pages /= 2;
+	return result;
+}
+
+/* Sends `handle` to the ring, which it founds when it is the first. */
+static int join_ring(struct tally_recorder *recorder, struct tally_ring *ring, int handle, int cpu, size_t *pages,
+		     struct tally_error *err)
+{
+	if (ring->page) {
+		int result = recorder->provider->ops->ioctl(recorder->provider, handle, TALLY_IOCTL_SET_OUTPUT,
+							    (void *)(intptr_t)ring->handle, 0);
+		return result < 0 ? tally_error_set(err, result, "events of CPU %d can't share a ring: %s", cpu,
+						    tally_errno_text(result)) :
+				    0;
+	}
+	int result = map_ring(recorder, ring, handle, cpu, pages);
+	if (result < 0) {
+		tally_error_set(err, result, "mapping a ring of %zu KiB for CPU %d failed: %s",
+				*pages * page_bytes() / 1024, cpu, tally_errno_text(result));
+		tally_error_hint(err, "rings count against kernel.perf_event_mlock_kb and 'ulimit -l'; "
+				      "-m asks for smaller ones, 'tally doctor' shows the budget");
+	}
+	return result;
+}
+
+/* ---- all of them --------------------------------------------------------------------------------------- */
+
+/* A quarter of the ring with stacks (they fill it in bursts), half otherwise. */
+static void set_wakeups(struct tally_recorder *recorder, const struct ring_sizes *sizes)
+{
+	size_t sample = sizes->sample_pages * page_bytes(), side = sizes->side_pages * page_bytes();
+	bool stacks = recorder->call_graph == TALLY_CALL_GRAPH_STACK;
+	for (size_t i = 0; i < recorder->source_count; i++) {
+		struct tally_record_source *source = &recorder->sources[i];
+		source->attr.flags |= TALLY_ATTR_WATERMARK;
+		source->attr.wakeup_events = (uint32_t)(source->event ? sample / (stacks ? 4 : 2) : side / 2);
+		source->written.flags |= TALLY_ATTR_WATERMARK;
+		source->written.wakeup_events = source->attr.wakeup_events;
+		/* Small rings: a stack copy must leave room for others. */
+		uint32_t most = (uint32_t)(sample / 8) & ~7u;
+		if (!recorder->options.stack_bytes && source->attr.sample_stack_user > most && most >= 1024) {
+			source->attr.sample_stack_user = most;
+			if (source->written.sample_stack_user)
+				source->written.sample_stack_user = most;
+		}
+	}
+}
+
+static int leader_of(const struct tally_recorder *recorder, size_t source, int last_leader)
+{
+	int group = recorder->sources[source].event ? recorder->sources[source].event->group : TALLY_EVENT_NO_GROUP;
+	bool member = source && group != TALLY_EVENT_NO_GROUP && recorder->sources[source - 1].event->group == group;
+	return member ? last_leader : -1;
+}
+
+/* All events on one task and CPU; the side-band first, so that no map is missed. */
+static int open_place(struct tally_recorder *recorder, const struct place *place, struct ring_sizes *sizes,
+		      struct tally_error *err)
+{
+	size_t side = recorder->source_count - 1;
+	int handle = open_one(recorder, side, place, -1), leader = -1, result;
+	if (handle < 0) {
+		struct tally_event dummy = { .kind = TALLY_EVENT_SOFTWARE, .name = "dummy" };
+		tally_provider_open_error(&dummy, handle, place->tid, place->cpu, err);
+		return handle;
+	}
+	result = join_ring(recorder, &recorder->side_rings[place->ring], handle, place->cpu, &sizes->side_pages, err);
+	for (size_t i = 0; !result && i < side; i++) {
+		int group = leader_of(recorder, i, leader);
+		handle = open_one(recorder, i, place, group);
+		if (handle < 0) {
+			tally_provider_open_error(recorder->sources[i].event, handle, place->tid, place->cpu, err);
+			return handle;
+		}
+		if (group < 0)
+			leader = handle;
+		result = join_ring(recorder, &recorder->rings[place->ring], handle, place->cpu,
+				   &sizes->sample_pages, err);
+	}
+	return result;
+}
+
+static int open_everywhere(struct tally_recorder *recorder, struct ring_sizes *sizes, struct tally_error *err)
+{
+	const struct tally_target *target = recorder->target;
+	pid_t command = recorder->spawn ? recorder->spawn->pid : 0;
+	size_t tids = target->all ? 1 : command ? 1 : target->tids.count, opened = 0;
+	for (size_t t = 0; t < tids; t++) {
+		bool gone = false;
+		for (size_t c = 0; !gone && c < recorder->ring_count; c++) {
+			struct place place = { .cpu = (int)target->cpus.cpus[c], .ring = c };
+			place.tid = target->all ? -1 : command ? command : target->tids.items[t];
+			int result = open_place(recorder, &place, sizes, err);
+			gone = result == -ESRCH && !command && !target->all;
+			if (result < 0 && !gone)
+				return result;
+		}
+		opened += !gone;
+	}
+	return opened ? 0 : tally_error_set(err, -ESRCH, "the tasks to record have ended");
+}
+
+static void close_all(struct tally_recorder *recorder)
+{
+	struct tally_provider *provider = recorder->provider;
+	for (size_t i = 0; recorder->rings && i < recorder->ring_count; i++) {
+		tally_ring_close(&recorder->rings[i]);
+		tally_ring_close(&recorder->side_rings[i]);
+	}
+	for (size_t i = 0; i < recorder->handles.count; i++)
+		provider->ops->close(provider, recorder->handles.items[i]);
+	for (size_t i = 0; i < recorder->side_handles.count; i++)
+		provider->ops->close(provider, recorder->side_handles.items[i]);
+	for (size_t i = 0; i < recorder->source_count; i++)
+		recorder->sources[i].ids.count = 0;
+	recorder->handles.count = recorder->side_handles.count = 0;
+	tally_map_release(&recorder->source_of_id);
+}
+
+static void tell_of_small_rings(struct tally_recorder *recorder, const struct ring_sizes *sizes)
+{
+	size_t got = sizes->sample_pages * page_bytes();
+	if (recorder->options.ring_bytes && got < recorder->options.ring_bytes)
+		tally_buffer_printf(recorder->notes,
+				    "rings are %zu KiB a CPU, not %zu: more does not fit this user's budget "
+				    "(kernel.perf_event_mlock_kb, ulimit -l)\n",
+				    got / 1024, recorder->options.ring_bytes / 1024);
+}
+
+int tally_record_open(struct tally_recorder *recorder, struct tally_error *err)
+{
+	if (!recorder->target->cpus.count) {
+		int listed = tally_cpu_list_read(TALLY_CPU_ONLINE, &recorder->target->cpus, err);
+		if (listed < 0)
+			return listed;
+	}
+	recorder->ring_count = recorder->target->cpus.count;
+	recorder->rings = tally_arena_array(&recorder->arena, recorder->ring_count, sizeof(*recorder->rings));
+	recorder->side_rings = tally_arena_array(&recorder->arena, recorder->ring_count, sizeof(*recorder->side_rings));
+	if (!recorder->rings || !recorder->side_rings)
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	tally_limits_raise_descriptors();
+	struct ring_sizes sizes = choose_sizes(recorder);
+	set_wakeups(recorder, &sizes);
+	int result = open_everywhere(recorder, &sizes, err);
+	if ((result == -EACCES || result == -EPERM) && !recorder->target->all && fall_back_to_user(recorder)) {
+		close_all(recorder);
+		result = open_everywhere(recorder, &sizes, err);
+	}
+	if (!result)
+		tell_of_small_rings(recorder, &sizes);
+	return result;
+}
+
+void tally_record_close(struct tally_recorder *recorder)
+{
+	close_all(recorder);
+	for (size_t i = 0; i < recorder->source_count; i++)
+		tally_vector_release(&recorder->sources[i].ids);
+	tally_vector_release(&recorder->handles);
+	tally_vector_release(&recorder->side_handles);
+}
+
+int tally_record_enable(struct tally_recorder *recorder, bool enable, struct tally_error *err)
+{
+	for (size_t i = 0; i < recorder->handles.count; i++) {
+		int result = recorder->provider->ops->ioctl(recorder->provider, recorder->handles.items[i],
+							    enable ? TALLY_IOCTL_ENABLE : TALLY_IOCTL_DISABLE, NULL, 0);
+		if (result < 0)
+			return tally_error_set(err, result, "switching an event %s failed: %s", enable ? "on" : "off",
+					       tally_errno_text(result));
+	}
+	return 0;
+}

@@ -1,0 +1,234 @@
+/* Records of what was there before the first event, as the kernel would have written them: where the kernel lies,
+ * and for each task that is recorded its name, its parent and its executable maps, from /proc.
+ *
+ * The side-band events are open already when this runs, so what changes meanwhile is recorded twice rather than
+ * missed.  Times are 0: before everything.
+ */
+#include "session/recorder_state.h"
+
+#include "base/buffer.h"
+#include "machine/procfs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { RECORD_BYTES_MAX = 8192, FILENAME_MAX_BYTES = 4096 };
+
+struct synthesis {
+	struct tally_recorder *recorder;
+	struct tally_error *err;
+	pid_t pid;
+	_Alignas(8) uint8_t bytes[RECORD_BYTES_MAX];
+	size_t size;
+};
+
+static void begin(struct synthesis *synthesis)
+{
+	synthesis->size = sizeof(struct tally_record_header);
+}
+
+static void put(struct synthesis *synthesis, const void *bytes, size_t size)
+{
+	memcpy(synthesis->bytes + synthesis->size, bytes, size);
+	synthesis->size += size;
+}
+
+static void put_u32(struct synthesis *synthesis, uint32_t value)
+{
+	put(synthesis, &value, sizeof(value));
+}
+
+static void put_u64(struct synthesis *synthesis, uint64_t value)
+{
+	put(synthesis, &value, sizeof(value));
+}
+
+/* Padded with zeroes to whole words. */
+static void put_string(struct synthesis *synthesis, const char *text)
+{
+	size_t length = strnlen(text, FILENAME_MAX_BYTES - 1), padded = (length + 8) & ~(size_t)7;
+	memset(synthesis->bytes + synthesis->size, 0, padded);
+	memcpy(synthesis->bytes + synthesis->size, text, length);
+	synthesis->size += padded;
+}
+
+/* Adds trailer and header; the record goes to the file and to our own tasks. */
+static int finish(struct synthesis *synthesis, uint32_t type, uint16_t misc, pid_t pid, pid_t tid)
+{
+	struct tally_recorder *recorder = synthesis->recorder;
+	const struct tally_attr *attr = &tally_record_side_band(recorder)->attr;
+	struct tally_sample_id id = { .pid = (uint32_t)pid, .tid = (uint32_t)tid };
+	struct tally_record record;
+	tally_sample_id_encode(attr, &id, synthesis->bytes + synthesis->size);
+	synthesis->size += tally_sample_id_size(attr);
+	struct tally_record_header header = { type, misc, (uint16_t)synthesis->size };
+	memcpy(synthesis->bytes, &header, sizeof(header));
+	if (!tally_record_decode(attr, synthesis->bytes, synthesis->size, &record) &&
+	    tally_tasks_record(&recorder->tasks, &record) < 0)
+		return tally_error_set(synthesis->err, -ENOMEM, "out of memory");
+	return tally_perfdata_write(recorder->writer, synthesis->bytes, synthesis->size, synthesis->err);
+}
+
+/* ---- the kernel ---------------------------------------------------------------------------------------- */
+
+/* The address of _text, which /proc/kallsyms has near its beginning; 0 when it is hidden (kptr_restrict). */
+static uint64_t kernel_start(void)
+{
+	char text[16384];
+	int fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
+	ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (fd >= 0)
+		close(fd);
+	if (got <= 0)
+		return 0;
+	text[got] = '\0';
+	for (char *line = text; line; line = strchr(line, '\n')) {
+		char name[64];
+		unsigned long long address;
+		line += *line == '\n';
+		if (sscanf(line, "%llx %*c %63s", &address, name) == 2 && !strcmp(name, "_text"))
+			return address;
+	}
+	return 0;
+}
+
+/* As perf writes it: the start and, as file offset, the address of the symbol behind the name. */
+static int synthesize_kernel(struct synthesis *synthesis)
+{
+	const uint64_t image_bytes_max = 1ull << 30; /* x86-64's KERNEL_IMAGE_SIZE; modules lie behind */
+	uint64_t start = kernel_start();
+	if (!start)
+		return 0;
+	begin(synthesis);
+	put_u32(synthesis, UINT32_MAX);
+	put_u32(synthesis, 0);
+	put_u64(synthesis, start);
+	put_u64(synthesis, image_bytes_max);
+	put_u64(synthesis, start);
+	put_string(synthesis, "[kernel.kallsyms]_text");
+	return finish(synthesis, TALLY_RECORD_MMAP, TALLY_MISC_KERNEL, -1, 0);
+}
+
+/* ---- tasks --------------------------------------------------------------------------------------------- */
+
+static int synthesize_comm(struct synthesis *synthesis, pid_t pid, pid_t tid)
+{
+	char comm[TALLY_PROC_COMM_MAX];
+	if (tally_proc_comm(tid, comm, sizeof(comm)) < 0)
+		return 0;
+	comm[15] = '\0';
+	begin(synthesis);
+	put_u32(synthesis, (uint32_t)pid);
+	put_u32(synthesis, (uint32_t)tid);
+	put_string(synthesis, comm);
+	return finish(synthesis, TALLY_RECORD_COMM, 0, pid, tid);
+}
+
+static int synthesize_fork(struct synthesis *synthesis, pid_t pid, pid_t parent, pid_t tid)
+{
+	begin(synthesis);
+	put_u32(synthesis, (uint32_t)pid);
+	put_u32(synthesis, (uint32_t)parent);
+	put_u32(synthesis, (uint32_t)tid);
+	put_u32(synthesis, (uint32_t)parent);
+	put_u64(synthesis, 0);
+	/* FORK_EXEC: the maps that follow are all there is, nothing is inherited. */
+	return finish(synthesis, TALLY_RECORD_FORK, pid == parent ? 0 : TALLY_MISC_FORK_EXEC, pid, tid);
+}
+
+static int synthesize_map(void *context, const struct tally_proc_map *map)
+{
+	struct synthesis *synthesis = context;
+	pid_t pid = synthesis->pid;
+	if (!(map->protection & PROT_EXEC))
+		return 0;
+	begin(synthesis);
+	put_u32(synthesis, (uint32_t)pid);
+	put_u32(synthesis, (uint32_t)pid);
+	put_u64(synthesis, map->start);
+	put_u64(synthesis, map->end - map->start);
+	put_u64(synthesis, map->offset);
+	put_u32(synthesis, map->major);
+	put_u32(synthesis, map->minor);
+	put_u64(synthesis, map->inode);
+	put_u64(synthesis, 0);
+	put_u32(synthesis, (uint32_t)map->protection);
+	put_u32(synthesis, map->shared ? MAP_SHARED : MAP_PRIVATE);
+	put_string(synthesis, map->path[0] ? map->path : "//anon");
+	return finish(synthesis, TALLY_RECORD_MMAP2, TALLY_MISC_USER, pid, pid);
+}
+
+static int synthesize_process(struct synthesis *synthesis, pid_t pid)
+{
+	struct tally_proc_status status;
+	struct tally_pid_list threads = { 0 };
+	if (tally_proc_status(pid, &status) < 0 || tally_proc_threads(pid, &threads) < 0)
+		return 0; /* it ended meanwhile */
+	synthesis->pid = pid;
+	int result = synthesize_fork(synthesis, pid, status.parent, pid);
+	if (!result)
+		result = synthesize_comm(synthesis, pid, pid);
+	for (size_t i = 0; !result && i < threads.count; i++) {
+		if (threads.items[i] == pid)
+			continue;
+		result = synthesize_fork(synthesis, pid, pid, threads.items[i]);
+		if (!result)
+			result = synthesize_comm(synthesis, pid, threads.items[i]);
+	}
+	tally_pid_list_release(&threads);
+	if (result)
+		return result;
+	result = tally_proc_maps(pid, synthesize_map, synthesis);
+	return result == -ESRCH || result == -EACCES || result == -ENOENT || result == -EPERM ? 0 : result;
+}
+
+static int synthesize_all(struct synthesis *synthesis)
+{
+	struct tally_pid_list pids = { 0 };
+	int result = tally_proc_pids(&pids);
+	if (result < 0)
+		return tally_error_set(synthesis->err, result, "listing /proc failed: %s", tally_errno_text(result));
+	for (size_t i = 0; !(result < 0) && i < pids.count; i++)
+		result = synthesize_process(synthesis, pids.items[i]);
+	tally_pid_list_release(&pids);
+	return result;
+}
+
+/* The processes of the threads, each once. */
+static int synthesize_tids(struct synthesis *synthesis)
+{
+	const struct tally_pid_list *tids = &synthesis->recorder->target->tids;
+	struct tally_map seen = { 0 };
+	int result = 0;
+	for (size_t i = 0; !result && i < tids->count; i++) {
+		struct tally_proc_status status;
+		bool added = false;
+		if (tally_proc_status(tids->items[i], &status) < 0)
+			continue;
+		if (!tally_map_put(&seen, (uint64_t)status.tgid, &added))
+			result = tally_error_set(synthesis->err, -ENOMEM, "out of memory");
+		else if (added)
+			result = synthesize_process(synthesis, status.tgid);
+	}
+	tally_map_release(&seen);
+	return result;
+}
+
+int tally_record_synthesize(struct tally_recorder *recorder, struct tally_error *err)
+{
+	struct synthesis synthesis = { .recorder = recorder, .err = err };
+	int result = synthesize_kernel(&synthesis);
+	if (!result && recorder->target->all)
+		result = synthesize_all(&synthesis);
+	else if (!result && recorder->target->tids.count)
+		result = synthesize_tids(&synthesis);
+	else if (!result && recorder->spawn)
+		result = synthesize_comm(&synthesis, recorder->spawn->pid, recorder->spawn->pid);
+	const struct tally_record_header done = { .type = TALLY_RECORD_FINISHED_ROUND, .size = sizeof(done) };
+	return result ? result : tally_perfdata_write(recorder->writer, &done, sizeof(done), err);
+}

@@ -1,0 +1,279 @@
+#include "session/recorder_state.h"
+
+#include "base/vector.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PROGRESS_MS = 500, DRAIN_MS = 200 };
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static double own_cpu_s(void)
+{
+	struct rusage usage;
+	getrusage(RUSAGE_SELF, &usage);
+	return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+	       (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+}
+
+static void describe_sources(struct tally_recorder *recorder)
+{
+	for (size_t i = 0; i < recorder->source_count; i++) {
+		struct tally_record_source *source = &recorder->sources[i];
+		recorder->recorded[i] = (struct tally_recorded_event){
+			.attr = source->written,
+			.name = source->name,
+			.ids = source->ids.items,
+			.id_count = source->ids.count,
+		};
+		recorder->recorded[i].attr.size = tally_attr_size_needed(&source->written);
+	}
+}
+
+int tally_recorder_new(struct tally_provider *provider, const struct tally_event_list *events,
+		       struct tally_target *target, const struct tally_record_options *options, int output_fd,
+		       bool pipe, struct tally_spawn *spawn, struct tally_buffer *notes,
+		       struct tally_recorder **out, struct tally_error *err)
+{
+	struct tally_recorder *recorder = calloc(1, sizeof(*recorder));
+	if (!recorder)
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	recorder->provider = provider;
+	recorder->target = target;
+	recorder->options = *options;
+	recorder->spawn = spawn;
+	recorder->notes = notes;
+	recorder->pipe = pipe;
+	struct tally_perfdata_options writing = { .pipe = pipe, .compression_level = options->compression_level };
+	int result = tally_record_make_sources(recorder, events, err);
+	if (!result)
+		result = tally_record_open(recorder, err);
+	if (!result) {
+		describe_sources(recorder);
+		result = tally_perfdata_writer_new(output_fd, recorder->recorded, recorder->source_count, &writing,
+						   &recorder->writer, err);
+	}
+	if (!result && pipe)
+		result = tally_record_features(recorder, err);
+	if (!result)
+		result = tally_record_synthesize(recorder, err);
+	if (result < 0) {
+		tally_recorder_free(recorder);
+		return result;
+	}
+	*out = recorder;
+	return 0;
+}
+
+/* ---- the loop ------------------------------------------------------------------------------------------ */
+
+struct loop {
+	struct tally_recorder *recorder;
+	int signal_fd;
+	struct tally_wait_item *items;
+	size_t item_count;
+	uint64_t enable_at, stop_at, progress_at; /* ns; 0: never */
+	enum tally_record_end end;
+	bool ended;
+};
+
+/* Reaps children; the command's own end ends the recording. */
+static void reap(struct loop *loop)
+{
+	struct tally_recorder *recorder = loop->recorder;
+	int status;
+	pid_t pid;
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		if (recorder->spawn && pid == recorder->spawn->pid) {
+			recorder->wait_status = status;
+			recorder->command_ended = true;
+			loop->ended = true;
+			loop->end = TALLY_RECORD_END_COMMAND;
+		}
+}
+
+static void take_signals(struct loop *loop)
+{
+	struct signalfd_siginfo info;
+	while (read(loop->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD) {
+			reap(loop);
+			continue;
+		}
+		/* A terminal's Ctrl-C reached the command by itself; other signals are passed on. */
+		struct tally_spawn *spawn = loop->recorder->spawn;
+		if (spawn && spawn->pid > 0 && !loop->recorder->command_ended && info.ssi_signo != SIGINT)
+			kill(spawn->pid, (int)info.ssi_signo);
+		loop->ended = true;
+		loop->end = TALLY_RECORD_END_SIGNAL;
+	}
+}
+
+static int earliest_ms(const struct loop *loop)
+{
+	uint64_t now = now_ns(), next = now + DRAIN_MS * 1000000ull;
+	const uint64_t times[] = { loop->enable_at, loop->stop_at, loop->progress_at };
+	for (unsigned i = 0; i < 3; i++)
+		if (times[i] && times[i] < next)
+			next = times[i];
+	return next <= now ? 0 : (int)((next - now) / 1000000) + 1;
+}
+
+static void fill_status(struct tally_recorder *recorder)
+{
+	recorder->status.seconds = (double)(now_ns() - recorder->start_ns) / 1e9;
+	recorder->status.bytes = tally_perfdata_writer_bytes(recorder->writer);
+	recorder->status.own_cpu_s = own_cpu_s();
+}
+
+/* Everything recorded has ended: all handles hung up. */
+static bool all_hung_up(const struct loop *loop)
+{
+	size_t hung = 0;
+	for (size_t i = 0; i < loop->item_count; i++)
+		hung += !!(loop->items[i].revents & POLLHUP);
+	return loop->item_count && hung == loop->item_count;
+}
+
+static int on_time(struct loop *loop, struct tally_error *err)
+{
+	uint64_t now = now_ns();
+	if (loop->enable_at && now >= loop->enable_at) {
+		loop->enable_at = 0;
+		int result = tally_record_enable(loop->recorder, true, err);
+		if (result < 0)
+			return result;
+	}
+	if (loop->stop_at && now >= loop->stop_at && !loop->ended) {
+		loop->ended = true;
+		loop->end = TALLY_RECORD_END_DURATION;
+	}
+	return 0;
+}
+
+static int make_wait_items(struct loop *loop)
+{
+	struct tally_recorder *recorder = loop->recorder;
+	loop->items = calloc(recorder->ring_count * 2 + 1, sizeof(*loop->items));
+	if (!loop->items)
+		return -ENOMEM;
+	for (size_t i = 0; i < recorder->ring_count; i++) {
+		if (recorder->rings[i].page)
+			loop->items[loop->item_count++].handle = recorder->rings[i].handle;
+		if (recorder->side_rings[i].page)
+			loop->items[loop->item_count++].handle = recorder->side_rings[i].handle;
+	}
+	return 0;
+}
+
+static int drain_until_end(struct loop *loop,
+			   void (*progress)(void *context, const struct tally_record_status *status), void *context,
+			   struct tally_error *err)
+{
+	struct tally_recorder *recorder = loop->recorder;
+	struct tally_provider *provider = recorder->provider;
+	while (!loop->ended) {
+		int ready = provider->ops->wait(provider, loop->items, loop->item_count, loop->signal_fd,
+						earliest_ms(loop));
+		if (ready < 0 && ready != -EINTR)
+			return tally_error_set(err, ready, "waiting for events failed: %s", tally_errno_text(ready));
+		recorder->status.wakeups++;
+		take_signals(loop);
+		int result = on_time(loop, err);
+		if (!result)
+			result = tally_record_drain(recorder, err);
+		if (result < 0)
+			return result;
+		if (!recorder->spawn && ready > 0 && all_hung_up(loop))
+			loop->ended = true;
+		if (progress && now_ns() >= loop->progress_at) {
+			loop->progress_at = now_ns() + PROGRESS_MS * 1000000ull;
+			fill_status(recorder);
+			progress(context, &recorder->status);
+		}
+	}
+	return 0;
+}
+
+int tally_recorder_run(struct tally_recorder *recorder, int signal_fd,
+		       void (*progress)(void *context, const struct tally_record_status *status), void *context,
+		       enum tally_record_end *end, struct tally_error *err)
+{
+	const struct tally_record_options *options = &recorder->options;
+	struct loop loop = { .recorder = recorder, .signal_fd = signal_fd };
+	recorder->start_ns = now_ns();
+	loop.progress_at = progress ? recorder->start_ns + PROGRESS_MS * 1000000ull : 0;
+	if (options->delay_s > 0)
+		loop.enable_at = recorder->start_ns + (uint64_t)(options->delay_s * 1e9);
+	if (options->duration_s > 0)
+		loop.stop_at = recorder->start_ns + (uint64_t)((options->delay_s + options->duration_s) * 1e9);
+	if (make_wait_items(&loop) < 0)
+		return tally_error_set(err, -ENOMEM, "out of memory");
+
+	bool enable_now = !loop.enable_at && !(recorder->sources[0].attr.flags & TALLY_ATTR_ENABLE_ON_EXEC);
+	int result = enable_now ? tally_record_enable(recorder, true, err) : 0;
+	if (!result && recorder->spawn)
+		result = tally_spawn_go(recorder->spawn, recorder->target->command, err);
+	bool ran = !result;
+	if (!result)
+		result = drain_until_end(&loop, progress, context, err);
+	tally_record_enable(recorder, false, NULL);
+	if (!result)
+		result = tally_record_drain(recorder, err);
+	if (ran && result < 0) {
+		loop.end = TALLY_RECORD_END_OUTPUT;
+		result = 0;
+	}
+	*end = loop.end;
+	free(loop.items);
+	fill_status(recorder);
+	return result;
+}
+
+int tally_recorder_finish(struct tally_recorder *recorder, struct tally_record_status *status,
+			  struct tally_error *err)
+{
+	int result = recorder->pipe ? 0 : tally_record_features(recorder, err);
+	int finished = tally_perfdata_finish(recorder->writer, result < 0 ? NULL : err);
+	double seconds = recorder->status.seconds;
+	fill_status(recorder);
+	recorder->status.seconds = seconds;
+	*status = recorder->status;
+	return result < 0 ? result : finished;
+}
+
+const char *tally_recorder_call_graph_text(const struct tally_recorder *recorder)
+{
+	return recorder->call_graph_text[0] ? recorder->call_graph_text : NULL;
+}
+
+int tally_recorder_wait_status(const struct tally_recorder *recorder)
+{
+	return recorder->wait_status;
+}
+
+void tally_recorder_free(struct tally_recorder *recorder)
+{
+	if (!recorder)
+		return;
+	tally_record_close(recorder);
+	tally_perfdata_writer_free(recorder->writer);
+	tally_objects_release(&recorder->objects);
+	tally_tasks_release(&recorder->tasks);
+	tally_arena_release(&recorder->arena);
+	free(recorder);
+}

@@ -1,0 +1,85 @@
+/* Recording: events opened on a target, rings drained into a perf.data file.
+ *
+ *     rings ──drain──▶ (stacks unwound) ──▶ perfdata writer
+ *
+ * Side-band records (maps, commands, forks, exits) have rings of their own, on a dummy event per CPU.  A pass notes
+ * the heads of the sample rings, drains the side-band whole, then reads the samples up to the noted heads: whatever
+ * was mapped when a sample was taken is known when its stack is unwound, without a queue.
+ */
+#ifndef TALLY_SESSION_RECORDER_H
+#define TALLY_SESSION_RECORDER_H
+
+#include "event/event.h"
+#include "perfdata/perfdata.h"
+#include "provider/provider.h"
+#include "session/ring.h"
+#include "session/spawn.h"
+#include "session/target.h"
+#include "task/objects.h"
+#include "task/tasks.h"
+
+enum tally_call_graph {
+	TALLY_CALL_GRAPH_AUTO,  /* by probing the target's executable */
+	TALLY_CALL_GRAPH_NONE,
+	TALLY_CALL_GRAPH_FP,    /* the kernel follows frame pointers */
+	TALLY_CALL_GRAPH_STACK, /* copies of the stack, unwound while draining */
+};
+
+struct tally_record_options {
+	double frequency;      /* Hz, where no period was given */
+	uint64_t period;       /* 0: by frequency */
+	bool rate_given;       /* by the user: refused rather than lowered when the kernel allows less */
+	enum tally_call_graph call_graph;
+	uint32_t stack_bytes;  /* 0: by the ring's size */
+	bool keep_stacks;      /* write the copies, unwound later */
+	size_t ring_bytes;     /* per CPU; 0: by default and budget */
+	double delay_s, duration_s; /* 0: none */
+	int compression_level;
+	char **argv;           /* the whole command line of tally, for CMDLINE */
+	int argc;
+};
+
+/* How a recording stands; for the progress line and the closing words. */
+struct tally_record_status {
+	double seconds;
+	uint64_t samples, lost, bytes, stacks_cut, throttled;
+	uint64_t stacks;          /* unwound here */
+	double own_cpu_s;         /* recorder's user and system time */
+	uint64_t wakeups;
+};
+
+struct tally_recorder; /* see recorder_state.h */
+
+/* Opens everything; nothing counts yet.  `events` as parsed: attributes are completed here.  The target is resolved.
+ * `notes` collects lines that the user should see ("ring shrunk to …"). */
+int tally_recorder_new(struct tally_provider *provider, const struct tally_event_list *events,
+		       struct tally_target *target, const struct tally_record_options *options, int output_fd,
+		       bool pipe, struct tally_spawn *spawn, struct tally_buffer *notes,
+		       struct tally_recorder **out, struct tally_error *err);
+
+enum tally_record_end {
+	TALLY_RECORD_END_COMMAND,  /* the command, or all tasks recorded, ended */
+	TALLY_RECORD_END_SIGNAL,   /* SIGINT, SIGTERM, SIGHUP */
+	TALLY_RECORD_END_DURATION,
+	TALLY_RECORD_END_OUTPUT,   /* writing failed: what came before is kept */
+};
+
+/* Runs until the end.  `progress` (may be NULL) is called about twice a second.  `signal_fd`: a signalfd(2) with
+ * SIGCHLD and what should stop the recording.  The error is set with END_OUTPUT and for failures (-errno). */
+int tally_recorder_run(struct tally_recorder *recorder, int signal_fd,
+		       void (*progress)(void *context, const struct tally_record_status *status), void *context,
+		       enum tally_record_end *end, struct tally_error *err);
+
+/* Writes what stands behind the data.  0 or -errno. */
+int tally_recorder_finish(struct tally_recorder *recorder, struct tally_record_status *status,
+			  struct tally_error *err);
+
+/* What the call graphs are made of, as told in a line; NULL without. */
+const char *tally_recorder_call_graph_text(const struct tally_recorder *recorder);
+
+/* wait4(2)'s status of the command, once it ended. */
+int tally_recorder_wait_status(const struct tally_recorder *recorder);
+
+void tally_recorder_free(struct tally_recorder *recorder);
+
+#endif

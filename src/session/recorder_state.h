@@ -1,0 +1,83 @@
+/* What the recorder's files share; of no use outside of them. */
+#ifndef TALLY_SESSION_RECORDER_STATE_H
+#define TALLY_SESSION_RECORDER_STATE_H
+
+#include "base/buffer.h"
+#include "base/map.h"
+#include "session/recorder.h"
+
+enum { TALLY_RECORD_FRAMES_MAX = 512 };
+
+/* One event of the recording; the last one is the side-band dummy. */
+struct tally_record_source {
+	struct tally_attr attr;    /* as opened */
+	struct tally_attr written; /* as the file has it: stacks unwound */
+	const struct tally_event *event; /* NULL for the side-band */
+	const char *name;
+	bool unwinds; /* its samples carry stack copies that are unwound while draining */
+	struct { uint64_t *items; size_t count, capacity; } ids;
+};
+
+struct tally_recorder {
+	struct tally_provider *provider;
+	struct tally_target *target;
+	struct tally_record_options options;
+	struct tally_spawn *spawn;
+	struct tally_buffer *notes; /* lines for the user, while opening */
+	struct tally_arena arena;
+
+	struct tally_record_source *sources;
+	size_t source_count; /* with the side-band */
+	struct tally_recorded_event *recorded; /* the same, as the writer takes them */
+	struct { int *items; size_t count, capacity; } handles; /* to enable, to close; side-band last opened apart */
+	struct { int *items; size_t count, capacity; } side_handles;
+	struct tally_ring *rings, *side_rings; /* one a CPU (or one a thread where there is no CPU) */
+	size_t ring_count;
+	struct tally_map source_of_id;
+	enum tally_call_graph call_graph;
+	char call_graph_text[256];
+
+	struct tally_tasks tasks;
+	struct tally_objects objects;
+	struct tally_perfdata_writer *writer;
+	bool pipe;
+	struct tally_record_status status;
+	uint64_t start_ns;
+	uint64_t first_sample_ns, last_sample_ns;
+	int wait_status;
+	bool command_ended;
+};
+
+/* record_attributes.c: completes attributes, chooses the call graph. */
+int tally_record_make_sources(struct tally_recorder *recorder, const struct tally_event_list *events,
+			      struct tally_error *err);
+
+/* record_open.c: opens the events and their rings; ids are filled in. */
+int tally_record_open(struct tally_recorder *recorder, struct tally_error *err);
+void tally_record_close(struct tally_recorder *recorder);
+/* Enables or disables what was opened disabled. */
+int tally_record_enable(struct tally_recorder *recorder, bool enable, struct tally_error *err);
+
+/* record_synthesize.c: records of what is there before the first event: kernel, processes, threads, maps. */
+int tally_record_synthesize(struct tally_recorder *recorder, struct tally_error *err);
+
+/* record_drain.c: one pass over all rings.  0, or what writing gave. */
+int tally_record_drain(struct tally_recorder *recorder, struct tally_error *err);
+
+/* record_stack.c: a sample whose stack copy is replaced by its call chain, into `out` (64 KiB).  Its size, or
+ * -EBADMSG. */
+long tally_record_unwind_sample(struct tally_recorder *recorder, const struct tally_record_source *source,
+				const void *bytes, size_t size, void *out);
+
+/* record_features.c: what stands behind the data. */
+int tally_record_features(struct tally_recorder *recorder, struct tally_error *err);
+
+/* The source that wrote a record, by its id. */
+struct tally_record_source *tally_record_source_of(struct tally_recorder *recorder, const void *bytes, size_t size);
+
+static inline struct tally_record_source *tally_record_side_band(struct tally_recorder *recorder)
+{
+	return &recorder->sources[recorder->source_count - 1];
+}
+
+#endif

@@ -1,0 +1,81 @@
+#include "session/ring.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { RECORD_BYTES_MAX = 1 << 16 };
+
+int tally_ring_open(struct tally_ring *ring, struct tally_provider *provider, int handle, int cpu,
+		    size_t data_pages)
+{
+	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	errno = 0;
+	struct tally_user_page *page = provider->ops->map(provider, handle, data_pages, 0);
+	if (!page)
+		return errno ? -errno : -ENOMEM;
+	*ring = (struct tally_ring){
+		.provider = provider,
+		.page = page,
+		.data = (const uint8_t *)page + page_bytes,
+		.data_pages = data_pages,
+		.mask = data_pages * page_bytes - 1,
+		.handle = handle,
+		.cpu = cpu,
+	};
+	return 0;
+}
+
+void tally_ring_close(struct tally_ring *ring)
+{
+	if (ring->page)
+		ring->provider->ops->unmap(ring->provider, ring->page, ring->data_pages);
+	free(ring->bounce);
+	*ring = (struct tally_ring){ 0 };
+}
+
+void tally_ring_note(struct tally_ring *ring)
+{
+	ring->noted = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE); /* C, pairs with the kernel's B */
+}
+
+static void copy_out(const struct tally_ring *ring, uint64_t at, void *out, size_t size)
+{
+	size_t offset = at & ring->mask, first = ring->mask + 1 - offset;
+	if (first > size)
+		first = size;
+	memcpy(out, ring->data + offset, first);
+	memcpy((uint8_t *)out + first, ring->data, size - first);
+}
+
+const void *tally_ring_next(struct tally_ring *ring, size_t *size)
+{
+	struct tally_record_header header;
+	uint64_t left = ring->noted - ring->tail;
+	if (!left)
+		return NULL;
+	/* A header is 8 bytes at a multiple of 8: it never wraps. */
+	memcpy(&header, ring->data + (ring->tail & ring->mask), sizeof(header));
+	if (header.size < sizeof(header) || header.size > left) {
+		ring->tail = ring->noted;
+		return NULL;
+	}
+	const void *record = ring->data + (ring->tail & ring->mask);
+	if ((ring->tail & ring->mask) + header.size > ring->mask + 1) {
+		if (!ring->bounce)
+			ring->bounce = malloc(RECORD_BYTES_MAX);
+		if (!ring->bounce)
+			return NULL;
+		copy_out(ring, ring->tail, ring->bounce, header.size);
+		record = ring->bounce;
+	}
+	ring->tail += header.size;
+	*size = header.size;
+	return record;
+}
+
+void tally_ring_release_read(struct tally_ring *ring)
+{
+	__atomic_store_n(&ring->page->data_tail, ring->tail, __ATOMIC_RELEASE); /* D, pairs with the kernel's A */
+}

@@ -1,0 +1,42 @@
+/* Reading a mapped ring: perf_event_open(2), "MMAP layout"; the protocol of kernel/events/ring_buffer.c.
+ *
+ * The kernel releases data_head behind its data (barrier B); we acquire it before ours (C), and release data_tail
+ * once what was read is copied (D), which the kernel's control dependency (A) pairs with.
+ * One reader to a ring.
+ */
+#ifndef TALLY_SESSION_RING_H
+#define TALLY_SESSION_RING_H
+
+#include "abi/record.h"
+#include "provider/provider.h"
+
+struct tally_ring {
+	struct tally_provider *provider;
+	struct tally_user_page *page; /* NULL: not mapped */
+	const uint8_t *data;
+	size_t data_pages;
+	uint64_t mask; /* bytes of data − 1 */
+	uint64_t tail; /* first byte not read yet */
+	uint64_t noted; /* head at the last tally_ring_note() */
+	int handle;
+	int cpu;
+	void *bounce; /* a record that wraps, in one piece; 64 KiB, made on first need */
+};
+
+/* Maps `data_pages` (a power of two) of the event's ring.  -EPERM: past the mlock budget; -ENOMEM. */
+int tally_ring_open(struct tally_ring *ring, struct tally_provider *provider, int handle, int cpu,
+		    size_t data_pages);
+void tally_ring_close(struct tally_ring *ring);
+
+/* Notes how far the kernel has written: what tally_ring_next() reads up to. */
+void tally_ring_note(struct tally_ring *ring);
+
+/* The next record up to the noted head, or NULL; in place, or in the bounce buffer when it wraps.  Valid until
+ * tally_ring_release_read().  *size gets its bytes.  A record whose size makes no sense (no kernel writes one) empties
+ * the ring: NULL, and everything noted counts as read. */
+const void *tally_ring_next(struct tally_ring *ring, size_t *size);
+
+/* Gives back to the kernel what was read. */
+void tally_ring_release_read(struct tally_ring *ring);
+
+#endif
