@@ -1,0 +1,251 @@
+#include "base/buffer.h"
+#include "base/json.h"
+#include "command/command.h"
+#include "output/pager.h"
+#include "output/report_text.h"
+#include "profile/profile.h"
+#include "profile/report_model.h"
+
+#include <langinfo.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { OPTION_CHILDREN = 256, OPTION_NO_CHILDREN, OPTION_SORT, OPTION_PERCENT, OPTION_STDIO, OPTION_COMM, OPTION_PID,
+       OPTION_TID, OPTION_DSO, OPTION_SYMBOL, OPTION_TIME, OPTION_EVENT, OPTION_MANGLED };
+
+static const struct tally_option options[] = {
+	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE", "the recording (tally.data, else perf.data; - is standard input)",
+	  NULL, 0 },
+	{ 's', "sort", TALLY_ARGUMENT_REQUIRED, "KEYS", "of comm,pid,tid,cpu,dso,sym (comm,dso,sym)", NULL, 0 },
+	{ 'g', "call-graph", TALLY_ARGUMENT_OPTIONAL, "caller|callee",
+	  "show call trees: what an entry called (caller, the default)\nor who called it (callee)", "caller callee none",
+	  0 },
+	{ 0, "children", TALLY_ARGUMENT_NONE, NULL, "totals too (the default where stacks were recorded)", NULL,
+	  OPTION_CHILDREN },
+	{ 0, "no-children", TALLY_ARGUMENT_NONE, NULL, "self alone", NULL, OPTION_NO_CHILDREN },
+	{ 'n', "limit", TALLY_ARGUMENT_REQUIRED, "N", "at most N rows", NULL, 0 },
+	{ 0, "percent-limit", TALLY_ARGUMENT_REQUIRED, "P", "leave out rows and branches below P % (0.5)", NULL,
+	  OPTION_PERCENT },
+	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "only this event, by name or number", NULL, OPTION_EVENT },
+	{ 0, "comm", TALLY_ARGUMENT_REQUIRED, "LIST", "only these commands", NULL, OPTION_COMM },
+	{ 0, "pid", TALLY_ARGUMENT_REQUIRED, "LIST", "only these processes", NULL, OPTION_PID },
+	{ 0, "tid", TALLY_ARGUMENT_REQUIRED, "LIST", "only these threads", NULL, OPTION_TID },
+	{ 'C', "cpu", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples on these CPUs", NULL, 0 },
+	{ 0, "dso", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these objects", NULL, OPTION_DSO },
+	{ 0, "symbol", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these functions", NULL, OPTION_SYMBOL },
+	{ 0, "time", TALLY_ARGUMENT_REQUIRED, "START,END", "only this part, in seconds as script prints them", NULL,
+	  OPTION_TIME },
+	{ 0, "no-demangle", TALLY_ARGUMENT_NONE, NULL, "names as they stand in the file", NULL, OPTION_MANGLED },
+	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "no pager", NULL, OPTION_STDIO },
+	{ 'j', "json", TALLY_ARGUMENT_NONE, NULL, "JSON (docs/report-json.md)", NULL, 0 },
+	TALLY_OPTIONS_END,
+};
+
+struct request {
+	const char *input, *event;
+	struct tally_profile_filter filter;
+	struct tally_report_options report;
+	bool children_given, json, no_pager, mangled;
+};
+
+static int parse_sort(const char *text, bool by[TALLY_SORT_KEYS], struct tally_error *err)
+{
+	static const struct { const char *name; enum tally_sort_key key; } keys[] = {
+		{ "comm", TALLY_SORT_COMM }, { "pid", TALLY_SORT_PID }, { "tid", TALLY_SORT_TID },
+		{ "cpu", TALLY_SORT_CPU }, { "dso", TALLY_SORT_OBJECT }, { "object", TALLY_SORT_OBJECT },
+		{ "sym", TALLY_SORT_SYMBOL }, { "symbol", TALLY_SORT_SYMBOL },
+	};
+	memset(by, 0, TALLY_SORT_KEYS * sizeof(*by));
+	while (*text) {
+		size_t length = strcspn(text, ","), k = 0, count = sizeof(keys) / sizeof(keys[0]);
+		while (k < count && (strlen(keys[k].name) != length || strncmp(keys[k].name, text, length)))
+			k++;
+		if (k == count)
+			return tally_error_set(err, -22, "option --sort: '%.*s' is none of comm, pid, tid, cpu, dso, sym",
+					       (int)length, text);
+		by[keys[k].key] = true;
+		text += length + (text[length] == ',');
+	}
+	return 0;
+}
+
+static int parse_time(const char *text, struct tally_profile_filter *filter, struct tally_error *err)
+{
+	char *end;
+	filter->time_start = *text == ',' ? 0 : strtod(text, &end);
+	const char *comma = strchr(text, ',');
+	if (comma && comma[1])
+		filter->time_end = strtod(comma + 1, &end);
+	if (!comma || (*text != ',' && strtod(text, &end) < 0))
+		return tally_error_set(err, -22, "option --time: '%s' is not START,END in seconds", text);
+	return 0;
+}
+
+static int parse_tree(const char *value, struct request *request, struct tally_error *err)
+{
+	if (!value || !strncmp(value, "caller", 6))
+		request->report.tree = TALLY_TREE_CALLER;
+	else if (!strncmp(value, "callee", 6))
+		request->report.tree = TALLY_TREE_CALLEE;
+	else if (!strcmp(value, "none"))
+		request->report.tree = TALLY_TREE_NONE;
+	else
+		return tally_error_set(err, -22, "option -g: '%s' is neither caller nor callee", value);
+	return 0;
+}
+
+static int parse_number(const char *option, const char *value, double *out, struct tally_error *err)
+{
+	char *end;
+	*out = strtod(value, &end);
+	if (end == value || *end || *out < 0 || *out > 100)
+		return tally_error_set(err, -22, "option %s: '%s' is not a percentage", option, value);
+	return 0;
+}
+
+static int apply_option(int id, const char *value, struct request *request, struct tally_error *err)
+{
+	unsigned long long number;
+	int result = 0;
+	switch (id) {
+	case 'i': request->input = value; break;
+	case 's': return parse_sort(value, request->report.by, err);
+	case 'g': return parse_tree(value, request, err);
+	case OPTION_CHILDREN: request->report.children = request->children_given = true; break;
+	case OPTION_NO_CHILDREN: request->report.children = false; request->children_given = true; break;
+	case 'n':
+		result = tally_option_u64("-n", value, 1, 1000000, &number, err);
+		request->report.limit = result < 0 ? 0 : (size_t)number;
+		break;
+	case OPTION_PERCENT:
+		result = parse_number("--percent-limit", value, &request->report.percent_min, err);
+		request->report.tree_percent_min = request->report.percent_min;
+		break;
+	case OPTION_EVENT: request->event = value; break;
+	case OPTION_COMM: request->filter.comms = value; break;
+	case OPTION_PID: request->filter.pids = value; break;
+	case OPTION_TID: request->filter.tids = value; break;
+	case 'C': request->filter.cpus = value; break;
+	case OPTION_DSO: request->filter.objects = value; break;
+	case OPTION_SYMBOL: request->filter.symbols = value; break;
+	case OPTION_TIME: return parse_time(value, &request->filter, err);
+	case OPTION_MANGLED: request->mangled = true; break;
+	case OPTION_STDIO: request->no_pager = true; break;
+	case 'j': request->json = true; break;
+	}
+	return result;
+}
+
+/* Reports of the event asked for, or of each that has samples. */
+static int put_events(const struct tally_profile *profile, struct request *request,
+		      const struct tally_report_view *view, struct tally_buffer *out, struct tally_json *json,
+		      struct tally_error *err)
+{
+	size_t count;
+	tally_perfdata_events(profile->recording->data, &count);
+	uint32_t first;
+	int result = tally_profile_event(profile, request->event, &first, err);
+	for (uint32_t event = first; !result && event < count; event++) {
+		struct tally_report report;
+		uint64_t samples, period;
+		tally_profile_totals(profile, event, &samples, &period);
+		if (event > first && (request->event || !samples))
+			continue;
+		request->report.event = event;
+		if (tally_report_build(profile, &request->report, &report) < 0)
+			return tally_error_set(err, -12, "out of memory");
+		if (json) {
+			tally_report_json(profile, &report, &request->report, json);
+		} else {
+			if (out->length)
+				tally_buffer_char(out, '\n');
+			tally_report_text(profile, &report, &request->report, view, out);
+		}
+		tally_report_release(&report);
+	}
+	return result;
+}
+
+static int show(const struct tally_command *command, struct request *request, struct tally_profile *profile)
+{
+	struct tally_error err = TALLY_ERROR_NONE;
+	struct tally_buffer out = { 0 }, warnings = { 0 };
+	struct tally_json json = { .out = &out, .indent = true };
+	struct tally_pager pager = { 0 };
+	int result;
+	if (!request->children_given)
+		request->report.children = profile->has_stacks;
+	if (!profile->has_stacks)
+		request->report.tree = TALLY_TREE_NONE;
+	if (request->json) {
+		tally_json_object(&json, NULL);
+		tally_json_u64(&json, "version", 1);
+		tally_json_u64(&json, "lost", profile->recording->counts.lost);
+		tally_json_array(&json, "events");
+		result = put_events(profile, request, NULL, &out, &json, &err);
+		tally_json_end(&json);
+		tally_json_end(&json);
+	} else {
+		tally_pager_start(&pager, !request->no_pager);
+		struct tally_report_view view = { .columns = pager.columns, .colours = pager.colours,
+						  .ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0 };
+		result = put_events(profile, request, &view, &out, NULL, &err);
+	}
+	if (!result)
+		fwrite(tally_buffer_string(&out), 1, out.length, stdout);
+	tally_pager_finish(&pager);
+	tally_profile_warnings(profile->recording, &warnings);
+	for (char *line = warnings.bytes; line && *line; line += strcspn(line, "\n") + 1)
+		fprintf(stderr, "warning: %.*s\n", (int)strcspn(line, "\n"), line);
+	tally_buffer_release(&out);
+	tally_buffer_release(&warnings);
+	return result < 0 ? tally_command_fail(command, &err) : TALLY_EXIT_OK;
+}
+
+static int run(const struct tally_command *command, int argc, char **argv)
+{
+	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
+	struct tally_error err = TALLY_ERROR_NONE;
+	struct request request = { .report = { .percent_min = 0.5, .tree_percent_min = 0.5 } };
+	struct tally_recording *recording;
+	struct tally_profile *profile;
+	int id;
+	request.report.by[TALLY_SORT_COMM] = request.report.by[TALLY_SORT_OBJECT] =
+		request.report.by[TALLY_SORT_SYMBOL] = true;
+	while ((id = tally_options_next(&walk)) > 0)
+		if (apply_option(id, walk.value, &request, &err) < 0)
+			return tally_command_misuse(command, "%s", err.message);
+	if (id != TALLY_OPTION_DONE)
+		return id == TALLY_OPTION_HELP ? TALLY_EXIT_OK : TALLY_EXIT_USAGE;
+	if (walk.index < argc && !request.input)
+		request.input = argv[walk.index++];
+	if (walk.index < argc)
+		return tally_command_misuse(command, "one recording at a time; what is '%s'?", argv[walk.index]);
+	if (!request.input)
+		request.input = access("tally.data", R_OK) && !access("perf.data", R_OK) ? "perf.data" : "tally.data";
+
+	if (tally_recording_open(request.input, &recording, &err) < 0)
+		return tally_command_fail(command, &err);
+	recording->names.keep_mangled = request.mangled;
+	if (tally_profile_new(recording, &request.filter, NULL, NULL, &profile, &err) < 0)
+		return tally_command_fail(command, &err);
+	int status = show(command, &request, profile);
+	tally_profile_free(profile);
+	return status;
+}
+
+const struct tally_command tally_command_report = {
+	.name = "report",
+	.summary = "the functions of a recording by how much time (or how many events) they took",
+	.usage = "[options] [FILE]",
+	.details = "SELF is what was sampled in the function itself, TOTAL what was sampled in it and in what it called.\n"
+		   "\n"
+		   "  tally record -- ./program && tally report\n"
+		   "  tally report -g                    with the call trees\n"
+		   "  tally report -g callee --no-children --sort sym -n 20\n"
+		   "  tally report --comm cc1 --dso libc.so.6",
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,124 @@
+#include "base/buffer.h"
+#include "base/terminal.h"
+#include "command/command.h"
+#include "output/pager.h"
+#include "output/script_text.h"
+#include "profile/profile.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { OPTION_RECORDS = 256, OPTION_MANGLED, OPTION_STDIO, FLUSH_BYTES = 1 << 16 };
+
+static const struct tally_option options[] = {
+	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE", "the recording (tally.data, else perf.data; - is standard input)",
+	  NULL, 0 },
+	{ 0, "records", TALLY_ARGUMENT_NONE, NULL, "every record with all its fields, not samples alone", NULL,
+	  OPTION_RECORDS },
+	{ 0, "no-demangle", TALLY_ARGUMENT_NONE, NULL, "names as they stand in the file", NULL, OPTION_MANGLED },
+	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "no pager", NULL, OPTION_STDIO },
+	TALLY_OPTIONS_END,
+};
+
+struct request {
+	const char *input;
+	bool records, mangled, no_pager;
+};
+
+/* Names from outside can't drive a terminal; elsewhere bytes pass as they are. */
+static int flush(struct tally_buffer *out, bool terminal)
+{
+	bool gone;
+	if (terminal) {
+		char *clean = malloc(out->length + 1);
+		if (!clean)
+			return -1;
+		tally_terminal_clean(tally_buffer_string(out), clean, out->length + 1);
+		gone = fputs(clean, stdout) < 0;
+		free(clean);
+	} else {
+		gone = fwrite(tally_buffer_string(out), 1, out->length, stdout) != out->length;
+	}
+	tally_buffer_clear(out);
+	return gone ? -1 : 0;
+}
+
+static int print_all(struct tally_recording *recording, const struct request *request, bool terminal,
+		     struct tally_error *err)
+{
+	struct tally_script *script;
+	struct tally_buffer out = { 0 };
+	struct tally_raw_record raw;
+	struct tally_record record;
+	int result = tally_script_new(recording, &script, err);
+	if (result < 0)
+		return result;
+	while ((result = tally_recording_next(recording, &raw, &record, err)) > 0) {
+		if (request->records)
+			tally_record_dump(recording, &raw, &record, &out);
+		else if (record.header.type == TALLY_RECORD_SAMPLE &&
+			 tally_script_sample(script, &raw, &record, &out) < 0)
+			result = tally_error_set(err, -12, "out of memory");
+		if (result < 0 || (out.length >= FLUSH_BYTES && flush(&out, terminal) < 0))
+			break; /* a reader that went away is no error of ours */
+	}
+	if (result <= 0)
+		flush(&out, terminal);
+	tally_script_free(script);
+	tally_buffer_release(&out);
+	return result < 0 ? result : 0;
+}
+
+static int run(const struct tally_command *command, int argc, char **argv)
+{
+	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
+	struct tally_error err = TALLY_ERROR_NONE;
+	struct request request = { 0 };
+	struct tally_recording *recording;
+	struct tally_buffer warnings = { 0 };
+	struct tally_pager pager;
+	int id;
+	while ((id = tally_options_next(&walk)) > 0)
+		switch (id) {
+		case 'i': request.input = walk.value; break;
+		case OPTION_RECORDS: request.records = true; break;
+		case OPTION_MANGLED: request.mangled = true; break;
+		case OPTION_STDIO: request.no_pager = true; break;
+		}
+	if (id != TALLY_OPTION_DONE)
+		return id == TALLY_OPTION_HELP ? TALLY_EXIT_OK : TALLY_EXIT_USAGE;
+	if (walk.index < argc && !request.input)
+		request.input = argv[walk.index++];
+	if (walk.index < argc)
+		return tally_command_misuse(command, "one recording at a time; what is '%s'?", argv[walk.index]);
+	if (!request.input)
+		request.input = access("tally.data", R_OK) && !access("perf.data", R_OK) ? "perf.data" : "tally.data";
+	if (tally_recording_open(request.input, &recording, &err) < 0)
+		return tally_command_fail(command, &err);
+	recording->names.keep_mangled = request.mangled;
+	tally_pager_start(&pager, !request.no_pager);
+	int result = print_all(recording, &request, pager.columns > 0, &err);
+	tally_pager_finish(&pager);
+	tally_profile_warnings(recording, &warnings);
+	for (const char *line = tally_buffer_string(&warnings); *line; line += strcspn(line, "\n") + 1)
+		fprintf(stderr, "warning: %.*s\n", (int)strcspn(line, "\n"), line);
+	tally_buffer_release(&warnings);
+	tally_recording_close(recording);
+	return result < 0 ? tally_command_fail(command, &err) : TALLY_EXIT_OK;
+}
+
+const struct tally_command tally_command_script = {
+	.name = "script",
+	.summary = "every sample of a recording, in perf script's layout",
+	.usage = "[options] [FILE]",
+	.details = "A sample is a line \"command tid [cpu] time: period event:\", its address or its call chain, and\n"
+		   "what a tracepoint said.  Addresses of user code are offsets in their file.\n"
+		   "\n"
+		   "  tally script | less\n"
+		   "  tally script --records | grep MMAP2\n"
+		   "  tally record -o - -e sched:sched_switch -a -- sleep 1 | tally script -",
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,61 @@
+#include "output/pager.h"
+
+#include "base/terminal.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char *pager_command(void)
+{
+	const char *names[] = { "TALLY_PAGER", "PAGER" };
+	for (unsigned i = 0; i < 2; i++) {
+		const char *command = getenv(names[i]);
+		if (command)
+			return *command && strcmp(command, "cat") ? command : NULL;
+	}
+	return "less";
+}
+
+void tally_pager_start(struct tally_pager *pager, bool wanted)
+{
+	*pager = (struct tally_pager){ .colours = tally_terminal_colours(STDOUT_FILENO) };
+	if (!isatty(STDOUT_FILENO))
+		return;
+	pager->columns = tally_terminal_columns(STDOUT_FILENO, 80);
+	const char *command = wanted ? pager_command() : NULL;
+	int pipe_fds[2];
+	if (!command || pipe(pipe_fds) < 0)
+		return;
+	int pid = fork();
+	if (!pid) {
+		dup2(pipe_fds[0], STDIN_FILENO);
+		close(pipe_fds[0]);
+		close(pipe_fds[1]);
+		setenv("LESS", "FRSX", 0); /* leave at once when it fits, colours through, long lines cut */
+		execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+		_exit(127);
+	}
+	if (pid > 0) {
+		signal(SIGPIPE, SIG_IGN); /* leaving the pager early is no error */
+		dup2(pipe_fds[1], STDOUT_FILENO);
+		pager->pid = pid;
+	}
+	close(pipe_fds[0]);
+	close(pipe_fds[1]);
+}
+
+void tally_pager_finish(struct tally_pager *pager)
+{
+	if (!pager->pid)
+		return;
+	fflush(stdout);
+	clearerr(stdout);
+	close(STDOUT_FILENO);
+	while (waitpid(pager->pid, NULL, 0) < 0)
+		;
+	pager->pid = 0;
+}

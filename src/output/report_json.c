@@ -1,0 +1,74 @@
+/* A report as JSON: docs/report-json.md is the schema. */
+#include "output/report_text.h"
+
+static void put_function(const struct tally_profile *profile, uint32_t function, struct tally_json *json)
+{
+	static const char *const kinds[TALLY_FRAME_KINDS] = { "program", "library", "kernel", "jit", "inlined" };
+	const struct tally_names *names = &profile->recording->names;
+	bool known = function != UINT32_MAX;
+	bool named = known && names->functions.items[function].name != TALLY_STRING_NONE;
+	tally_json_text(json, "function", named ? tally_names_text(names, function) : NULL);
+	tally_json_text(json, "object", known ? tally_names_object(names, function) : NULL);
+	tally_json_text(json, "kind", known ? kinds[names->functions.items[function].kind] : NULL);
+}
+
+static void put_branches(const struct tally_profile *profile, const struct tally_branch_node *first,
+			 struct tally_json *json)
+{
+	/* JSON nests two levels a frame; deeper trees are cut there rather than refused. */
+	if (!first || json->depth + 2 >= TALLY_JSON_DEPTH_MAX)
+		return;
+	tally_json_array(json, "tree");
+	for (const struct tally_branch_node *branch = first; branch; branch = branch->sibling) {
+		tally_json_object(json, NULL);
+		put_function(profile, branch->function, json);
+		tally_json_u64(json, "weight", branch->weight);
+		put_branches(profile, branch->child, json);
+		tally_json_end(json);
+	}
+	tally_json_end(json);
+}
+
+static void put_entry(const struct tally_profile *profile, const struct tally_report_options *options,
+		      const struct tally_report_entry *entry, struct tally_json *json)
+{
+	const struct tally_tasks *tasks = &profile->recording->tasks;
+	tally_json_object(json, NULL);
+	if (options->by[TALLY_SORT_COMM])
+		tally_json_text(json, "command", tally_strings_text(&tasks->strings, entry->key[TALLY_SORT_COMM]));
+	if (options->by[TALLY_SORT_PID])
+		tally_json_u64(json, "pid", entry->key[TALLY_SORT_PID]);
+	if (options->by[TALLY_SORT_TID])
+		tally_json_u64(json, "tid", entry->key[TALLY_SORT_TID]);
+	if (options->by[TALLY_SORT_CPU])
+		tally_json_i64(json, "cpu", (int32_t)entry->key[TALLY_SORT_CPU]);
+	if (options->by[TALLY_SORT_SYMBOL])
+		put_function(profile, entry->function, json);
+	else if (options->by[TALLY_SORT_OBJECT])
+		tally_json_text(json, "object", tally_names_object(&profile->recording->names, entry->function));
+	tally_json_u64(json, "self", entry->self);
+	if (options->children)
+		tally_json_u64(json, "total", entry->total);
+	tally_json_u64(json, "self_samples", entry->self_samples);
+	if (options->children)
+		tally_json_u64(json, "total_samples", entry->total_samples);
+	put_branches(profile, entry->tree, json);
+	tally_json_end(json);
+}
+
+void tally_report_json(const struct tally_profile *profile, const struct tally_report *report,
+		       const struct tally_report_options *options, struct tally_json *json)
+{
+	size_t event_count;
+	const struct tally_recorded_event *events = tally_perfdata_events(profile->recording->data, &event_count);
+	tally_json_object(json, NULL);
+	tally_json_text(json, "event", events[options->event].name);
+	tally_json_u64(json, "samples", report->samples);
+	tally_json_u64(json, "period", report->period);
+	tally_json_u64(json, "hidden_entries", report->hidden);
+	tally_json_array(json, "entries");
+	for (size_t i = 0; i < report->entries.count; i++)
+		put_entry(profile, options, &report->entries.items[i], json);
+	tally_json_end(json);
+	tally_json_end(json);
+}

@@ -1,0 +1,286 @@
+/* The table of `tally report`: a head that says what was measured and how far to trust it, a row an entry, and its
+ * call tree below.  Columns that would say the same on each row (one command, one event) go to the head. */
+#include "output/report_text.h"
+
+#include "base/terminal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { CELL_MAX = 48, TREE_DEPTH_MAX = 120, NAME_BYTES = 1024 };
+
+struct column {
+	enum tally_sort_key key;
+	const char *title;
+	int width;
+};
+
+struct table {
+	const struct tally_profile *profile;
+	const struct tally_report *report;
+	const struct tally_report_options *options;
+	const struct tally_report_view *view;
+	struct tally_buffer *out;
+	struct column columns[TALLY_SORT_KEYS];
+	unsigned column_count;
+};
+
+static const char *colour(const struct table *table, const char *code)
+{
+	return table->view->colours ? code : "";
+}
+
+/* Hot rows stand out, cold ones stand back. */
+static const char *heat(const struct table *table, double percent)
+{
+	return colour(table, percent >= 5 ? "\x1b[1;31m" : percent >= 1 ? "\x1b[33m" : "\x1b[2m");
+}
+
+static double percent_of(const struct table *table, uint64_t weight)
+{
+	return table->report->period ? 100.0 * (double)weight / (double)table->report->period : 0;
+}
+
+static const struct tally_names *names_of(const struct table *table)
+{
+	return &table->profile->recording->names;
+}
+
+static void function_text(const struct table *table, uint32_t function, char *out, size_t size)
+{
+	const struct tally_names *names = names_of(table);
+	char raw[NAME_BYTES];
+	if (function == UINT32_MAX || names->functions.items[function].name == TALLY_STRING_NONE) {
+		const char *object = function == UINT32_MAX ? "no address" :
+							      tally_names_short_object(names, function);
+		snprintf(raw, sizeof(raw), object[0] == '[' ? "%s" : "[%s]", object);
+	} else {
+		bool kernel = names->functions.items[function].kind == TALLY_FRAME_KERNEL;
+		snprintf(raw, sizeof(raw), kernel ? "%s [k]" : "%s", tally_names_text(names, function));
+	}
+	tally_terminal_clean(raw, out, size);
+}
+
+static void cell_text(const struct table *table, const struct tally_report_entry *entry, enum tally_sort_key key,
+		      char *out, size_t size)
+{
+	const struct tally_tasks *tasks = &table->profile->recording->tasks;
+	switch (key) {
+	case TALLY_SORT_COMM:
+		tally_terminal_clean(tally_strings_text(&tasks->strings, entry->key[key]), out, size);
+		break;
+	case TALLY_SORT_OBJECT:
+		tally_terminal_clean(entry->function == UINT32_MAX ?
+					     "" :
+					     tally_names_short_object(names_of(table), entry->function),
+				     out, size);
+		break;
+	case TALLY_SORT_SYMBOL:
+		function_text(table, entry->function, out, size);
+		break;
+	default:
+		if (entry->key[key] == UINT32_MAX)
+			snprintf(out, size, "?");
+		else
+			snprintf(out, size, "%u", entry->key[key]);
+	}
+}
+
+/* Columns of a text on a terminal: bytes that begin a UTF-8 character. */
+static int text_width(const char *text)
+{
+	int width = 0;
+	for (; *text; text++)
+		width += (*text & 0xc0) != 0x80;
+	return width;
+}
+
+/* `text` in at most `width` columns, its end replaced by "…" where it is longer; `width` 0: whole. */
+static void put_fitted(struct tally_buffer *out, const char *text, int width)
+{
+	if (width <= 0 || text_width(text) <= width) {
+		tally_buffer_text(out, text);
+		return;
+	}
+	int columns = 0;
+	const char *end = text;
+	for (; *end && columns < width; end++)
+		if ((end[0] & 0xc0) != 0x80 && ++columns == width)
+			break;
+	tally_buffer_append(out, text, (size_t)(end - text));
+	tally_buffer_text(out, "…");
+}
+
+static void put_padded(struct tally_buffer *out, const char *text, int width)
+{
+	put_fitted(out, text, width);
+	for (int n = text_width(text); n < width; n++)
+		tally_buffer_char(out, ' ');
+}
+
+static void choose_columns(struct table *table)
+{
+	static const char *const titles[TALLY_SORT_KEYS] = { "COMMAND", "PID", "TID", "CPU", "OBJECT", "FUNCTION" };
+	char cell[NAME_BYTES];
+	for (unsigned key = 0; key < TALLY_SORT_KEYS; key++) {
+		if (!table->options->by[key])
+			continue;
+		if (key == TALLY_SORT_COMM && table->report->comms <= 1 &&
+		    (table->options->by[TALLY_SORT_OBJECT] || table->options->by[TALLY_SORT_SYMBOL]))
+			continue;
+		struct column *column = &table->columns[table->column_count++];
+		*column = (struct column){ .key = key, .title = titles[key], .width = (int)strlen(titles[key]) };
+		for (size_t i = 0; i < table->report->entries.count; i++) {
+			cell_text(table, &table->report->entries.items[i], key, cell, sizeof(cell));
+			int width = text_width(cell);
+			if (width > column->width)
+				column->width = width > CELL_MAX ? CELL_MAX : width;
+		}
+	}
+}
+
+static void put_count(struct tally_buffer *out, uint64_t number)
+{
+	char digits[24];
+	int length = snprintf(digits, sizeof(digits), "%" PRIu64, number);
+	for (int i = 0; i < length; i++) {
+		if (i && (length - i) % 3 == 0)
+			tally_buffer_char(out, ',');
+		tally_buffer_char(out, digits[i]);
+	}
+}
+
+static void put_head(struct table *table)
+{
+	const struct tally_recording *recording = table->profile->recording;
+	size_t event_count;
+	const struct tally_recorded_event *events = tally_perfdata_events(recording->data, &event_count);
+	double seconds = (double)(recording->counts.last_time - recording->counts.first_time) / 1e9;
+	char text[NAME_BYTES];
+	tally_buffer_text(table->out, colour(table, "\x1b[1m"));
+	put_count(table->out, table->report->samples);
+	tally_terminal_clean(events[table->options->event].name, text, sizeof(text));
+	tally_buffer_printf(table->out, " samples of %s%s", text, colour(table, "\x1b[0m"));
+	if (seconds > 0)
+		tally_buffer_printf(table->out, " over %.2f s", seconds);
+	if (table->report->comms == 1 && table->report->entries.count) {
+		cell_text(table, &table->report->entries.items[0], TALLY_SORT_COMM, text, sizeof(text));
+		if (*text)
+			tally_buffer_printf(table->out, ", command %s", text);
+	} else if (table->report->comms > 1) {
+		tally_buffer_printf(table->out, ", %zu commands", table->report->comms);
+	}
+	if (table->report->threads > 1)
+		tally_buffer_printf(table->out, ", %zu threads", table->report->threads);
+	if (recording->counts.lost)
+		tally_buffer_printf(table->out, ", %" PRIu64 " lost", recording->counts.lost);
+	tally_buffer_text(table->out, "\n\n");
+}
+
+static void put_titles(struct table *table)
+{
+	tally_buffer_text(table->out, colour(table, "\x1b[2m"));
+	if (table->options->children)
+		tally_buffer_text(table->out, "  TOTAL");
+	tally_buffer_text(table->out, "    SELF  ");
+	for (unsigned i = 0; i < table->column_count; i++) {
+		bool last = i + 1 == table->column_count;
+		put_padded(table->out, table->columns[i].title, last ? 0 : table->columns[i].width);
+		tally_buffer_text(table->out, last ? "" : "  ");
+	}
+	tally_buffer_printf(table->out, "%s\n", colour(table, "\x1b[0m"));
+}
+
+static void put_row(struct table *table, const struct tally_report_entry *entry)
+{
+	double total = percent_of(table, entry->total), self = percent_of(table, entry->self);
+	int used = 10;
+	char cell[NAME_BYTES];
+	if (table->options->children) {
+		tally_buffer_printf(table->out, "%s%6.2f%%%s", heat(table, total), total, colour(table, "\x1b[0m"));
+		used += 7;
+	}
+	tally_buffer_printf(table->out, "%s%7.2f%%%s  ", heat(table, self), self, colour(table, "\x1b[0m"));
+	for (unsigned i = 0; i < table->column_count; i++) {
+		const struct column *column = &table->columns[i];
+		cell_text(table, entry, column->key, cell, sizeof(cell));
+		if (i + 1 < table->column_count) {
+			put_padded(table->out, cell, column->width);
+			tally_buffer_text(table->out, "  ");
+			used += column->width + 2;
+		} else {
+			int room = table->view->columns ? (int)table->view->columns - used : 0;
+			put_fitted(table->out, cell, room < 20 && table->view->columns ? 20 : room);
+		}
+	}
+	tally_buffer_char(table->out, '\n');
+}
+
+/* ---- the tree below a row ------------------------------------------------------------------------------ */
+
+static bool is_shown(const struct table *table, const struct tally_branch_node *branch)
+{
+	return branch && percent_of(table, branch->weight) >= table->options->tree_percent_min;
+}
+
+static void put_branch_line(struct table *table, const struct tally_branch_node *branch, const char *prefix,
+			    const char *joint, bool percent)
+{
+	char name[NAME_BYTES];
+	int used = text_width(prefix) + text_width(joint);
+	function_text(table, branch->function, name, sizeof(name));
+	tally_buffer_printf(table->out, "%s%s%s%s", colour(table, "\x1b[2m"), prefix, joint, colour(table, "\x1b[0m"));
+	if (percent) {
+		double share = percent_of(table, branch->weight);
+		tally_buffer_printf(table->out, "%s%.2f%%%s ", heat(table, share), share, colour(table, "\x1b[0m"));
+		used += share >= 10 ? 7 : 6;
+	}
+	int room = table->view->columns ? (int)table->view->columns - used : 0;
+	put_fitted(table->out, name, room < 12 && table->view->columns ? 12 : room);
+	tally_buffer_char(table->out, '\n');
+}
+
+/* Siblings with their subtrees.  A frame that takes all of its caller's weight stands below it without a joint:
+ * straight runs stay straight. */
+static void put_branches(struct table *table, const struct tally_branch_node *first, uint64_t above, char *prefix,
+			 unsigned depth)
+{
+	size_t length = strlen(prefix);
+	if (depth >= TREE_DEPTH_MAX)
+		return;
+	for (const struct tally_branch_node *branch = first; is_shown(table, branch); branch = branch->sibling) {
+		bool last = !is_shown(table, branch->sibling);
+		bool straight = branch == first && last && branch->weight == above;
+		const char *joint = straight ? "" : table->view->ascii ? (last ? "`- " : "|- ") : (last ? "└─ " : "├─ ");
+		const char *below = straight || last ? "   " : table->view->ascii ? "|  " : "│  ";
+		put_branch_line(table, branch, prefix, joint, !straight);
+		if (!straight && length + 8 < NAME_BYTES)
+			strcpy(prefix + length, below);
+		put_branches(table, branch->child, branch->weight, prefix, depth + 1);
+		prefix[length] = '\0';
+	}
+}
+
+void tally_report_text(const struct tally_profile *profile, const struct tally_report *report,
+		       const struct tally_report_options *options, const struct tally_report_view *view,
+		       struct tally_buffer *out)
+{
+	struct table table = { .profile = profile, .report = report, .options = options, .view = view, .out = out };
+	char prefix[NAME_BYTES];
+	choose_columns(&table);
+	put_head(&table);
+	put_titles(&table);
+	for (size_t i = 0; i < report->entries.count; i++) {
+		const struct tally_report_entry *entry = &report->entries.items[i];
+		put_row(&table, entry);
+		strcpy(prefix, options->children ? "                   " : "            ");
+		put_branches(&table, entry->tree, UINT64_MAX, prefix, 0);
+		if (is_shown(&table, entry->tree))
+			tally_buffer_char(out, '\n');
+	}
+	if (report->hidden)
+		tally_buffer_printf(out, "%s%zu more below %.3g%%%s; --percent-limit 0 shows all%s\n",
+				    colour(&table, "\x1b[2m"), report->hidden, options->percent_min,
+				    options->limit ? " or beyond the limit" : "", colour(&table, "\x1b[0m"));
+}
