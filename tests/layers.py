@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+"""Reads every #include below src/ and fails on an arrow that runs up (docs/design.md, The floors).  TAP."""
+import pathlib
+import re
+import sys
+
+root = pathlib.Path(sys.argv[1])
+FLOORS = {
+    "abi": 1, "base": 1, "filter": 1,
+    "engine": 2, "object": 2, "machine": 2, "tracepoint": 2, "event": 2,
+    "perfdata": 3, "symbol": 3, "unwind": 3, "counts": 3,
+    "provider": 4, "task": 4,
+    "profile": 5, "session": 5, "library": 5,
+    "output": 6,
+    "command": 7,
+}
+FREESTANDING = {"abi", "filter", "engine"}
+
+upward, unknown, names = [], [], {}
+files = sorted(path for path in (root / "src").rglob("*.[ch]"))
+for path in files:
+    room = path.relative_to(root / "src").parts[0]
+    if room not in FLOORS:
+        unknown.append(str(path))
+        continue
+    names.setdefault(path.name, []).append(str(path))
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        include = re.match(r'\s*#\s*include\s+"([^"]+)"', line)
+        if not include or "/" not in include.group(1):
+            continue
+        other = include.group(1).split("/")[0]
+        if other in ("tally", room):
+            continue
+        if other not in FLOORS or FLOORS[other] >= FLOORS[room]:
+            upward.append(f"{path}:{number}: {room} (floor {FLOORS[room]}) includes {include.group(1)}")
+        elif room in FREESTANDING and other not in FREESTANDING:
+            upward.append(f"{path}:{number}: {room} is freestanding, but includes {include.group(1)}")
+
+twice = [" and ".join(paths) for paths in names.values() if len(paths) > 1 and not paths[0].endswith(".build")]
+
+print("1..3")
+for number, (bad, what) in enumerate(((upward, "no include runs up the house"),
+                                      (unknown, "every folder of src is a room of the design"),
+                                      (twice, "file names are unique in the tree")), 1):
+    for line in bad:
+        print(f"# {line}")
+    print(f"{'not ok' if bad else 'ok'} {number} - {what}")
+sys.exit(1 if upward or unknown or twice else 0)
