@@ -308,7 +308,7 @@ static void name_row(struct tally_counting *c, size_t i)
 
 int tally_counting_open(const struct tally_counting_options *options, struct tally_counting *c, struct tally_error *err)
 {
-	*c = (struct tally_counting){ .options = options };
+	*c = (struct tally_counting){ .options = options, .coverage = 1 };
 	size_t count = options->event_count;
 	c->rows = tally_arena_array(&c->arena, count, sizeof(*c->rows));
 	c->refusals = tally_arena_array(&c->arena, count, sizeof(*c->refusals));
@@ -418,6 +418,25 @@ static void fill_counted(struct tally_counting *c, size_t event)
 		row->reason = total.enabled_ns ? "never got the PMU" : NULL;
 }
 
+static bool substitute(struct tally_counting *c, size_t event, const struct tally_resource_usage *usage)
+{
+	struct tally_count *row = &c->rows[event];
+	uint64_t value;
+	if (!tally_resource_usage_value(usage, &c->options->events[event].attr, &value))
+		return false;
+	row->name = c->options->events[event].name; /* without the ":u" of an event that is not used */
+	row->excludes = c->options->events[event].attr.flags & TALLY_ATTR_EXCLUDES;
+	row->state = TALLY_COUNT_OK;
+	row->reason = NULL;
+	row->is_substitute = true;
+	row->was_scaled = false;
+	row->source = usage->source;
+	row->value = (double)value;
+	row->raw = value;
+	row->enabled_ns = row->running_ns = 0;
+	return true;
+}
+
 static bool is_substitutable(const struct tally_counting *c, size_t event)
 {
 	int code = c->refusals[event];
@@ -432,19 +451,10 @@ static bool is_substitutable(const struct tally_counting *c, size_t event)
 static void fill_refused(struct tally_counting *c, size_t event, const struct tally_resource_usage *usage)
 {
 	struct tally_count *row = &c->rows[event];
-	uint64_t value;
 	row->state = c->refusals[event] == TALLY_REFUSED_EMPTIED ? TALLY_COUNT_WITHHELD : TALLY_COUNT_NOT_SUPPORTED;
 	row->reason = tally_counting_reason(c, event);
-	if (!usage || !is_substitutable(c, event) ||
-	    !tally_resource_usage_value(usage, &c->options->events[event].attr, &value))
-		return;
-	row->state = TALLY_COUNT_OK;
-	row->reason = NULL;
-	row->is_substitute = true;
-	row->source = usage->source;
-	row->value = (double)value;
-	row->raw = value;
-	row->enabled_ns = row->running_ns = 0;
+	if (usage && is_substitutable(c, event))
+		substitute(c, event, usage);
 }
 
 void tally_counting_read(struct tally_counting *c, const struct tally_resource_usage *usage)
@@ -460,6 +470,27 @@ void tally_counting_read(struct tally_counting *c, const struct tally_resource_u
 	c->reads++;
 }
 
+void tally_counting_check_coverage(struct tally_counting *c, const struct tally_resource_usage *usage)
+{
+	enum { UNCERTAIN_NS = 1000000 }; /* exec's own work and exit's are partly outside of what events see */
+	uint64_t used_ns = usage->user_ns + usage->system_ns, seen_ns = 0;
+	bool has_any = false;
+	for (size_t i = 0; i < c->options->event_count; i++)
+		if (is_open(c, i)) {
+			has_any = true;
+			if (c->rows[i].enabled_ns > seen_ns)
+				seen_ns = c->rows[i].enabled_ns;
+		}
+	if (!has_any || seen_ns + UNCERTAIN_NS >= used_ns)
+		return;
+	c->coverage = (double)seen_ns / (double)used_ns;
+	for (size_t i = 0; i < c->options->event_count && c->coverage < 0.5; i++)
+		if (is_open(c, i) && !substitute(c, i, usage)) {
+			c->rows[i].state = TALLY_COUNT_WITHHELD;
+			c->rows[i].reason = "the counter was dropped by the exec of a set-user-ID program";
+		}
+}
+
 bool tally_counting_needs_usage(const struct tally_counting *c)
 {
 	for (size_t i = 0; i < c->options->event_count; i++)
@@ -473,6 +504,9 @@ int tally_counting_refusal(const struct tally_counting *c)
 	int code = 0;
 	for (size_t i = 0; i < c->options->event_count; i++) {
 		int one = c->refusals[i];
+		/* Work of the kernel alone is refused to many who may count the rest. */
+		if (one == -EACCES && (c->options->events[i].attr.flags & TALLY_ATTR_EXCLUDE_USER))
+			continue;
 		if (is_open(c, i) || c->is_user_only)
 			return 0;
 		if (!code && (one == -EPERM || one == -EACCES || one == -ENOSYS))

@@ -57,6 +57,7 @@ struct tally_counting {
 	bool has_hardware;               /* a hardware event opened */
 	bool was_enabled;                /* by enable(), not by exec */
 	unsigned long reads;
+	double coverage;                 /* share of the command's CPU time in which events were there; 1 unless told */
 };
 
 /* Fails only for want of memory; what can't be opened is told on its row. */
@@ -72,6 +73,10 @@ void tally_counting_disable(struct tally_counting *counting);
 /* Reads everything and fills the rows with what happened since the last read.  `usage` is what tasks used in that
  * time, for events that have no other source; NULL where tally_counting_needs_usage() is false. */
 void tally_counting_read(struct tally_counting *counting, const struct tally_resource_usage *usage);
+
+/* After the last read of a command that used `usage`: where the events were there for less than half of its CPU time
+ * (exec of a set-user-ID program drops them), their figures are replaced or withheld. */
+void tally_counting_check_coverage(struct tally_counting *counting, const struct tally_resource_usage *usage);
 
 bool tally_counting_needs_usage(const struct tally_counting *counting);
 

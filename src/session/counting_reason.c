@@ -49,7 +49,7 @@ const char *tally_counting_reason(const struct tally_counting *c, size_t i)
 	bool hardware = is_hardware(&event->attr);
 	switch (c->refusals[i]) {
 	case 0:
-		return "no CPU of its PMU is counted";
+		return c->options->target->all ? "no CPU of its PMU is counted" : "the task has ended";
 	case TALLY_REFUSED_EMPTIED:
 		return "the kernel's work: counted for user mode alone it would read 0";
 	case TALLY_REFUSED_GROUP:
@@ -101,6 +101,8 @@ static const char *advice_on(const struct tally_counting *c, struct tally_arena 
 	if (c->options->provider != tally_provider_kernel() || !c->place_count)
 		return "";
 	/* Where the kernel's part was refused, user mode was tried too, and is what was refused last. */
+	if (c->refusals[event] == -EACCES && (asked.attr.flags & TALLY_ATTR_EXCLUDE_USER))
+		return ". To count more: 'sysctl kernel.perf_event_paranoid=1' as root, or CAP_PERFMON";
 	if (!(asked.attr.flags & TALLY_ATTR_EXCLUDE_USER))
 		asked.attr.flags |= TALLY_ATTR_EXCLUDE_KERNEL;
 	tally_provider_open_error(&asked, c->refusals[event], c->places[0].pid, c->places[0].cpu, &err);
@@ -160,6 +162,10 @@ size_t tally_counting_notes(const struct tally_counting *c, struct tally_arena *
 						    "%ld; 1 or CAP_PERFMON counts the kernel's part too", paranoid_level());
 	if (!refusal && lacks_pmu(c) && count < maximum)
 		notes[count++] = "no hardware counters: usual in virtual machines whose host does not share its PMU";
+	if (c->coverage < 0.85 && count < maximum)
+		notes[count++] = tally_arena_printf(arena, "events were there for %.0f %% of the command's CPU time: a "
+						    "set-user-ID program drops them when it starts. To count it, run tally "
+						    "as root, or attach with -p", 100 * c->coverage);
 	if (has_multiplexing(c) && count < maximum)
 		notes[count++] = "scaled: there were more events than counters; fewer events (-e) are counted all the time";
 	size_t kept = 0;

@@ -280,21 +280,28 @@ static void close_waits(struct run *run)
 	run->tasks_left = run->unwatched = 0;
 }
 
+/* What the ended command used from its exec on. */
+static struct tally_resource_usage command_usage(const struct run *run)
+{
+	return tally_resource_usage_since(tally_resource_usage_of(&run->rusage),
+					  tally_resource_usage_of(&run->spawn.before));
+}
+
+static void note_status(struct run *run)
+{
+	struct tally_stat_report *r = &run->report;
+	bool has_status = run->options->target->command && run->has_ended;
+	r->exit_status = has_status ? tally_spawn_exit_status(run->wait_status) : -1;
+	r->end_signal = has_status && WIFSIGNALED(run->wait_status) ? WTERMSIG(run->wait_status) : 0;
+}
+
 static void note_times(struct run *run)
 {
 	struct tally_stat_report *r = &run->report;
-	r->exit_status = -1;
-	r->end_signal = 0;
 	tally_spread_add(&r->elapsed, (double)(run->end_ns - run->start_ns));
-	if (!run->options->target->command || !run->has_ended)
-		return;
-	r->exit_status = tally_spawn_exit_status(run->wait_status);
-	r->end_signal = WIFSIGNALED(run->wait_status) ? WTERMSIG(run->wait_status) : 0;
-	if (!run->counting_options.command_pid)
+	if (!run->has_ended || !run->counting_options.command_pid)
 		return; /* the command is the clock, not what is counted */
-	struct tally_resource_usage all = tally_resource_usage_of(&run->rusage);
-	struct tally_resource_usage used =
-		tally_resource_usage_since(all, tally_resource_usage_of(&run->spawn.before));
+	struct tally_resource_usage used = command_usage(run);
 	tally_spread_add(&r->user, (double)used.user_ns);
 	tally_spread_add(&r->system, (double)used.system_ns);
 }
@@ -321,7 +328,13 @@ static int run_once(struct run *run, struct tally_error *err)
 	if (!run->counting_options.command_pid)
 		tally_counting_disable(&run->counting);
 	read_counts(run);
-	note_times(run);
+	note_status(run);
+	bool sees_all = run->counting_options.command_pid && run->has_ended && !run->options->counting.no_inherit &&
+			!run->options->interval_ms && run->options->counting.provider == tally_provider_kernel();
+	if (sees_all) {
+		struct tally_resource_usage used = command_usage(run);
+		tally_counting_check_coverage(&run->counting, &used);
+	}
 	return 0;
 }
 
@@ -350,33 +363,45 @@ static void finish_report(struct run *run)
 	r->table.system_ns = r->system.mean;
 }
 
-/* Strings of rows live in the counting's arena, which the next run replaces: the last one's outlive the loop. */
-static int all_runs(struct run *run, struct tally_count *merged, int *exit_status, struct tally_error *err)
+/* Strings of rows live in the counting's arena, which each run replaces: the last one's outlive the loop. */
+static int sample_runs(struct run *run, struct tally_count *merged, int *exit_status, struct tally_error *err)
 {
 	const struct tally_stat_options *o = run->options;
 	size_t count = o->counting.event_count;
-	int result = 0;
 	for (unsigned long i = 0; i < o->runs && !run->report.was_interrupted; i++) {
 		tally_counting_release(&run->counting);
-		result = run_once(run, err);
+		int result = run_once(run, err);
 		if (result < 0)
 			return result;
 		close_waits(run);
 		for (size_t row = 0; i && row < count; row++)
 			merged[row].name = run->counting.rows[row].name;
-		merge(merged, run->counting.rows, count, !i);
-		run->report.runs++;
 		/* A run that fails is not hidden by a later one that does not. */
 		if (run->report.exit_status > 0 && !*exit_status)
 			*exit_status = run->report.exit_status;
+		/* A run that was cut short is no sample of the whole ones. */
+		if (run->report.was_interrupted && i)
+			break;
+		note_times(run);
+		merge(merged, run->counting.rows, count, !i);
+		run->report.runs++;
 	}
+	return 0;
+}
+
+static int all_runs(struct run *run, struct tally_count *merged, int *exit_status, struct tally_error *err)
+{
+	const struct tally_stat_options *o = run->options;
+	int result = sample_runs(run, merged, exit_status, err);
+	if (result < 0)
+		return result;
 	if (o->interval_ms) {
 		if (!run->has_all_intervals)
 			report(run, (double)(run->end_ns - run->start_ns), true);
 		return 0;
 	}
 	struct tally_arena arena = TALLY_ARENA_INIT;
-	memcpy(run->counting.rows, merged, count * sizeof(*merged));
+	memcpy(run->counting.rows, merged, o->counting.event_count * sizeof(*merged));
 	report(run, (double)(run->end_ns - run->start_ns), false);
 	finish_report(run);
 	run->report.note_count = tally_counting_notes(&run->counting, &arena, run->report.notes, TALLY_STAT_NOTES_MAX);

@@ -99,6 +99,22 @@ static int check_processes(const struct tally_target *target, struct tally_error
 	return 0;
 }
 
+static int check_cpus(const struct tally_target *target, struct tally_error *err)
+{
+	struct tally_cpu_list online = { 0 };
+	struct tally_arena arena = TALLY_ARENA_INIT;
+	int result = tally_cpu_list_read(TALLY_CPU_ONLINE, &online, err);
+	for (size_t i = 0; i < target->cpus.count && result >= 0; i++)
+		if (!tally_cpu_list_contains(&online, target->cpus.cpus[i])) {
+			const char *text = tally_cpu_list_text(&online, &arena);
+			result = tally_error_set(err, -ENODEV, "there is no CPU %u online", target->cpus.cpus[i]);
+			tally_error_hint(err, "online are %s", text ? text : "others");
+		}
+	tally_arena_release(&arena);
+	tally_cpu_list_release(&online);
+	return result;
+}
+
 int tally_target_resolve(struct tally_target *target, struct tally_error *err)
 {
 	bool tasks = tally_target_has_tasks(target);
@@ -111,6 +127,8 @@ int tally_target_resolve(struct tally_target *target, struct tally_error *err)
 		target->all = true;
 	if (target->all && !target->has_cpu_list)
 		return tally_cpu_list_read(TALLY_CPU_ONLINE, &target->cpus, err);
+	if (target->all)
+		return check_cpus(target, err);
 	if (!tasks)
 		return 0;
 	int result = check_processes(target, err);
@@ -134,6 +152,9 @@ static void command_text(char **command, char *out, size_t size)
 	size_t used = (size_t)snprintf(out, size, "'");
 	for (; *command && used < size; command++)
 		used += (size_t)snprintf(out + used, size - used, "%s%s", *command, command[1] ? " " : "'");
+	for (; *out; out++) /* a script's lines on one */
+		if (*out == '\n' || *out == '\t')
+			*out = ' ';
 }
 
 void tally_target_text(const struct tally_target *target, char *out, size_t size)

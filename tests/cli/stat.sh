@@ -59,6 +59,8 @@ run 1 ./tally stat -e no-such-event true && has "no-such-event" && has '^'
 check "an unknown event is pointed at"
 run 1 ./tally stat -p 999999999 && has 'process 999999999'
 check "a process that is not there is an error"
+run 1 ./tally stat -C 0,4095 true && has 'there is no CPU 4095 online'
+check "a CPU that is not there is an error"
 run 1 ./tally stat -p 1 -a && has "can't be counted at once"
 check "processes and CPUs together are refused"
 run 0 ./tally stat -- sh -c 'echo "$1"' sh -x && has -x
@@ -99,6 +101,14 @@ kill -TERM $pid
 wait $pid
 [ $? = 9 ] && has task-clock
 check "SIGTERM to tally is passed on to the command"
+
+./tally stat -r 3 -j -e task-clock -- sh -c '[ -e third ] && echo >ready && exec sleep 100; [ -e second ] && : >third; : >second' >out 2>&1 &
+pid=$!
+read -r _ <ready
+kill -TERM $pid
+wait $pid
+[ $? = 143 ] && json 'd["runs"] == 2 and d["interrupted"] and d["elapsed_ns"] < 1e9'
+check "a run that was interrupted is left out of the mean"
 
 ./tally stat -o counts -I 20 -a & # an interval's line shows that it counts
 pid=$!
@@ -212,6 +222,11 @@ if [ $is_root = yes ] && [ "$paranoid" = 2 ] && [ $perf_works = yes ]; then
 	check "user-only counting shows no empty zeros"
 	run 0 $nobody ./tally stat true && has 'page-faults:u' && has 'only user mode is counted' && has '(wait4)'
 	check "user-only counting is noted"
+	cp "$(command -v dash || command -v sh)" privileged && chmod 4755 privileged
+	run 0 $nobody ./tally stat -j -e task-clock,page-faults,instructions ./privileged -p -c 'i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done' &&
+		json 'e["task-clock"]["source"] == "wait4" and e["task-clock"]["value"] > 2e6' &&
+		json 'e["page-faults"]["source"] == "wait4" and any("set-user-ID" in n for n in d["notes"])'
+	check "counters that a set-user-ID program dropped are no counts of it"
 	run 0 $nobody ./tally stat -a true && has '(/proc)' && has 'counting whole CPUs is refused'
 	check "a refused system-wide count falls back to /proc"
 else
