@@ -79,7 +79,9 @@ struct tally_raw_record {
 	const void *bytes;
 	size_t size;
 	uint64_t file_offset; /* of the record, or of the COMPRESSED record that holds it */
-	const struct tally_recorded_event *event; /* that wrote it, by id; the first one when ids don't say */
+	/* that wrote it, by id; the first one when ids don't say; NULL only for tools' records (types from
+	 * TALLY_RECORD_USER_START on) in a pipe that has announced no event yet */
+	const struct tally_recorded_event *event;
 };
 
 /* Opens by path; "-" is stdin (a pipe).  The message names the file and what is wrong with it at which offset. */
@@ -90,7 +92,7 @@ int tally_perfdata_open_memory(const void *bytes, size_t size, struct tally_perf
 			       struct tally_error *err);
 
 /* The next record: 1, 0 at the end.  Damage ends the data and is kept for tally_perfdata_damage(); it is no error
- * here, since everything before it is used.  -ENOMEM or -EIO otherwise.
+ * here, since everything before it is used.  -ENOMEM or -EIO otherwise.  AUXTRACE's payload is skipped.
  * COMPRESSED records are opened and their contents given; HEADER_ATTR, HEADER_FEATURE, EVENT_UPDATE,
  * HEADER_TRACING_DATA and HEADER_BUILD_ID are also applied to the reader before they are given. */
 int tally_perfdata_next(struct tally_perfdata *data, struct tally_raw_record *record, struct tally_error *err);
@@ -113,7 +115,8 @@ bool tally_perfdata_tracepoint_format(const struct tally_perfdata *data, uint64_
 bool tally_perfdata_is_pipe(const struct tally_perfdata *data);
 uint64_t tally_perfdata_size(const struct tally_perfdata *data); /* bytes; 0 for a pipe */
 
-/* What was damaged, by offset; NULL when nothing was. */
+/* What was damaged, by offset (or that the recorder did not finish the file); NULL when nothing was.  Complete once
+ * the records have been read. */
 const struct tally_error *tally_perfdata_damage(const struct tally_perfdata *data);
 
 void tally_perfdata_close(struct tally_perfdata *data);
@@ -134,17 +137,23 @@ int tally_perfdata_writer_new(int fd, const struct tally_recorded_event *events,
 			      const struct tally_perfdata_options *options, struct tally_perfdata_writer **out,
 			      struct tally_error *err);
 
-/* Appends whole records.  -ENOSPC and others stick: everything before stays readable after finish. */
+/* Appends whole records (no AUXTRACE, whose payload is none); a file gathers up to 1 MiB, a pipe holds nothing back.
+ * -ENOSPC and others stick: everything before stays readable after finish. */
 int tally_perfdata_write(struct tally_perfdata_writer *writer, const void *records, size_t size,
 			 struct tally_error *err);
 
-/* A feature section, kept until finish (a HEADER_FEATURE record at once in a pipe).  Copied. */
+/* A feature section, kept until finish; a record at once in a pipe, where features that perf 6.1 would give up on
+ * (unknown to it, TALLY, or of more than 64 KiB) are left out.  Copied.  feature.h builds them; COMPRESSED is the
+ * writer's own. */
 int tally_perfdata_write_feature(struct tally_perfdata_writer *writer, unsigned feature, const void *bytes,
 				 size_t size, struct tally_error *err);
 
-uint64_t tally_perfdata_writer_bytes(const struct tally_perfdata_writer *writer); /* written so far */
+/* Bytes that went out so far: what is gathered is not counted, compressed bytes are. */
+uint64_t tally_perfdata_writer_bytes(const struct tally_perfdata_writer *writer);
 
-/* Flushes, writes features, attributes and the header.  The writer stays for _free. */
+/* Flushes, writes features, attributes and the header.  On a full disk the last records (an eighth of the data at
+ * most) make room for the features, else the largest features are dropped.  An error that stuck is returned again: the file is readable all the same.  Once is enough; the
+ * writer stays for _free. */
 int tally_perfdata_finish(struct tally_perfdata_writer *writer, struct tally_error *err);
 void tally_perfdata_writer_free(struct tally_perfdata_writer *writer);
 

@@ -3,8 +3,9 @@
  * A file begins with its header, ids and attributes, written at once with a data size of zero: a reader then takes
  * everything up to the end of the file, so that a killed recorder's file is of use.  finish() appends the feature
  * sections and writes the header again.  All writes are at explicit offsets; `end` moves over whole records only,
- * so that after a full disk the data still ends at a record: finish() cuts the torn rest off and leaves out features
- * that don't fit.
+ * so that after a full disk the data still ends at a record: finish() cuts the torn rest off.  Should the features
+ * not fit then, the last of the data makes room for them, since names and build-ids serve all the rest; where that
+ * would cost more than an eighth of it, the largest features are left out instead.
  *
  * Records gather in `pending` until they make a chunk, since recorders drain rings a few records at a time and both
  * write(2) and zstd want more.  A pipe's reader may be waiting: there nothing is held back.
@@ -13,6 +14,7 @@
 #include "perfdata/perfdata_writer.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,6 +32,13 @@ size_t tally_records_whole(const void *bytes, size_t size, size_t limit)
 	return at;
 }
 
+/* Whoever handed the pipe down may have made it non-blocking. */
+static void wait_for_room(int fd)
+{
+	struct pollfd pollfd = { .fd = fd, .events = POLLOUT };
+	poll(&pollfd, 1, -1);
+}
+
 /* Writes all, through short writes and signals; `done` gets the bytes that made it. */
 static int write_all(const struct tally_perfdata_writer *writer, const void *bytes, size_t size, uint64_t offset,
 		     size_t *done)
@@ -38,7 +47,9 @@ static int write_all(const struct tally_perfdata_writer *writer, const void *byt
 		const uint8_t *at = (const uint8_t *)bytes + *done;
 		ssize_t wrote = writer->is_pipe ? write(writer->fd, at, size - *done)
 						: pwrite(writer->fd, at, size - *done, (off_t)(offset + *done));
-		if (wrote < 0 && errno == EINTR)
+		if (wrote < 0 && errno == EAGAIN)
+			wait_for_room(writer->fd);
+		if (wrote < 0 && (errno == EINTR || errno == EAGAIN))
 			continue;
 		if (wrote < 0)
 			return -errno;
@@ -49,14 +60,26 @@ static int write_all(const struct tally_perfdata_writer *writer, const void *byt
 	return 0;
 }
 
+enum { BOUNDARY_BYTES = 64 << 10 };
+
+/* A boundary that can't be noted, for want of memory, is one less to cut at. */
+static void note_boundary(struct tally_perfdata_writer *writer, uint64_t end)
+{
+	size_t count = writer->boundaries.count;
+	if (!writer->is_pipe && (!count || end - writer->boundaries.items[count - 1] >= BOUNDARY_BYTES))
+		(void)tally_vector_push(&writer->boundaries, end);
+}
+
 int tally_writer_put(struct tally_perfdata_writer *writer, const void *bytes, size_t size)
 {
 	size_t done;
 	if (writer->failure)
 		return writer->failure;
 	writer->failure = write_all(writer, bytes, size, writer->end, &done);
-	if (!writer->failure)
+	if (!writer->failure) {
+		note_boundary(writer, writer->end);
 		writer->end += size;
+	}
 	return writer->failure;
 }
 
@@ -66,7 +89,12 @@ int tally_writer_put_records(struct tally_perfdata_writer *writer, const void *b
 	if (writer->failure)
 		return writer->failure;
 	writer->failure = write_all(writer, bytes, size, writer->end, &done);
-	writer->end += writer->failure ? tally_records_whole(bytes, size, done) : size;
+	size = writer->failure ? tally_records_whole(bytes, size, done) : size;
+	for (size_t at = 0, part; at < size; at += part) {
+		part = tally_records_whole((const uint8_t *)bytes + at, size - at, BOUNDARY_BYTES);
+		note_boundary(writer, writer->end);
+		writer->end += part;
+	}
 	return writer->failure;
 }
 
@@ -116,10 +144,15 @@ int tally_writer_put_head(struct tally_perfdata_writer *writer, const uint64_t *
 	return result;
 }
 
+static bool is_full(int code)
+{
+	return code == -ENOSPC || code == -EFBIG || code == -EDQUOT;
+}
+
 static int write_error(const struct tally_perfdata_writer *writer, int code, struct tally_error *err)
 {
 	tally_error_set(err, code, "can't write the recording: %s", tally_errno_text(code));
-	if (code == -ENOSPC || code == -EFBIG || code == -EDQUOT)
+	if (is_full(code))
 		tally_error_hint(err, "the first %llu bytes are kept; record to another disk with -o, or sample less often",
 				 (unsigned long long)writer->end);
 	else if (code == -EPIPE)
@@ -140,10 +173,18 @@ static uint32_t common_attr_size(const struct tally_perfdata_writer *writer)
 	return size;
 }
 
+/* Cuts what is torn, or was there before; a device has no end to cut. */
+static void cut_at_end(const struct tally_perfdata_writer *writer)
+{
+	if (ftruncate(writer->fd, (off_t)writer->end) < 0)
+		return;
+}
+
 static int start_file(struct tally_perfdata_writer *writer, int level, struct tally_error *err)
 {
 	if (lseek(writer->fd, 0, SEEK_CUR) < 0)
 		return write_error(writer, -errno, err);
+	cut_at_end(writer);
 	writer->pending = malloc(TALLY_WRITER_PENDING_MAX);
 	if (!writer->pending)
 		return tally_error_set(err, -ENOMEM, "no memory for the recording's buffer");
@@ -294,29 +335,46 @@ static unsigned dispensable_feature(const struct tally_perfdata_writer *writer)
 	return largest;
 }
 
-/* Cuts what is torn; a device has no end to cut. */
-static void cut_at_end(const struct tally_perfdata_writer *writer)
+/* Cuts the data where its features then fit; false where that would cost too much of it. */
+static bool give_up_tail(struct tally_perfdata_writer *writer)
 {
-	if (ftruncate(writer->fd, (off_t)writer->end) < 0)
-		return;
+	uint64_t need = 16 << 10; /* of blocks begun, and the file system's own */
+	for (unsigned i = 0; i < TALLY_FEATURE_MAX; i++)
+		if (writer->has_feature[i])
+			need += writer->features[i].length + sizeof(struct tally_disk_section);
+	if (need > (writer->end - writer->data_offset) / 8)
+		return false;
+	for (size_t i = writer->boundaries.count; i-- > 0;) {
+		if (writer->boundaries.items[i] > writer->end - need)
+			continue;
+		writer->end = writer->boundaries.items[i];
+		return writer->end > writer->data_offset;
+	}
+	return false;
 }
 
 static int finish_file(struct tally_perfdata_writer *writer)
 {
 	uint64_t bits[TALLY_FEATURE_MAX / 64];
 	int result, head;
+	bool has_cut = false;
 	if (!writer->failure)
 		flush(writer);
 	keep_compressed_feature(writer);
 	for (;;) {
 		cut_at_end(writer);
 		result = put_features(writer, bits);
-		unsigned drop = result ? dispensable_feature(writer) : 0;
+		if (!result)
+			break;
+		writer->failure = writer->failure ? writer->failure : result;
+		bool was_cut = has_cut;
+		has_cut = true;
+		if (!was_cut && is_full(result) && give_up_tail(writer))
+			continue;
+		unsigned drop = dispensable_feature(writer);
 		if (!drop)
 			break;
 		writer->has_feature[drop] = false;
-		if (!writer->failure)
-			writer->failure = result;
 	}
 	if (result) {
 		memset(bits, 0, sizeof(bits));
@@ -343,6 +401,7 @@ void tally_perfdata_writer_free(struct tally_perfdata_writer *writer)
 	for (unsigned i = 0; i < TALLY_FEATURE_MAX; i++)
 		tally_buffer_release(&writer->features[i]);
 	ZSTD_freeCCtx(writer->compressor);
+	tally_vector_release(&writer->boundaries);
 	free(writer->packed);
 	free(writer->pending);
 	free(writer);

@@ -3,6 +3,7 @@
 #define TALLY_PERFDATA_WRITER_H
 
 #include "base/buffer.h"
+#include "base/vector.h"
 #include "perfdata/disk.h"
 
 #include <zstd.h>
@@ -17,6 +18,8 @@ struct tally_perfdata_writer {
 	uint64_t data_offset; /* 0 in a pipe */
 	uint64_t end;         /* where the next byte goes: behind the last whole record */
 	bool finished;
+	/* Ends of records, every BOUNDARY_BYTES or so: where the data may be cut for the sake of features. */
+	TALLY_VECTOR(uint64_t) boundaries;
 
 	struct tally_buffer features[TALLY_FEATURE_MAX];
 	bool has_feature[TALLY_FEATURE_MAX];

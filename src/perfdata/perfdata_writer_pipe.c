@@ -16,9 +16,10 @@ static void put_attr(struct tally_buffer *out, const struct tally_recorded_event
 	struct tally_attr attr = event->attr;
 	struct tally_record_header header = { .type = TALLY_RECORD_HEADER_ATTR };
 	size_t size = sizeof(header) + attr_size + 8 * event->id_count;
-	if (size > TALLY_RECORD_SIZE_MAX) { /* thousands of ids don't fit: the id index of the data names them */
+	/* Of more than some 8,000 ids the last are left out, as perf's format has it; their records pass for the first
+	 * event's. */
+	if (size > TALLY_RECORD_SIZE_ALIGNED)
 		size = TALLY_RECORD_SIZE_ALIGNED;
-	}
 	header.size = (uint16_t)size;
 	attr.size = attr_size;
 	tally_buffer_append(out, &header, sizeof(header));

@@ -485,7 +485,7 @@ static void a_full_disk_keeps_what_was_written(void **state)
 		struct rlimit before, limit;
 		int fd = memfd_create("full", 0);
 		fixture_events(events);
-		fixture_records(&records, 50000);
+		fixture_records(&records, 50000 + (unsigned)level * 100000);
 		signal(SIGXFSZ, SIG_IGN);
 		getrlimit(RLIMIT_FSIZE, &before);
 		limit = before;
@@ -510,6 +510,8 @@ static void a_full_disk_keeps_what_was_written(void **state)
 		struct perfdata_walk walk = perfdata_walk(data, true);
 		assert_true(walk.samples > 1000);
 		assert_undamaged(data);
+		assert_events(data); /* their names are in a feature */
+		assert_string_equal(tally_perfdata_feature_text(data, TALLY_FEATURE_HOSTNAME), "fixture-host");
 		tally_perfdata_close(data);
 		munmap(bytes, (size_t)size);
 		close(fd);
