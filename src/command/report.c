@@ -22,9 +22,9 @@ static const struct tally_option options[] = {
 	{ 'g', "call-graph", TALLY_ARGUMENT_OPTIONAL, "caller|callee",
 	  "show call trees: what an entry called (caller, the default)\nor who called it (callee)", "caller callee none",
 	  0 },
-	{ 0, "children", TALLY_ARGUMENT_NONE, NULL, "totals too (the default where stacks were recorded)", NULL,
+	{ 0, "children", TALLY_ARGUMENT_NONE, NULL, "heaviest total first, as with -g (else heaviest self first)", NULL,
 	  OPTION_CHILDREN },
-	{ 0, "no-children", TALLY_ARGUMENT_NONE, NULL, "self alone", NULL, OPTION_NO_CHILDREN },
+	{ 0, "no-children", TALLY_ARGUMENT_NONE, NULL, "no totals", NULL, OPTION_NO_CHILDREN },
 	{ 'n', "limit", TALLY_ARGUMENT_REQUIRED, "N", "at most N rows", NULL, 0 },
 	{ 0, "percent-limit", TALLY_ARGUMENT_REQUIRED, "P", "leave out rows and branches below P % (0.5)", NULL,
 	  OPTION_PERCENT },
@@ -179,6 +179,8 @@ static int show(const struct tally_command *command, struct request *request, st
 		request->report.children = profile->has_stacks;
 	if (!profile->has_stacks)
 		request->report.tree = TALLY_TREE_NONE;
+	/* A plain list sorted by total begins with _start and main, which everybody knows: perf's trap. */
+	request->report.by_self = request->report.tree == TALLY_TREE_NONE && !request->children_given;
 	if (request->json) {
 		tally_json_object(&json, NULL);
 		tally_json_u64(&json, "version", 1);

@@ -92,24 +92,35 @@ static int sum_row(struct builder *builder, uint32_t row_number)
 	return 0;
 }
 
-static int by_weight(const void *a, const void *b)
+static int compare(uint64_t first_x, uint64_t first_y, uint64_t then_x, uint64_t then_y)
+{
+	if (first_x != first_y)
+		return first_x < first_y ? 1 : -1;
+	return then_x == then_y ? 0 : then_x < then_y ? 1 : -1;
+}
+
+static int by_total(const void *a, const void *b)
 {
 	const struct tally_report_entry *x = a, *y = b;
-	if (x->total != y->total)
-		return x->total < y->total ? 1 : -1;
-	if (x->self != y->self)
-		return x->self < y->self ? 1 : -1;
-	return memcmp(x->key, y->key, sizeof(x->key));
+	int order = compare(x->total, y->total, x->self, y->self);
+	return order ? order : memcmp(x->key, y->key, sizeof(x->key));
+}
+
+static int by_self(const void *a, const void *b)
+{
+	const struct tally_report_entry *x = a, *y = b;
+	int order = compare(x->self, y->self, x->total, y->total);
+	return order ? order : memcmp(x->key, y->key, sizeof(x->key));
 }
 
 static void keep_heaviest(struct tally_report *report, const struct tally_report_options *options)
 {
-	size_t keep = 0;
+	size_t keep = 0, count = report->entries.count;
 	double least = options->percent_min / 100 * (double)report->period;
-	while (keep < report->entries.count && (double)report->entries.items[keep].total >= least &&
-	       (!options->limit || keep < options->limit))
-		keep++;
-	report->hidden = report->entries.count - keep;
+	for (size_t i = 0; i < count && (!options->limit || keep < options->limit); i++)
+		if ((double)report->entries.items[i].total >= least)
+			report->entries.items[keep++] = report->entries.items[i];
+	report->hidden = count - keep;
 	report->entries.count = keep;
 }
 
@@ -282,7 +293,8 @@ int tally_report_build(const struct tally_profile *profile, const struct tally_r
 			result = sum_row(&builder, (uint32_t)i);
 	if (!result) {
 		if (report->entries.count)
-			qsort(report->entries.items, report->entries.count, sizeof(*report->entries.items), by_weight);
+			qsort(report->entries.items, report->entries.count, sizeof(*report->entries.items),
+			      options->by_self ? by_self : by_total);
 		keep_heaviest(report, options);
 		if (options->tree != TALLY_TREE_NONE)
 			result = build_trees(&builder);

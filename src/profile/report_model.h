@@ -27,6 +27,7 @@ enum tally_tree_order {
 struct tally_report_options {
 	bool by[TALLY_SORT_KEYS];
 	bool children; /* totals, and rows for functions that were never at the leaf */
+	bool by_self;  /* heaviest self first, else heaviest total */
 	enum tally_tree_order tree;
 	double percent_min;      /* rows below are left out and counted */
 	double tree_percent_min; /* branches below are left out */

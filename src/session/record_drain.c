@@ -1,7 +1,14 @@
-/* One pass over the rings: side-band whole, then samples up to where they stood before (recorder.h says why). */
+/* One pass over the rings: side-band first, then samples up to where they stood before (recorder.h says why).
+ *
+ * Side-band records must be applied in the order in which they happened: a process forked on one CPU may map its
+ * program on another, and the map must come behind the fork.  So the side-band rings are merged by time, and only
+ * records from before the pass began count: whatever caused such a record was written before it, hence is in the
+ * rings already.  Younger ones wait for the next pass; no sample of this pass needs them.
+ */
 #include "session/recorder_state.h"
 
 #include <string.h>
+#include <time.h>
 
 enum { RECORD_BYTES_MAX = 1 << 16 };
 
@@ -28,27 +35,59 @@ static void count_record(struct tally_recorder *recorder, const struct tally_rec
 		recorder->status.throttled++;
 }
 
-static int drain_side_band(struct tally_recorder *recorder, struct tally_ring *ring, struct tally_error *err)
+static int take_side_band(struct tally_recorder *recorder, const void *bytes, size_t size,
+			  const struct tally_record *record, struct tally_error *err)
+{
+	count_record(recorder, record);
+	int result = tally_tasks_record(&recorder->tasks, record);
+	if (result < 0)
+		return tally_error_set(err, result, "out of memory");
+	return write_records(recorder, bytes, size, err);
+}
+
+/* The ring whose next record is the oldest, and that record; NULL when all are read. */
+static struct tally_ring *oldest_side_band(struct tally_recorder *recorder, const void **bytes, size_t *size,
+					   struct tally_record *record)
 {
 	const struct tally_attr *attr = &tally_record_side_band(recorder)->attr;
+	struct tally_ring *oldest = NULL;
+	for (size_t i = 0; i < recorder->ring_count; i++) {
+		struct tally_ring *ring = &recorder->side_rings[i];
+		struct tally_record candidate;
+		size_t candidate_size;
+		const void *peeked;
+		while ((peeked = ring->page ? tally_ring_peek(ring, &candidate_size) : NULL) &&
+		       tally_record_decode(attr, peeked, candidate_size, &candidate) < 0)
+			tally_ring_advance(ring, candidate_size); /* none that the kernel writes */
+		if (!peeked || (oldest && candidate.sample_id.time >= record->sample_id.time))
+			continue;
+		oldest = ring;
+		*bytes = peeked;
+		*size = candidate_size;
+		*record = candidate;
+	}
+	return oldest;
+}
+
+static int drain_side_band(struct tally_recorder *recorder, uint64_t before_ns, struct tally_error *err)
+{
+	struct tally_record record;
+	struct tally_ring *ring;
 	const void *bytes;
 	size_t size;
-	tally_ring_note(ring);
-	while ((bytes = tally_ring_next(ring, &size))) {
-		struct tally_record record;
-		int result = tally_record_decode(attr, bytes, size, &record);
-		if (!result) {
-			count_record(recorder, &record);
-			result = tally_tasks_record(&recorder->tasks, &record);
-			if (result < 0)
-				return tally_error_set(err, result, "out of memory");
-		}
-		result = write_records(recorder, bytes, size, err);
-		if (result < 0)
-			return result;
+	int result = 0;
+	for (size_t i = 0; i < recorder->ring_count; i++)
+		if (recorder->side_rings[i].page)
+			tally_ring_note(&recorder->side_rings[i]);
+	while (!result && (ring = oldest_side_band(recorder, &bytes, &size, &record)) &&
+	       record.sample_id.time < before_ns) {
+		result = take_side_band(recorder, bytes, size, &record, err);
+		tally_ring_advance(ring, size);
 	}
-	tally_ring_release_read(ring);
-	return 0;
+	for (size_t i = 0; i < recorder->ring_count; i++)
+		if (recorder->side_rings[i].page)
+			tally_ring_release_read(&recorder->side_rings[i]);
+	return result;
 }
 
 static void see_sample_time(struct tally_recorder *recorder, const void *bytes)
@@ -113,23 +152,26 @@ static int finish_round(struct tally_recorder *recorder, struct tally_error *err
 	return write_records(recorder, &round, sizeof(round), err);
 }
 
-int tally_record_drain(struct tally_recorder *recorder, struct tally_error *err)
+static uint64_t bytes_read(const struct tally_recorder *recorder)
 {
-	int result = 0;
-	bool any = false;
+	uint64_t total = 0;
+	for (size_t i = 0; i < recorder->ring_count; i++)
+		total += recorder->rings[i].tail + recorder->side_rings[i].tail;
+	return total;
+}
+
+int tally_record_drain(struct tally_recorder *recorder, bool last, struct tally_error *err)
+{
+	struct timespec now;
+	uint64_t before = bytes_read(recorder);
 	for (size_t i = 0; i < recorder->ring_count; i++)
 		if (recorder->rings[i].page)
 			tally_ring_note(&recorder->rings[i]);
+	clock_gettime(CLOCK_MONOTONIC, &now); /* the clock of the records */
+	uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	int result = drain_side_band(recorder, last ? UINT64_MAX : now_ns, err);
 	for (size_t i = 0; !result && i < recorder->ring_count; i++)
-		if (recorder->side_rings[i].page) {
-			uint64_t before = recorder->side_rings[i].tail;
-			result = drain_side_band(recorder, &recorder->side_rings[i], err);
-			any |= before != recorder->side_rings[i].tail;
-		}
-	for (size_t i = 0; !result && i < recorder->ring_count; i++)
-		if (recorder->rings[i].page) {
-			any |= recorder->rings[i].tail != recorder->rings[i].noted;
+		if (recorder->rings[i].page)
 			result = drain_samples(recorder, &recorder->rings[i], err);
-		}
-	return !result && any ? finish_round(recorder, err) : result;
+	return !result && before != bytes_read(recorder) ? finish_round(recorder, err) : result;
 }

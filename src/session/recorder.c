@@ -195,7 +195,7 @@ static int drain_until_end(struct loop *loop,
 		take_signals(loop);
 		int result = on_time(loop, err);
 		if (!result)
-			result = tally_record_drain(recorder, err);
+			result = tally_record_drain(recorder, false, err);
 		if (result < 0)
 			return result;
 		if (!recorder->spawn && ready > 0 && all_hung_up(loop))
@@ -233,7 +233,7 @@ int tally_recorder_run(struct tally_recorder *recorder, int signal_fd,
 		result = drain_until_end(&loop, progress, context, err);
 	tally_record_enable(recorder, false, NULL);
 	if (!result)
-		result = tally_record_drain(recorder, err);
+		result = tally_record_drain(recorder, true, err);
 	if (ran && result < 0) {
 		loop.end = TALLY_RECORD_END_OUTPUT;
 		result = 0;

@@ -3,8 +3,8 @@
  *     rings ──drain──▶ (stacks unwound) ──▶ perfdata writer
  *
  * Side-band records (maps, commands, forks, exits) have rings of their own, on a dummy event per CPU.  A pass notes
- * the heads of the sample rings, drains the side-band whole, then reads the samples up to the noted heads: whatever
- * was mapped when a sample was taken is known when its stack is unwound, without a queue.
+ * the heads of the sample rings, drains the side-band up to that moment, then reads the samples up to the noted
+ * heads: whatever was mapped when a sample was taken is known when its stack is unwound, without a queue.
  */
 #ifndef TALLY_SESSION_RECORDER_H
 #define TALLY_SESSION_RECORDER_H

@@ -61,8 +61,8 @@ int tally_record_enable(struct tally_recorder *recorder, bool enable, struct tal
 /* record_synthesize.c: records of what is there before the first event: kernel, processes, threads, maps. */
 int tally_record_synthesize(struct tally_recorder *recorder, struct tally_error *err);
 
-/* record_drain.c: one pass over all rings.  0, or what writing gave. */
-int tally_record_drain(struct tally_recorder *recorder, struct tally_error *err);
+/* record_drain.c: one pass over all rings; `last`: whatever is there.  0, or what writing gave. */
+int tally_record_drain(struct tally_recorder *recorder, bool last, struct tally_error *err);
 
 /* record_stack.c: a sample whose stack copy is replaced by its call chain, into `out` (64 KiB).  Its size, or
  * -EBADMSG. */

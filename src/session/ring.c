@@ -49,7 +49,7 @@ static void copy_out(const struct tally_ring *ring, uint64_t at, void *out, size
 	memcpy((uint8_t *)out + first, ring->data, size - first);
 }
 
-const void *tally_ring_next(struct tally_ring *ring, size_t *size)
+const void *tally_ring_peek(struct tally_ring *ring, size_t *size)
 {
 	struct tally_record_header header;
 	uint64_t left = ring->noted - ring->tail;
@@ -70,7 +70,6 @@ const void *tally_ring_next(struct tally_ring *ring, size_t *size)
 		copy_out(ring, ring->tail, ring->bounce, header.size);
 		record = ring->bounce;
 	}
-	ring->tail += header.size;
 	*size = header.size;
 	return record;
 }

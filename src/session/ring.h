@@ -31,10 +31,25 @@ void tally_ring_close(struct tally_ring *ring);
 /* Notes how far the kernel has written: what tally_ring_next() reads up to. */
 void tally_ring_note(struct tally_ring *ring);
 
-/* The next record up to the noted head, or NULL; in place, or in the bounce buffer when it wraps.  Valid until
- * tally_ring_release_read().  *size gets its bytes.  A record whose size makes no sense (no kernel writes one) empties
- * the ring: NULL, and everything noted counts as read. */
-const void *tally_ring_next(struct tally_ring *ring, size_t *size);
+/* The next record up to the noted head, or NULL; in place, or in the bounce buffer when it wraps.  Valid until the
+ * one behind it is peeked at or the room is given back.  *size gets its bytes.  A record whose size makes no sense
+ * (no kernel writes one) empties the ring: NULL, and everything noted counts as read. */
+const void *tally_ring_peek(struct tally_ring *ring, size_t *size);
+
+/* Moves behind the record that was peeked at. */
+static inline void tally_ring_advance(struct tally_ring *ring, size_t size)
+{
+	ring->tail += size;
+}
+
+/* Both. */
+static inline const void *tally_ring_next(struct tally_ring *ring, size_t *size)
+{
+	const void *record = tally_ring_peek(ring, size);
+	if (record)
+		tally_ring_advance(ring, *size);
+	return record;
+}
 
 /* Gives back to the kernel what was read. */
 void tally_ring_release_read(struct tally_ring *ring);
