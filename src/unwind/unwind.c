@@ -46,7 +46,7 @@
 
 #include <string.h>
 
-enum { WORD = 8 };
+enum { WORD = 8, ENTRY_BYTES = 48 };
 
 /* Farther from rsp than any stack reaches: an address there is no sign of a copy that was too short. */
 #define FAR_BYTES ((uint64_t)1 << 30)
@@ -282,8 +282,17 @@ static bool step_from_edge(struct walk *walk, bool has_pushed_rbp)
 	return enter(walk, registers, walk->frame.known, false);
 }
 
+/* The dynamic linker's first instructions have no rules.  Some assembly, a call, and never anything below. */
+static bool is_entry_point(const struct walk *walk)
+{
+	const struct tally_unwind_table *table = walk->place.table;
+	return table && table->entry_point && walk->place.address - table->entry_point < ENTRY_BYTES;
+}
+
 static bool step_without_rules(struct walk *walk)
 {
+	if (is_entry_point(walk))
+		return stop(walk, TALLY_UNWIND_COMPLETE);
 	enum tally_code_spot spot = recognise(walk);
 	if (spot == TALLY_CODE_SIGRETURN)
 		return step_over_signal(walk);

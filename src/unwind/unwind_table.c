@@ -202,6 +202,9 @@ static int add_sections(struct tally_unwind_table *table)
 	int result = add_section(table, table->object, ".eh_frame", false);
 	if (result == 0)
 		result = add_section(table, table->object, ".debug_frame", true);
+	GElf_Ehdr header;
+	if (tally_object_elf(table->object) && gelf_getehdr(tally_object_elf(table->object), &header))
+		table->entry_point = header.e_entry;
 	if (result == 0 && table->debug)
 		result = add_section(table, table->debug, ".debug_frame", true);
 	return result;

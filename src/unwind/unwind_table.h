@@ -25,6 +25,7 @@ enum { TALLY_UNWIND_INDEXES = 3 };
 
 struct tally_unwind_table {
 	struct tally_object *object, *debug; /* NULL for a table from bytes */
+	uint64_t entry_point;                /* 0: none */
 	unsigned index_count;
 	struct tally_unwind_index indexes[TALLY_UNWIND_INDEXES];
 };

@@ -331,8 +331,7 @@ static void augmentations_are_understood_or_refused(void **state)
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct cfi cfi = { 0 };
-		/* The instructions begin with one that fails where it isn't the first. */
-		size_t cie = put_cie(&cfi, cases[i].letters, cases[i].data, cases[i].size,
+			size_t cie = put_cie(&cfi, cases[i].letters, cases[i].data, cases[i].size,
 				     BYTES(0x0c, 7, 8, 0x90, 1));
 		if (cases[i].letters[0] == 'e') { /* its data stands before the alignments */
 			cfi.size = cie;
@@ -801,6 +800,51 @@ static void code_tells_where_it_stands(void **state)
 				 cases[i].spot);
 }
 
+/* An executable of one segment without rules; sigreturn at 0x80, PLT at 0x90, a prologue at 0xa0. */
+static struct tally_object *object_without_rules(void)
+{
+	uint8_t image[0x100] = { 0 };
+	static const uint8_t sigreturn[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
+	static const uint8_t plt[] = { 0xff, 0x25, 0, 1, 0, 0 };
+	static const uint8_t prologue[] = { 0x55, 0x48, 0x89, 0xe5 };
+	Elf64_Ehdr header = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+			      .e_type = ET_DYN, .e_machine = EM_X86_64, .e_version = EV_CURRENT,
+			      .e_phoff = sizeof(header), .e_ehsize = sizeof(header), .e_phnum = 1,
+			      .e_phentsize = sizeof(Elf64_Phdr) };
+	Elf64_Phdr segment = { .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = sizeof(image),
+			       .p_memsz = sizeof(image) };
+	memcpy(image, &header, sizeof(header));
+	memcpy(image + sizeof(header), &segment, sizeof(segment));
+	memcpy(image + 0x80, sigreturn, sizeof(sigreturn));
+	memcpy(image + 0x90, plt, sizeof(plt));
+	memcpy(image + 0xa0, prologue, sizeof(prologue));
+	struct tally_object *object;
+	assert_int_equal(tally_object_open_memory("bare", image, sizeof(image), &object, NULL), 0);
+	return object;
+}
+
+static void code_without_rules_is_stepped_through_by_what_it_is(void **state)
+{
+	(void)state;
+	struct tally_object *object = object_without_rules();
+	struct walk walk = { 0 };
+	assert_int_equal(tally_unwind_table_new(object, NULL, &walk.table, NULL), 0);
+	tally_object_unref(object);
+	assert_int_equal(walk.table->index_count, 0);
+	/* A handler, in a PLT stub; the signal's context; a function that has pushed rbp; its caller. */
+	walk.request.registers[TALLY_UNWIND_RIP] = BIAS + 0x90;
+	walk.stack[0] = BIAS + 0x80;
+	walk.stack[6 + 15] = STACK + 30 * 8; /* rsp, rip: behind r8–r15 rdi rsi rbp rbx rdx rax rcx */
+	walk.stack[6 + 16] = BIAS + 0xa1;
+	walk.stack[30] = STACK + 40 * 8;
+	walk.stack[31] = BIAS + 0xb0;
+	run(&walk, 64, 16);
+	CHECK(&walk, TALLY_UNWIND_COMPLETE, BIAS + 0x90, BIAS + 0x80, BIAS + 0xa1, BIAS + 0xb0);
+	run(&walk, 22, 16);
+	CHECK(&walk, TALLY_UNWIND_TRUNCATED, BIAS + 0x90, BIAS + 0x80);
+	tally_unwind_table_free(walk.table);
+}
+
 static void each_end_is_told(void **state)
 {
 	(void)state;
@@ -814,6 +858,15 @@ static void each_end_is_told(void **state)
 	walk.request.registers[TALLY_UNWIND_RIP] = F(0x110);
 	run(&walk, 8, 16);
 	CHECK(&walk, TALLY_UNWIND_BAD_RULES, F(0x110));
+
+	walk.request.registers[TALLY_UNWIND_RIP] = F(0x10);
+	walk.stack[3] = F(0x808); /* in the entry point's code, which has no rules */
+	walk.table->entry_point = CODE + 0x800;
+	run(&walk, 8, 16);
+	CHECK(&walk, TALLY_UNWIND_COMPLETE, F(0x10), F(0x808));
+	walk.stack[3] = F(0x800);
+	run(&walk, 8, 16);
+	CHECK(&walk, TALLY_UNWIND_NO_RULES, F(0x10), F(0x800));
 
 	walk.request.registers[TALLY_UNWIND_RIP] = F(0x10);
 	walk.stack[3] = F(0x10);
@@ -984,6 +1037,7 @@ int main(void)
 		cmocka_unit_test(a_return_address_may_be_in_a_register),
 		cmocka_unit_test(a_frame_without_rules_is_stepped_over_by_frame_pointer),
 		cmocka_unit_test(code_tells_where_it_stands),
+		cmocka_unit_test(code_without_rules_is_stepped_through_by_what_it_is),
 		cmocka_unit_test(each_end_is_told),
 		cmocka_unit_test(sample_registers_come_in_dwarf_s_order),
 		cmocka_unit_test(frame_pointers_are_told_from_rules),
