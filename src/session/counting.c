@@ -412,10 +412,10 @@ static void fill_counted(struct tally_counting *c, size_t event)
 		withhold_empty_tracepoint(row);
 	else if (!was_read)
 		row->reason = "lost its counter to another user";
-	else if (row->group >= 0 && total.enabled_ns)
+	else if (row->group >= 0 && total.enabled_ns && !c->options->events[event].weak_group)
 		row->reason = "its group never got the PMU; {…}:W counts its events singly";
 	else
-		row->reason = total.enabled_ns ? "never got the PMU" : NULL;
+		row->reason = total.enabled_ns ? "never got the PMU; fewer events (-e) may" : "was never enabled";
 }
 
 static bool substitute(struct tally_counting *c, size_t event, const struct tally_resource_usage *usage)
