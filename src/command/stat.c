@@ -9,6 +9,7 @@
 #include "session/stat_run.h"
 
 #include <errno.h>
+#include <langinfo.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,7 @@ struct stat_command {
 	struct tally_stat_options options;
 	const char *expressions[64];
 	size_t expression_count;
-	bool is_detailed, appends;
+	bool is_detailed, counts_nothing, appends;
 	const char *output_path, *provider_name;
 	FILE *output;
 	struct tally_buffer text;
@@ -125,6 +126,8 @@ static int parse_events(struct stat_command *stat, struct tally_error *err)
 	}
 	for (size_t i = 0; i < stat->expression_count && result >= 0; i++)
 		result = tally_event_parse(stat->expressions[i], catalogue, &stat->arena, &stat->events, err);
+	if (stat->counts_nothing)
+		return result;
 	if (result >= 0 && !stat->expression_count)
 		result = add_presets(stat, standard, sizeof(standard) / sizeof(standard[0]), 0, err);
 	if (result >= 0 && stat->is_detailed)
@@ -165,6 +168,7 @@ static int open_output(struct stat_command *stat, struct tally_error *err)
 			return tally_error_set(err, -errno, "%s: %s", stat->output_path, tally_errno_text(-errno));
 	}
 	stat->view.out = &stat->text;
+	stat->view.is_ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
 	stat->view.has_colours = tally_terminal_colours(fileno(stat->output));
 	return 0;
 }
@@ -243,6 +247,9 @@ static int take_option(struct stat_command *stat, int id, const char *value)
 	case 'd':
 		stat->is_detailed = true;
 		return 0;
+	case 'n':
+		stat->counts_nothing = true;
+		return 0;
 	case 'a':
 		stat->target.all = true;
 		return 0;
@@ -294,6 +301,8 @@ static const char *conflict(const struct stat_command *stat)
 		return "-r and -I don't go together: intervals of several runs have no mean";
 	if (o->interval_count && !o->interval_ms)
 		return "--interval-count needs -I";
+	if (stat->counts_nothing && (stat->expression_count || stat->is_detailed))
+		return "-n counts nothing: it doesn't go with -e or -d";
 	if (stat->appends && !stat->output_path)
 		return "--append needs -o FILE";
 	return NULL;
@@ -382,6 +391,8 @@ static int run(const struct tally_command *command, int argc, char **argv)
 static const struct tally_option options[] = {
 	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENTS", "count these instead: cycles,instructions or {a,b} as a group" },
 	{ 'd', "detailed", TALLY_ARGUMENT_NONE, NULL, "add loads and misses of L1-dcache, LLC, dTLB and iTLB" },
+	{ 'n', "null", TALLY_ARGUMENT_NONE, NULL, "count nothing, only take the time" },
+	{ 'B', "big-num", TALLY_ARGUMENT_NONE, NULL, NULL }, /* perf's; always on */
 	{ 'p', "pid", TALLY_ARGUMENT_REQUIRED, "PIDS", "count running processes, until they end, the command\nends, or Ctrl-C" },
 	{ 't', "tid", TALLY_ARGUMENT_REQUIRED, "TIDS", "count single threads" },
 	{ 'a', "all-cpus", TALLY_ARGUMENT_NONE, NULL, "count the whole system (the default without a command)" },

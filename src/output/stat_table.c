@@ -259,7 +259,7 @@ static void show_interval(struct tally_stat_view *view, const struct tally_stat_
 	view->reports++;
 }
 
-static void show(struct tally_stat_view *view, const struct tally_stat_report *report)
+static void show_report(struct tally_stat_view *view, const struct tally_stat_report *report)
 {
 	char verdict[256];
 	if (report->is_interval) {
@@ -268,7 +268,8 @@ static void show(struct tally_stat_view *view, const struct tally_stat_report *r
 	}
 	show_heading(view, report);
 	show_rows(view, report);
-	tally_buffer_char(view->out, '\n');
+	if (report->table.count)
+		tally_buffer_char(view->out, '\n');
 	show_time(view, report, &report->elapsed, "elapsed");
 	show_time(view, report, &report->user, "user");
 	show_time(view, report, &report->system, "sys");
@@ -284,6 +285,40 @@ static void show(struct tally_stat_view *view, const struct tally_stat_report *r
 	show_notes(view, report);
 	tally_buffer_char(view->out, '\n');
 	view->reports++;
+}
+
+/* Our own signs get their plain spelling; what else is not ASCII came from outside. */
+static void append_ascii(struct tally_buffer *out, const char *text)
+{
+	static const struct { const char *sign, *plain; } signs[] = { { "±", "+-" }, { "σ", "sigma" }, { "…", "..." } };
+	while (*text) {
+		size_t i = 0, count = sizeof(signs) / sizeof(signs[0]);
+		while (i < count && strncmp(text, signs[i].sign, strlen(signs[i].sign)) != 0)
+			i++;
+		if (i < count) {
+			tally_buffer_text(out, signs[i].plain);
+			text += strlen(signs[i].sign);
+		} else {
+			if ((*text & 0xc0) != 0x80)
+				tally_buffer_char(out, *text & 0x80 ? '?' : *text);
+			text++;
+		}
+	}
+}
+
+static void show(struct tally_stat_view *view, const struct tally_stat_report *report)
+{
+	struct tally_buffer *out = view->out, text = { 0 };
+	if (!view->is_ascii) {
+		show_report(view, report);
+		return;
+	}
+	view->out = &text;
+	show_report(view, report);
+	view->out = out;
+	append_ascii(out, tally_buffer_string(&text));
+	out->failed |= text.failed;
+	tally_buffer_release(&text);
 }
 
 const struct tally_stat_view_ops tally_stat_view_table = { "table", show };

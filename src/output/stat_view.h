@@ -13,6 +13,7 @@ struct tally_stat_view {
 	struct tally_buffer *out;
 	const char *separator; /* CSV */
 	bool has_colours;      /* table */
+	bool is_ascii;         /* table: the terminal's locale can't show "±" */
 	unsigned long reports; /* shown so far: headings stand above the first */
 };
 

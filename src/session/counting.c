@@ -310,9 +310,9 @@ int tally_counting_open(const struct tally_counting_options *options, struct tal
 {
 	*c = (struct tally_counting){ .options = options, .coverage = 1 };
 	size_t count = options->event_count;
-	c->rows = tally_arena_array(&c->arena, count, sizeof(*c->rows));
-	c->refusals = tally_arena_array(&c->arena, count, sizeof(*c->refusals));
-	c->user_only = tally_arena_array(&c->arena, count, sizeof(*c->user_only));
+	c->rows = tally_arena_array(&c->arena, count + 1, sizeof(*c->rows));
+	c->refusals = tally_arena_array(&c->arena, count + 1, sizeof(*c->refusals));
+	c->user_only = tally_arena_array(&c->arena, count + 1, sizeof(*c->user_only));
 	int result = c->rows && c->refusals && c->user_only ? add_places(c) : -ENOMEM;
 	if (result < 0) {
 		tally_counting_release(c);

@@ -273,6 +273,13 @@ run 0 ./tally stat --provider scripted:script -d true && has '(scripted)' && has
 	has 'insn per cycle, CPI' && has 'In short: memory bound' && has '% of all LL-cache accesses'
 check "a scripted PMU shows ratios and a reading"
 
+LC_ALL=C ./tally stat -r 2 -e task-clock true >out 2>&1
+LC_ALL=C grep -q '[^ -~]' out && false || has 'mean +- sigma of 2 runs'
+check "without UTF-8 all is ASCII"
+run 0 ./tally stat -n -r 3 true && has elapsed && lacks task-clock && ! ./tally stat -n -d true 2>out
+check "-n takes the time alone"
+run 0 ./tally stat -B true
+check "perf's -B is accepted"
 run 0 ./tally stat true && ! grep -q "$(printf '\033')" out
 check "there are no colours off a terminal"
 
