@@ -53,14 +53,21 @@ void tally_buffer_char(struct tally_buffer *buffer, char c)
 
 void tally_buffer_vprintf(struct tally_buffer *buffer, const char *format, va_list args)
 {
+	enum { FIRST_TRY = 128 }; /* formatting twice is what costs: most texts fit at once */
 	va_list again;
+	if (buffer->failed)
+		return;
+	char *room = tally_buffer_room(buffer, FIRST_TRY);
+	buffer->failed = false; /* no room for a try is no failure yet */
 	va_copy(again, args);
-	int length = vsnprintf(NULL, 0, format, args);
-	char *room = length < 0 ? NULL : tally_buffer_room(buffer, (size_t)length);
-	if (room) {
-		vsnprintf(room, (size_t)length + 1, format, again);
-		buffer->length += (size_t)length;
+	int length = vsnprintf(room, room ? FIRST_TRY : 0, format, args);
+	if (length >= 0 && (!room || length >= FIRST_TRY)) {
+		room = tally_buffer_room(buffer, (size_t)length);
+		if (room)
+			vsnprintf(room, (size_t)length + 1, format, again);
 	}
+	if (room && length >= 0)
+		buffer->length += (size_t)length;
 	va_end(again);
 }
 

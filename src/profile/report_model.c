@@ -10,9 +10,11 @@ struct builder {
 	const struct tally_profile *profile;
 	const struct tally_report_options *options;
 	struct tally_report *report;
-	struct tally_map index; /* hash of an entry's key → entry */
-	uint32_t *seen;         /* by entry: the last row (+ 1) that was counted in its total */
+	struct { struct tally_report_entry *items; size_t count, capacity; } met; /* by number: as they were met */
+	struct tally_map index; /* hash of an entry's key → number */
+	uint32_t *seen;         /* by number: the last row (+ 1) that was counted in its total */
 	size_t seen_capacity;
+	size_t *place;          /* by number: where it stands in the report; SIZE_MAX: hidden */
 };
 
 static const struct tally_function *function_of(const struct builder *builder, uint32_t function)
@@ -34,10 +36,9 @@ static void make_key(const struct builder *builder, const struct tally_row *row,
 	key[TALLY_SORT_SYMBOL] = by[TALLY_SORT_SYMBOL] && known ? function_of(builder, function)->name : 0;
 }
 
-/* Index of the entry for a function in a row, made when new; SIZE_MAX when memory is out. */
+/* Number of the entry for a function in a row, made when new; SIZE_MAX when memory is out. */
 static size_t entry_of(struct builder *builder, const struct tally_row *row, uint32_t function)
 {
-	struct tally_report *report = builder->report;
 	struct tally_report_entry fresh = { .function = function };
 	make_key(builder, row, function, fresh.key);
 	uint64_t hash = 0;
@@ -49,14 +50,14 @@ static size_t entry_of(struct builder *builder, const struct tally_row *row, uin
 		if (!slot)
 			return SIZE_MAX;
 		if (!added) {
-			if (!memcmp(report->entries.items[*slot].key, fresh.key, sizeof(fresh.key)))
+			if (!memcmp(builder->met.items[*slot].key, fresh.key, sizeof(fresh.key)))
 				return *slot;
 			continue;
 		}
-		*slot = report->entries.count;
-		if (tally_vector_push(&report->entries, fresh) < 0 ||
-		    (report->entries.count > builder->seen_capacity &&
-		     tally_vector_reserve_((void **)&builder->seen, &builder->seen_capacity, report->entries.count,
+		*slot = fresh.number = builder->met.count;
+		if (tally_vector_push(&builder->met, fresh) < 0 ||
+		    (builder->met.count > builder->seen_capacity &&
+		     tally_vector_reserve_((void **)&builder->seen, &builder->seen_capacity, builder->met.count,
 					   sizeof(*builder->seen)) < 0))
 			return SIZE_MAX;
 		builder->seen[*slot] = 0;
@@ -75,7 +76,7 @@ static int sum_row(struct builder *builder, uint32_t row_number)
 		size_t at = entry_of(builder, row, function);
 		if (at == SIZE_MAX)
 			return -ENOMEM;
-		struct tally_report_entry *entry = &builder->report->entries.items[at];
+		struct tally_report_entry *entry = &builder->met.items[at];
 		if (is_leaf) {
 			entry->self += row->period;
 			entry->self_samples += row->samples;
@@ -113,15 +114,23 @@ static int by_self(const void *a, const void *b)
 	return order ? order : memcmp(x->key, y->key, sizeof(x->key));
 }
 
-static void keep_heaviest(struct tally_report *report, const struct tally_report_options *options)
+/* The report's entries: those worth showing, sorted. */
+static int keep_heaviest(struct builder *builder)
 {
-	size_t keep = 0, count = report->entries.count;
+	const struct tally_report_options *options = builder->options;
+	struct tally_report *report = builder->report;
 	double least = options->percent_min / 100 * (double)report->period;
-	for (size_t i = 0; i < count && (!options->limit || keep < options->limit); i++)
-		if ((double)report->entries.items[i].total >= least)
-			report->entries.items[keep++] = report->entries.items[i];
-	report->hidden = count - keep;
-	report->entries.count = keep;
+	for (size_t i = 0; i < builder->met.count; i++)
+		if ((double)builder->met.items[i].total >= least &&
+		    tally_vector_push(&report->entries, builder->met.items[i]) < 0)
+			return -ENOMEM;
+	if (report->entries.count)
+		qsort(report->entries.items, report->entries.count, sizeof(*report->entries.items),
+		      options->by_self ? by_self : by_total);
+	if (options->limit && report->entries.count > options->limit)
+		report->entries.count = options->limit;
+	report->hidden = builder->met.count - report->entries.count;
+	return 0;
 }
 
 /* ---- call trees ---------------------------------------------------------------------------------------- */
@@ -164,44 +173,35 @@ static int add_path(struct builder *builder, struct tally_report_entry *entry, c
 	}
 }
 
-static bool entry_matches(const struct builder *builder, const struct tally_report_entry *entry,
-			  const struct tally_row *row, uint32_t function)
+/* Adds one stack below the entry of its frame `at`. */
+static int add_frame(struct builder *builder, struct tally_report_entry *entry, const uint32_t *path, long at,
+		     long depth, uint64_t weight)
 {
-	uint32_t key[TALLY_SORT_KEYS];
-	make_key(builder, row, function, key);
-	return !memcmp(key, entry->key, sizeof(key));
+	if (builder->options->tree == TALLY_TREE_CALLEE)
+		return at + 1 < depth ? add_path(builder, entry, path, at + 1, depth - 1, weight) : 0;
+	if (!builder->options->children)
+		return add_path(builder, entry, path, depth - 1, 0, weight);
+	return at > 0 ? add_path(builder, entry, path, at - 1, 0, weight) : 0;
 }
 
-/* Where an entry stands in a stack: the outermost frame for callers, the innermost for callees; -1: nowhere. */
-static long find_in_path(const struct builder *builder, const struct tally_report_entry *entry,
-			 const struct tally_row *row, const uint32_t *path, long depth)
+/* Adds one stack below each shown entry in it, once: at the outermost of an entry's frames where the tree goes down
+ * to callees, at the innermost where it goes up to callers. */
+static int add_row_to_trees(struct builder *builder, uint32_t row_number, const uint32_t *path, long depth)
 {
-	bool outermost = builder->options->tree == TALLY_TREE_CALLER;
-	long last = builder->options->children ? depth - 1 : 0;
-	for (long i = 0; i <= last; i++) {
-		long at = outermost ? last - i : i;
-		if (entry_matches(builder, entry, row, path[at]))
-			return at;
-	}
-	return -1;
-}
-
-static int add_row_to_trees(struct builder *builder, const struct tally_row *row, const uint32_t *path, long depth)
-{
-	for (size_t e = 0; e < builder->report->entries.count; e++) {
-		struct tally_report_entry *entry = &builder->report->entries.items[e];
-		long at = find_in_path(builder, entry, row, path, depth);
-		int result = 0;
-		if (at < 0)
+	const struct tally_row *row = &builder->profile->rows.items[row_number];
+	bool outermost_first = builder->options->tree == TALLY_TREE_CALLER;
+	long frames = builder->options->children ? depth : 1;
+	for (long i = 0; i < frames; i++) {
+		long at = outermost_first ? frames - 1 - i : i;
+		size_t number = entry_of(builder, row, path[at]);
+		if (number == SIZE_MAX)
+			return -ENOMEM;
+		if (builder->place[number] == SIZE_MAX || builder->seen[number] == row_number + 1)
 			continue;
-		if (builder->options->tree == TALLY_TREE_CALLEE)
-			result = at + 1 < depth ? add_path(builder, entry, path, at + 1, depth - 1, row->period) : 0;
-		else if (!builder->options->children)
-			result = add_path(builder, entry, path, depth - 1, 0, row->period);
-		else
-			result = at > 0 ? add_path(builder, entry, path, at - 1, 0, row->period) : 0;
-		if (result < 0)
-			return result;
+		builder->seen[number] = row_number + 1;
+		struct tally_report_entry *entry = &builder->report->entries.items[builder->place[number]];
+		if (add_frame(builder, entry, path, at, depth, row->period) < 0)
+			return -ENOMEM;
 	}
 	return 0;
 }
@@ -246,8 +246,17 @@ static int build_trees(struct builder *builder)
 {
 	const struct tally_profile *profile = builder->profile;
 	TALLY_VECTOR(uint32_t) path = { 0 };
+	size_t met = builder->met.count;
 	int result = 0;
-	for (size_t i = 0; !result && i < profile->rows.count; i++) {
+	builder->place = malloc((met + 1) * sizeof(*builder->place));
+	if (!builder->place)
+		return -ENOMEM;
+	memset(builder->place, 0xff, met * sizeof(*builder->place));
+	for (size_t i = 0; i < builder->report->entries.count; i++)
+		builder->place[builder->report->entries.items[i].number] = i;
+	if (met)
+		memset(builder->seen, 0, met * sizeof(*builder->seen));
+	for (uint32_t i = 0; !result && i < profile->rows.count; i++) {
 		const struct tally_row *row = &profile->rows.items[i];
 		if (row->event != builder->options->event)
 			continue;
@@ -256,7 +265,7 @@ static int build_trees(struct builder *builder)
 		     node = profile->nodes.items[node].caller)
 			result = tally_vector_push(&path, profile->nodes.items[node].function);
 		if (!result && path.count)
-			result = add_row_to_trees(builder, row, path.items, (long)path.count);
+			result = add_row_to_trees(builder, i, path.items, (long)path.count);
 	}
 	for (size_t i = 0; i < builder->report->entries.count; i++)
 		builder->report->entries.items[i].tree = sort_tree(builder->report->entries.items[i].tree);
@@ -291,16 +300,14 @@ int tally_report_build(const struct tally_profile *profile, const struct tally_r
 	for (size_t i = 0; !result && i < profile->rows.count; i++)
 		if (profile->rows.items[i].event == options->event)
 			result = sum_row(&builder, (uint32_t)i);
-	if (!result) {
-		if (report->entries.count)
-			qsort(report->entries.items, report->entries.count, sizeof(*report->entries.items),
-			      options->by_self ? by_self : by_total);
-		keep_heaviest(report, options);
-		if (options->tree != TALLY_TREE_NONE)
-			result = build_trees(&builder);
-	}
+	if (!result)
+		result = keep_heaviest(&builder);
+	if (!result && options->tree != TALLY_TREE_NONE)
+		result = build_trees(&builder);
+	tally_vector_release(&builder.met);
 	tally_map_release(&builder.index);
 	free(builder.seen);
+	free(builder.place);
 	if (result < 0)
 		tally_report_release(report);
 	return result;

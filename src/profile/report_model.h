@@ -48,6 +48,7 @@ struct tally_report_entry {
 	uint64_t self, total;          /* periods */
 	uint64_t self_samples, total_samples;
 	struct tally_branch_node *tree; /* first branch, or NULL */
+	size_t number;                  /* in the order in which entries were met */
 };
 
 struct tally_report {

@@ -108,6 +108,12 @@ static void buffer_refuses_beyond_its_maximum(void **state)
 	assert_true(buffer.failed);
 	assert_string_equal(tally_buffer_string(&buffer), "12345");
 	tally_buffer_clear(&buffer);
+	tally_buffer_printf(&buffer, "%d", 123456789); /* nine digits fit, a try with more room does not */
+	assert_false(buffer.failed);
+	assert_string_equal(tally_buffer_string(&buffer), "123456789");
+	tally_buffer_printf(&buffer, "%d", 0);
+	assert_true(buffer.failed);
+	tally_buffer_clear(&buffer);
 	assert_int_equal(tally_buffer_read_file(&buffer, AT_FDCWD, "/nonexistent", 100), -2);
 	tally_buffer_release(&buffer);
 }
