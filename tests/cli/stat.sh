@@ -133,7 +133,7 @@ run 0 ./tally stat -r 3 true && has '±' && has 'mean ± σ of 3 runs'
 check "-r shows the spread"
 
 run 0 ./tally stat -I 20 -j -e task-clock sh -c 'sleep 0.09' &&
-	json 'len(docs) >= 4 and [x["interval_end_ns"] for x in docs] == sorted(x["interval_end_ns"] for x in docs)' &&
+	json 'len(docs) >= 2 and [x["interval_end_ns"] for x in docs] == sorted(x["interval_end_ns"] for x in docs)' &&
 	json 'docs[0]["interval_end_ns"] >= 2e7 and sum(x["elapsed_ns"] for x in docs) - d["interval_end_ns"] < 1e6'
 check "-I gives intervals with their times"
 run 0 ./tally stat -I 20 --interval-count 2 -j -a -e cpu-clock && json 'len(docs) == 2'
@@ -149,7 +149,7 @@ assert rows[0][1:3] == ["msec", "task-clock"] and float(rows[0][0]) > 0, rows
 assert rows[1][2] == "page-faults", rows'
 check "-x gives CSV"
 run 0 ./tally stat -x, -I 20 --interval-count 2 -a -e cpu-clock && has '1: seconds,value,' &&
-	[ "$(grep -cE '^0\.0[0-9]+,[0-9.]+,msec,cpu-clock,' out)" = 2 ]
+	[ "$(grep -cE '^[0-9]+\.[0-9]{9},[0-9.]+,msec,cpu-clock,' out)" = 2 ]
 check "-x with -I has the time in front"
 run 0 ./tally stat -x, -r 2 -e task-clock true && has ',event,sigma-percent,running-ns' && grep -qE '^[0-9.]+,msec,task-clock,[0-9.]+,[0-9]+,100.00,' out
 check "-x with -r has the spread where perf has it"
