@@ -7,6 +7,8 @@
 	X(script) \
 	X(list) \
 	X(doctor) \
+	X(stat) \
+	X(fold) \
 	X(help)
 
 #define DECLARE(name) extern const struct tally_command tally_command_##name;

@@ -11,6 +11,7 @@
 #include "base/map.h"
 #include "base/strings.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -54,7 +55,21 @@ struct tally_stacks {
 	char event[128]; /* "cpu-clock", "" when not known */
 	char unit[32];   /* of weight: "samples", "ns", "events" */
 	char title[256];
+
+	/* What the text readers left out; malformed lines are no error as long as something was read. */
+	uint64_t lines_read, lines_skipped;
+	uint64_t first_line_skipped; /* counted from 1; 0: none */
+	uint64_t other_samples;      /* of events other than `event` */
+	char other_event[128];       /* the first of these */
 };
+
+/* What an object's name tells of its frames: "[kernel.kallsyms]", "/lib/modules/…", "vmlinux" are the kernel's,
+ * "libc.so.6" and "[vdso]" a library's, "perf-PID.map", "[JIT] tid 7", "jitted-7-0.so" and "//anon" JIT code;
+ * all else is the program. */
+enum tally_frame_kind tally_frame_kind_of_object(const char *object);
+
+/* The part of an object's path behind the last slash, a "(deleted)" kept. */
+const char *tally_object_basename(const char *object);
 
 /* Ids, or UINT32_MAX when memory is out. */
 uint32_t tally_stacks_frame(struct tally_stacks *stacks, const char *name, const char *object,
@@ -67,11 +82,16 @@ int tally_stacks_add(struct tally_stacks *stacks, uint32_t thread, const uint32_
 
 void tally_stacks_release(struct tally_stacks *stacks);
 
-/* Folded text: "comm;root;…;leaf WEIGHT" a line; `_[k]` `_[j]` `_[i]` suffixes give the kind.
+/* A text reader keeps the samples of one event: of stacks->event where the caller wrote a name there ("cycles" stands
+ * for "cycles:u" too), else of the first that it meets.  A sample's period is its weight where the text has one.
+ *
+ * Folded text: "comm;root;…;leaf WEIGHT" a line; `_[k]` `_[j]` `_[i]` suffixes give the kind.
  * Told from `perf script` text by its first lines (tally_stacks_read_text does). */
 int tally_stacks_read_folded(struct tally_stacks *stacks, const char *text, size_t length, struct tally_error *err);
+/* `perf script` text in any of perf 6.1's layouts that name comm, pid or tid, and addresses with symbols. */
 int tally_stacks_read_perf_script(struct tally_stacks *stacks, const char *text, size_t length,
 				  struct tally_error *err);
+bool tally_text_is_perf_script(const char *text, size_t length);
 int tally_stacks_read_text(struct tally_stacks *stacks, const char *text, size_t length, struct tally_error *err);
 
 #endif

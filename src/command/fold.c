@@ -1,0 +1,118 @@
+#include "command/command.h"
+#include "command/load_stacks.h"
+
+#include "output/folded.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+enum { OPTION_EVENT = 256, OPTION_PID, OPTION_TID, OPTION_WEIGHT, OPTION_FULL };
+
+static const struct tally_option options[] = {
+	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE", "read FILE (- is standard input)", NULL, 0 },
+	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE", "write to FILE, not to standard output", NULL, 0 },
+	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "fold this event's samples (the first there is)", NULL,
+	  OPTION_EVENT },
+	{ 0, "event-filter", TALLY_ARGUMENT_REQUIRED, "EVENT", "the same, by stackcollapse-perf's name", NULL,
+	  OPTION_EVENT },
+	{ 0, "weight", TALLY_ARGUMENT_REQUIRED, "WHAT", "samples, or period: the time or events that\nthey stand for "
+	  "(period, where it is known)", NULL, OPTION_WEIGHT },
+	{ 0, "pid", TALLY_ARGUMENT_NONE, NULL, "tell processes apart: comm-PID", NULL, OPTION_PID },
+	{ 0, "tid", TALLY_ARGUMENT_NONE, NULL, "tell threads apart: comm-PID/TID", NULL, OPTION_TID },
+	{ 'k', "kernel-suffix", TALLY_ARGUMENT_NONE, NULL, "mark the kernel's functions with _[k]", NULL, 'k' },
+	{ 'j', "jit-suffix", TALLY_ARGUMENT_NONE, NULL, "mark JIT code with _[j]", NULL, 'j' },
+	{ 0, "inline-suffix", TALLY_ARGUMENT_NONE, NULL, "mark inlined functions with _[i]", NULL, 'I' },
+	{ 'a', "all", TALLY_ARGUMENT_NONE, NULL, "all three marks", NULL, 0 },
+	{ 0, "kernel", TALLY_ARGUMENT_NONE, NULL, "as --kernel-suffix", NULL, 'k' },
+	{ 0, "jit", TALLY_ARGUMENT_NONE, NULL, "as --jit-suffix", NULL, 'j' },
+	{ 0, "full-names", TALLY_ARGUMENT_NONE, NULL, "keep parameter lists, quotes and blanks in names", NULL,
+	  OPTION_FULL },
+	TALLY_OPTIONS_END,
+};
+
+struct fold {
+	struct tally_stacks_input input;
+	struct tally_folded_options folded;
+	const char *output;
+};
+
+/* 0, -EINVAL when an option's value was wrong. */
+static int take_option(struct fold *fold, int id, const char *value, struct tally_error *err)
+{
+	struct tally_folded_options *folded = &fold->folded;
+	switch (id) {
+	case 'i': fold->input.path = value; break;
+	case 'o': fold->output = value; break;
+	case OPTION_EVENT: fold->input.event = value; break;
+	case OPTION_WEIGHT: return tally_option_weight(value, &folded->by_samples, err);
+	case OPTION_PID: folded->with_pid = true; break;
+	case OPTION_TID: folded->with_tid = true; break;
+	case OPTION_FULL: folded->full_names = true; break;
+	case 'k': folded->suffix_kernel = true; break;
+	case 'j': folded->suffix_jit = true; break;
+	case 'I': folded->suffix_inlined = true; break;
+	case 'a': folded->suffix_kernel = folded->suffix_jit = folded->suffix_inlined = true; break;
+	}
+	return 0;
+}
+
+static int write_output(const char *path, const struct tally_buffer *text, struct tally_error *err)
+{
+	FILE *file = path ? fopen(path, "we") : stdout;
+	if (!file)
+		return tally_error_set(err, -errno, "%s can't be written: %s", path, tally_errno_text(errno));
+	bool failed = fwrite(tally_buffer_string(text), 1, text->length, file) != text->length;
+	failed |= file == stdout ? fflush(file) != 0 : fclose(file) != 0;
+	return failed ? tally_error_set(err, -EIO, "writing %s failed: %s", path ? path : "to standard output",
+					tally_errno_text(errno)) : 0;
+}
+
+static int fold_input(const struct tally_command *command, const struct fold *fold, struct tally_error *err)
+{
+	struct tally_stacks stacks = { 0 };
+	struct tally_buffer text = { .maximum = (size_t)1 << 36 };
+	int status = tally_load_stacks(command, &fold->input, &stacks, err);
+	if (!status)
+		status = tally_folded_write(&stacks, &fold->folded, &text, err);
+	if (!status)
+		status = write_output(fold->output, &text, err);
+	tally_buffer_release(&text);
+	tally_stacks_release(&stacks);
+	return status;
+}
+
+static int run(const struct tally_command *command, int argc, char **argv)
+{
+	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
+	struct tally_error err = TALLY_ERROR_NONE;
+	struct fold fold = { 0 };
+	int id;
+	while ((id = tally_options_next(&walk)) != TALLY_OPTION_DONE) {
+		if (id == TALLY_OPTION_HELP)
+			return TALLY_EXIT_OK;
+		if (id == TALLY_OPTION_ERROR)
+			return TALLY_EXIT_USAGE;
+		if (take_option(&fold, id, walk.value, &err) < 0)
+			return tally_command_misuse(command, "%s", err.message);
+	}
+	if (walk.index < argc && !fold.input.path)
+		fold.input.path = argv[walk.index++];
+	if (walk.index < argc)
+		return tally_command_misuse(command, "'%s' is one input too many", argv[walk.index]);
+	if (fold_input(command, &fold, &err) < 0)
+		return tally_command_fail(command, &err);
+	return TALLY_EXIT_OK;
+}
+
+const struct tally_command tally_command_fold = {
+	.name = "fold",
+	.summary = "one line per distinct stack, with its weight",
+	.usage = "[options] [file]",
+	.details = "The input is a recording, `perf script` text or folded text: a file, standard input, or\n"
+		   "perf.data where neither is given.  The output is what flame graph tools read, and what\n"
+		   "grep, sort and awk understand:\n\n"
+		   "  tally fold perf.data | grep ext4 | sort -nk2 -t' ' | tail\n"
+		   "  perf script | tally fold -k > stacks.txt",
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,127 @@
+#include "command/load_stacks.h"
+
+#include "base/buffer.h"
+#include "base/terminal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char default_recording[] = "perf.data";
+
+/* "PERFILE2", in either byte order: a recording, seekable or piped. */
+static bool is_recording(const char *bytes, size_t length)
+{
+	return length >= 8 && (!memcmp(bytes, "PERFILE2", 8) || !memcmp(bytes, "2ELIFREP", 8));
+}
+
+static int load_recording(const char *path, struct tally_stacks *stacks, struct tally_error *err)
+{
+	(void)stacks;
+	tally_error_set(err, -ENOTSUP, "'%s' is a recording, which this version can't fold by itself yet", path);
+	tally_error_hint(err, "perf script -i %s | tally fold", path);
+	return -ENOTSUP;
+}
+
+/* 0 at the end of the file, with everything in `text`; 1 when it is a recording, of which only a part was read. */
+static int read_text(int fd, struct tally_buffer *text)
+{
+	enum { CHUNK_BYTES = 1 << 18 };
+	for (;;) {
+		char *room = tally_buffer_room(text, CHUNK_BYTES);
+		if (!room)
+			return -ENOMEM;
+		ssize_t got = read(fd, room, CHUNK_BYTES);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got < 0 ? -errno : 0;
+		text->length += (size_t)got;
+		if (is_recording(text->bytes, text->length))
+			return 1;
+	}
+}
+
+static void warn_of_skipped(const struct tally_command *command, const struct tally_stacks *stacks)
+{
+	if (stacks->lines_skipped)
+		fprintf(stderr, "tally %s: warning: skipped %" PRIu64 " of %" PRIu64 " lines, which can't be understood; "
+			"the first is line %" PRIu64 "\n", command->name, stacks->lines_skipped, stacks->lines_read,
+			stacks->first_line_skipped);
+	if (stacks->other_samples) {
+		char event[128], other[128];
+		tally_terminal_clean(stacks->event, event, sizeof(event));
+		tally_terminal_clean(stacks->other_event, other, sizeof(other));
+		fprintf(stderr, "tally %s: warning: left out %" PRIu64 " samples of other events than '%s'; "
+			"--event %s would choose another\n", command->name, stacks->other_samples, event, other);
+	}
+}
+
+static const char *choose_path(const char *path)
+{
+	struct stat status;
+	if (path)
+		return path;
+	bool is_fed = !fstat(STDIN_FILENO, &status) && (S_ISFIFO(status.st_mode) || S_ISREG(status.st_mode) ||
+							 S_ISSOCK(status.st_mode));
+	return is_fed ? "-" : default_recording;
+}
+
+static int cannot_read(const char *path, int code, struct tally_error *err)
+{
+	tally_error_set(err, code, "%s can't be read: %s", strcmp(path, "-") ? path : "standard input",
+			tally_errno_text(code));
+	if (code == -ENOENT)
+		tally_error_hint(err, "`tally record -g COMMAND` writes %s; text can be piped in: "
+				      "`perf script | tally fold`", default_recording);
+	return code;
+}
+
+static int load_text(const struct tally_command *command, const struct tally_buffer *text,
+		     struct tally_stacks *stacks, const char *name, struct tally_error *err)
+{
+	if (!text->length)
+		return tally_error_set(err, -ENODATA, "%s is empty", name);
+	int status = tally_stacks_read_text(stacks, tally_buffer_string(text), text->length, err);
+	if (!status)
+		warn_of_skipped(command, stacks);
+	return status;
+}
+
+int tally_load_stacks(const struct tally_command *command, const struct tally_stacks_input *input,
+		      struct tally_stacks *stacks, struct tally_error *err)
+{
+	const char *path = choose_path(input->path);
+	bool is_stdin = !strcmp(path, "-");
+	struct tally_buffer text = { .maximum = (size_t)1 << 36 };
+	int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return cannot_read(path, -errno, err);
+	if (input->event)
+		snprintf(stacks->event, sizeof(stacks->event), "%s", input->event);
+	if (!stacks->title[0])
+		snprintf(stacks->title, sizeof(stacks->title), "%s", is_stdin ? "" : tally_object_basename(path));
+	int status = read_text(fd, &text);
+	if (status == 1)
+		status = load_recording(path, stacks, err);
+	else if (status < 0)
+		status = cannot_read(path, status, err);
+	else
+		status = load_text(command, &text, stacks, is_stdin ? "standard input" : path, err);
+	tally_buffer_release(&text);
+	if (!is_stdin)
+		close(fd);
+	return status;
+}
+
+int tally_option_weight(const char *value, bool *by_samples, struct tally_error *err)
+{
+	*by_samples = !strcmp(value, "samples") || !strcmp(value, "sample");
+	if (*by_samples || !strcmp(value, "period") || !strcmp(value, "periods"))
+		return 0;
+	return tally_error_set(err, -EINVAL, "option --weight: '%s' is neither 'samples' nor 'period'", value);
+}

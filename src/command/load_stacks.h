@@ -1,0 +1,24 @@
+/* What `fold` and `flamegraph` start from: stacks out of a recording, folded text or `perf script` text. */
+#ifndef TALLY_COMMAND_LOAD_STACKS_H
+#define TALLY_COMMAND_LOAD_STACKS_H
+
+#include "command/command.h"
+#include "profile/stacks.h"
+
+#include <stdbool.h>
+
+struct tally_stacks_input {
+	const char *path;  /* "-" for standard input; NULL: standard input where that is a pipe or a file,
+			    * else "perf.data" */
+	const char *event; /* NULL: the first there is */
+};
+
+/* Reads the input, told apart by its first bytes, and warns on stderr of what was left out.
+ * 0 or -errno. */
+int tally_load_stacks(const struct tally_command *command, const struct tally_stacks_input *input,
+		      struct tally_stacks *stacks, struct tally_error *err);
+
+/* "samples" or "period" (or "periods") → by_samples.  0 or -EINVAL. */
+int tally_option_weight(const char *value, bool *by_samples, struct tally_error *err);
+
+#endif

@@ -1,0 +1,121 @@
+#include "output/folded.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct folded_line {
+	const char *text; /* in `lines`; found by `offset` while that still grows */
+	size_t offset;
+	uint64_t weight;
+};
+
+/* Where a parameter list begins: the first '(' that isn't "(anonymous namespace)", nor a Go receiver's "(*T)." */
+static size_t length_without_parameters(const char *name)
+{
+	for (const char *open = strchr(name, '('); open; open = strchr(open + 1, '(')) {
+		const char *close = strchr(open, ')');
+		bool is_go = open > name && open[-1] == '.' && close && close[1] == '.';
+		if (is_go)
+			return strlen(name);
+		if (open > name && strncmp(open, "(anonymous namespace)", 21) != 0)
+			return (size_t)(open - name);
+	}
+	return strlen(name);
+}
+
+/* A name that can't end the line, the frame, or upset a terminal. */
+static void append_name(struct tally_buffer *out, const char *name, size_t length, bool full)
+{
+	for (size_t i = 0; i < length; i++) {
+		unsigned char c = (unsigned char)name[i];
+		if (!full && (c == '"' || c == '\''))
+			continue;
+		tally_buffer_char(out, c == ';' ? ':' : c < 0x20 || c == 0x7f ? '?' : (char)c);
+	}
+}
+
+static void append_thread(const struct tally_stacks *stacks, const struct tally_thread_label *thread,
+			  const struct tally_folded_options *options, struct tally_buffer *out)
+{
+	size_t start = out->length;
+	const char *comm = tally_strings_text(&stacks->strings, thread->comm);
+	append_name(out, comm, strlen(comm), true);
+	for (size_t i = start; i < out->length && !options->full_names; i++)
+		if (out->bytes[i] == ' ')
+			out->bytes[i] = '_';
+	if (!options->with_pid && !options->with_tid)
+		return;
+	if (thread->pid)
+		tally_buffer_printf(out, "-%" PRIu32, thread->pid);
+	else
+		tally_buffer_text(out, "-?");
+	if (options->with_tid)
+		tally_buffer_printf(out, "/%" PRIu32, thread->tid);
+}
+
+static void append_frame(const struct tally_stacks *stacks, const struct tally_frame *frame, bool is_java,
+			 const struct tally_folded_options *options, struct tally_buffer *out)
+{
+	const char *name = tally_strings_text(&stacks->strings, frame->name);
+	bool full = options->full_names;
+	/* "Ljava/io/PrintStream;::print": the L is the JVM's mark of a class. */
+	if (is_java && !full && *name == 'L' && memchr(name, '/', length_without_parameters(name)))
+		name++;
+	tally_buffer_char(out, ';');
+	append_name(out, name, full ? strlen(name) : length_without_parameters(name), full);
+	if (options->suffix_kernel && frame->kind == TALLY_FRAME_KERNEL)
+		tally_buffer_text(out, "_[k]");
+	if (options->suffix_jit && frame->kind == TALLY_FRAME_JIT)
+		tally_buffer_text(out, "_[j]");
+	if (options->suffix_inlined && frame->kind == TALLY_FRAME_INLINED)
+		tally_buffer_text(out, "_[i]");
+}
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(((const struct folded_line *)a)->text, ((const struct folded_line *)b)->text);
+}
+
+static void write_sorted(struct folded_line *lines, size_t count, const char *texts, struct tally_buffer *out)
+{
+	for (size_t i = 0; i < count; i++)
+		lines[i].text = texts + lines[i].offset;
+	qsort(lines, count, sizeof(*lines), compare);
+	for (size_t i = 0, next; i < count; i = next) {
+		uint64_t sum = lines[i].weight;
+		for (next = i + 1; next < count && !strcmp(lines[i].text, lines[next].text); next++)
+			if (__builtin_add_overflow(sum, lines[next].weight, &sum))
+				sum = UINT64_MAX;
+		tally_buffer_printf(out, "%s %" PRIu64 "\n", lines[i].text, sum);
+	}
+}
+
+int tally_folded_write(const struct tally_stacks *stacks, const struct tally_folded_options *options,
+		       struct tally_buffer *out, struct tally_error *err)
+{
+	struct tally_buffer texts = { .maximum = SIZE_MAX / 2 };
+	struct folded_line *lines = calloc(stacks->stacks.count + 1, sizeof(*lines));
+	bool by_samples = options->by_samples && stacks->total_samples;
+	for (size_t i = 0; lines && i < stacks->stacks.count; i++) {
+		const struct tally_stack *stack = &stacks->stacks.items[i];
+		lines[i].offset = texts.length;
+		lines[i].weight = by_samples ? stack->samples : stack->weight;
+		const struct tally_thread_label *thread = &stacks->threads.items[stack->thread];
+		bool is_java = !strncmp(tally_strings_text(&stacks->strings, thread->comm), "java", 4);
+		append_thread(stacks, thread, options, &texts);
+		for (uint32_t f = 0; f < stack->frame_count; f++) {
+			uint32_t id = stacks->frame_ids.items[stack->first_frame + f];
+			append_frame(stacks, &stacks->frames.items[id], is_java, options, &texts);
+		}
+		tally_buffer_char(&texts, '\0');
+	}
+	bool failed = !lines || texts.failed;
+	if (!failed)
+		write_sorted(lines, stacks->stacks.count, tally_buffer_string(&texts), out);
+	failed |= out->failed;
+	free(lines);
+	tally_buffer_release(&texts);
+	return failed ? tally_error_set(err, -ENOMEM, "out of memory while folding stacks") : 0;
+}

@@ -1,0 +1,167 @@
+/* Folded text: one stack a line, root first, as stackcollapse scripts write it.
+ *
+ *     bash;main;execute_command;fork_[k] 12
+ *
+ * The weight is what stands behind the last blank; a fraction is rounded.  The first name is the thread's command
+ * ("name-PID/TID" where `fold --tid` wrote it); the others are frames, whose suffix tells the kind.
+ */
+#include "profile/stacks.h"
+
+#include "base/buffer.h"
+#include "base/vector.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct folded_reader {
+	struct tally_stacks *stacks;
+	struct tally_buffer name; /* of the frame at hand, with a NUL behind it */
+	struct { uint32_t *items; size_t count, capacity; } frames;
+};
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* "WEIGHT" at the end of [line, end), behind a blank: its value, and where the stack before it ends. */
+static bool take_weight(const char *line, const char *end, const char **stack_end, uint64_t *weight)
+{
+	const char *at = end, *point = NULL;
+	while (at > line && (is_digit(at[-1]) || at[-1] == '.')) {
+		at--;
+		if (*at == '.' && point)
+			return false;
+		if (*at == '.')
+			point = at;
+	}
+	if (at == end || point == at || at == line || (at[-1] != ' ' && at[-1] != '\t'))
+		return false;
+	*weight = 0;
+	for (const char *digit = at; digit < (point ? point : end); digit++)
+		if (__builtin_mul_overflow(*weight, 10, weight) ||
+		    __builtin_add_overflow(*weight, (uint64_t)(*digit - '0'), weight))
+			return false;
+	if (point && point + 1 < end && point[1] >= '5' && *weight < UINT64_MAX)
+		++*weight;
+	while (at > line && (at[-1] == ' ' || at[-1] == '\t'))
+		at--;
+	*stack_end = at;
+	return at > line;
+}
+
+/* Copies a name, without NULs, to reader->name. */
+static const char *copy_name(struct folded_reader *reader, const char *text, size_t length)
+{
+	tally_buffer_clear(&reader->name);
+	for (size_t i = 0; i < length; i++)
+		tally_buffer_char(&reader->name, text[i] ? text[i] : '?');
+	return reader->name.failed ? NULL : tally_buffer_string(&reader->name);
+}
+
+/* "name-PID/TID": cuts the suffix off and gives the ids. */
+static size_t take_ids(const char *text, size_t length, uint32_t *pid, uint32_t *tid)
+{
+	uint32_t value[2] = { 0, 0 }; /* tid, pid: read backwards */
+	size_t at = length;
+	*pid = *tid = 0;
+	for (unsigned i = 0; i < 2; i++) {
+		uint64_t scale = 1;
+		size_t digits_end = at;
+		while (at && is_digit(text[at - 1]) && digits_end - at < 9) {
+			value[i] += (uint32_t)(scale * (uint64_t)(text[--at] - '0'));
+			scale *= 10;
+		}
+		if (at == digits_end || at < 2 || text[at - 1] != (i ? '-' : '/'))
+			return length;
+		at--;
+	}
+	*pid = value[1];
+	*tid = value[0];
+	return at;
+}
+
+static uint32_t add_frame(struct folded_reader *reader, const char *text, size_t length)
+{
+	static const struct { const char *suffix; enum tally_frame_kind kind; } suffixes[] = {
+		{ "_[k]", TALLY_FRAME_KERNEL }, { "_[j]", TALLY_FRAME_JIT }, { "_[i]", TALLY_FRAME_INLINED },
+	};
+	enum tally_frame_kind kind = TALLY_FRAME_PROGRAM;
+	/* "[libc.so.6]": what a frame without a symbol is called. */
+	bool bracketed = length > 2 && text[0] == '[' && text[length - 1] == ']';
+	for (unsigned i = 0; i < 3; i++)
+		if (length > 4 && !memcmp(text + length - 4, suffixes[i].suffix, 4)) {
+			kind = suffixes[i].kind;
+			length -= 4;
+		}
+	const char *name = copy_name(reader, text, length);
+	if (!name)
+		return UINT32_MAX;
+	if (bracketed && strstr(name, ".so"))
+		kind = TALLY_FRAME_LIBRARY;
+	return tally_stacks_frame(reader->stacks, name, NULL, kind);
+}
+
+static int add_line(struct folded_reader *reader, const char *line, const char *end, uint64_t weight)
+{
+	const char *name = line, *semicolon = memchr(line, ';', (size_t)(end - line));
+	uint32_t pid, tid, thread;
+	size_t length = (size_t)((semicolon ? semicolon : end) - line);
+	const char *comm = copy_name(reader, line, take_ids(line, length, &pid, &tid));
+	thread = comm ? tally_stacks_thread(reader->stacks, comm, pid, tid) : UINT32_MAX;
+	if (thread == UINT32_MAX)
+		return -ENOMEM;
+	reader->frames.count = 0;
+	while (semicolon) {
+		name = semicolon + 1;
+		semicolon = memchr(name, ';', (size_t)(end - name));
+		uint32_t frame = add_frame(reader, name, (size_t)((semicolon ? semicolon : end) - name));
+		if (frame == UINT32_MAX || tally_vector_push(&reader->frames, frame) < 0)
+			return -ENOMEM;
+	}
+	return tally_stacks_add(reader->stacks, thread, reader->frames.items, reader->frames.count, weight, 0);
+}
+
+int tally_stacks_read_folded(struct tally_stacks *stacks, const char *text, size_t length, struct tally_error *err)
+{
+	struct folded_reader reader = { .stacks = stacks };
+	const char *end = text + length, *stack_end;
+	uint64_t weight, stacks_read = 0;
+	int status = 0;
+	for (const char *line = text, *next; line < end && !status; line = next) {
+		const char *newline = memchr(line, '\n', (size_t)(end - line));
+		const char *line_end = newline ? newline : end;
+		next = newline ? newline + 1 : end;
+		stacks->lines_read++;
+		while (line_end > line && (line_end[-1] == '\r' || line_end[-1] == ' '))
+			line_end--;
+		if (line == line_end || *line == '#')
+			continue;
+		if (take_weight(line, line_end, &stack_end, &weight)) {
+			status = add_line(&reader, line, stack_end, weight);
+			stacks_read++;
+		} else if (!stacks->lines_skipped++) {
+			stacks->first_line_skipped = stacks->lines_read;
+		}
+	}
+	tally_buffer_release(&reader.name);
+	tally_vector_release(&reader.frames);
+	if (status)
+		return tally_error_set(err, status, "out of memory while reading stacks");
+	if (!stacks_read && length) {
+		tally_error_set(err, -EINVAL, "no stacks were found in this text");
+		tally_error_hint(err, "folded text has a line 'comm;root;…;leaf WEIGHT' for each stack; "
+				      "text of `perf script` and recordings can be read as well");
+		return -EINVAL;
+	}
+	if (!stacks->unit[0])
+		strcpy(stacks->unit, "samples");
+	return 0;
+}
+
+int tally_stacks_read_text(struct tally_stacks *stacks, const char *text, size_t length, struct tally_error *err)
+{
+	return tally_text_is_perf_script(text, length) ? tally_stacks_read_perf_script(stacks, text, length, err)
+						       : tally_stacks_read_folded(stacks, text, length, err);
+}

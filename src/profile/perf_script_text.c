@@ -1,0 +1,274 @@
+/* `perf script` text → stacks: headers open a sample, frames below it (leaf first) fill it, a blank line or the next
+ * header ends it.  perf_script_line.c takes the lines apart.
+ */
+#include "profile/perf_script_line.h"
+#include "profile/stacks.h"
+
+#include "base/buffer.h"
+#include "base/vector.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct script_reader {
+	struct tally_stacks *stacks;
+	struct { uint32_t *items; size_t count, capacity; } frames; /* leaf first */
+	struct tally_buffer name, object, comm;
+	bool is_open;   /* a header was read, and its sample is kept */
+	bool is_left_out; /* a header was read, of another event: its frames are passed over */
+	uint32_t thread;
+	uint64_t weight;
+	uint64_t samples_read;
+	bool has_periods;
+};
+
+/* The piece as a string, NULs replaced; NULL when memory is out. */
+static const char *text_of(struct tally_buffer *buffer, struct tally_text_piece piece)
+{
+	tally_buffer_clear(buffer);
+	tally_buffer_append(buffer, piece.at, piece.length);
+	for (char *nul = buffer->bytes; nul && !buffer->failed &&
+	     (nul = memchr(nul, 0, buffer->length - (size_t)(nul - buffer->bytes)));)
+		*nul = '?';
+	return buffer->failed ? NULL : tally_buffer_string(buffer);
+}
+
+static int end_sample(struct script_reader *reader)
+{
+	int status = 0;
+	for (size_t i = 0, j = reader->frames.count; reader->is_open && i + 1 < j; i++) {
+		uint32_t swap = reader->frames.items[i];
+		reader->frames.items[i] = reader->frames.items[--j];
+		reader->frames.items[j] = swap;
+	}
+	if (reader->is_open)
+		status = tally_stacks_add(reader->stacks, reader->thread, reader->frames.items, reader->frames.count,
+					  reader->weight, 1);
+	reader->is_open = reader->is_left_out = false;
+	return status;
+}
+
+static int push_frame(struct script_reader *reader, const char *name, const char *object, enum tally_frame_kind kind)
+{
+	uint32_t id = tally_stacks_frame(reader->stacks, name, object, kind);
+	return id == UINT32_MAX ? -ENOMEM : tally_vector_push(&reader->frames, id);
+}
+
+/* Java agents name inlined code in the one symbol, "outer->inner->innermost"; C++'s "operator->" is not that. */
+static int push_jit_frames(struct script_reader *reader, char *name, const char *object)
+{
+	char *arrow;
+	while ((arrow = strrchr(name, '-')) && arrow[1] == '>' && arrow > name && arrow[2]) {
+		int status = push_frame(reader, arrow + 2, object, TALLY_FRAME_INLINED);
+		if (status < 0)
+			return status;
+		*arrow = '\0';
+	}
+	return push_frame(reader, name, object, TALLY_FRAME_JIT);
+}
+
+static int add_frame(struct script_reader *reader, const struct tally_script_frame *frame)
+{
+	char unknown[300];
+	const char *object = text_of(&reader->object, frame->object);
+	const char *name = text_of(&reader->name, frame->symbol);
+	if (!object || !name)
+		return -ENOMEM;
+	enum tally_frame_kind kind = frame->inlined ? TALLY_FRAME_INLINED : tally_frame_kind_of_object(object);
+	if (!*name) {
+		const char *base = *object ? tally_object_basename(object) : "unknown";
+		bool bracketed = *base == '[';
+		snprintf(unknown, sizeof(unknown), bracketed ? "%.290s" : "[%.290s]", base);
+		name = unknown;
+	}
+	if (!*object)
+		object = NULL;
+	if (kind == TALLY_FRAME_JIT && name != unknown && strstr(name, "->"))
+		return push_jit_frames(reader, reader->name.bytes, object);
+	return push_frame(reader, name, object, kind);
+}
+
+/* Whether the event's name is the one asked for: "cycles" also stands for "cycles:u", not for "cycles:foo". */
+static bool is_event(const char *wanted, struct tally_text_piece event)
+{
+	size_t length = strlen(wanted);
+	if (event.length < length || memcmp(wanted, event.at, length))
+		return false;
+	if (event.length == length)
+		return true;
+	return event.at[length] == ':' && strspn(event.at + length + 1, "ukhIGHpPSDWeb") >= event.length - length - 1;
+}
+
+static bool is_tracepoint(struct tally_text_piece event)
+{
+	const char *colon = event.length ? memchr(event.at, ':', event.length) : NULL;
+	return colon && strspn(colon + 1, "ukhIGHpPSDWeb") < event.length - (size_t)(colon + 1 - event.at);
+}
+
+static void keep_name(char *out, size_t size, struct tally_text_piece event)
+{
+	size_t length = event.length < size ? event.length : size - 1;
+	memcpy(out, event.at, length);
+	out[length] = '\0';
+}
+
+static bool choose_event(struct script_reader *reader, struct tally_text_piece event)
+{
+	struct tally_stacks *stacks = reader->stacks;
+	if (!event.length)
+		return !stacks->event[0] || !reader->samples_read;
+	if (event.length >= sizeof(stacks->event))
+		event.length = sizeof(stacks->event) - 1;
+	if (!stacks->event[0])
+		keep_name(stacks->event, sizeof(stacks->event), event);
+	if (is_event(stacks->event, event))
+		return true;
+	if (!stacks->other_samples++)
+		keep_name(stacks->other_event, sizeof(stacks->other_event), event);
+	return false;
+}
+
+static bool begins(struct tally_text_piece piece, const char *with)
+{
+	return piece.length >= strlen(with) && !memcmp(piece.at, with, strlen(with));
+}
+
+static int begin_sample(struct script_reader *reader, const struct tally_script_header *header)
+{
+	struct tally_script_frame frame;
+	int status = end_sample(reader);
+	/* perf script --show-mmap-events and its like. */
+	if (status < 0 || begins(header->rest, "PERF_RECORD_") || begins(header->event, "PERF_RECORD_"))
+		return status;
+	if (!choose_event(reader, header->event)) {
+		reader->is_left_out = true;
+		return 0;
+	}
+	const char *comm = text_of(&reader->comm, header->comm);
+	reader->thread = comm ? tally_stacks_thread(reader->stacks, comm, header->pid, header->tid) : UINT32_MAX;
+	if (reader->thread == UINT32_MAX)
+		return -ENOMEM;
+	reader->is_open = true;
+	reader->samples_read++;
+	reader->has_periods |= header->has_period;
+	reader->weight = header->has_period && header->period ? header->period : 1;
+	reader->frames.count = 0;
+	/* Without a call chain the one address stands on the header's line; a tracepoint's text may look like
+	 * anything, and is told from an address by its missing object. */
+	if (header->rest.length && tally_script_frame_parse(header->rest.at, header->rest.length, &frame) &&
+	    (frame.object.length || !is_tracepoint(header->event)))
+		return add_frame(reader, &frame);
+	return 0;
+}
+
+/* "  hashtab.c:123", "  libc.so.6[27b25]", "  ??:0": what `-F srcline` puts below a frame. */
+static bool is_source_line(const char *line, size_t length)
+{
+	if (length < 3 || line[0] != ' ' || line[1] != ' ')
+		return false;
+	return line[length - 1] == ']' || memchr(line, ':', length);
+}
+
+static int read_line(struct script_reader *reader, const char *line, size_t length)
+{
+	struct tally_script_header header;
+	struct tally_script_frame frame;
+	bool in_sample = reader->is_open || reader->is_left_out;
+	if (!length)
+		return end_sample(reader);
+	if (line[0] != '\t' && tally_script_header_parse(line, length, &header)) {
+		/* "  414000 Function: f (/tmp/perf-7.map)" is a frame, though it reads as "TID EVENT:". */
+		bool is_frame = in_sample && line[0] == ' ' && !header.has_time && !header.comm.length;
+		if (!is_frame)
+			return begin_sample(reader, &header);
+	}
+	if (in_sample && tally_script_frame_parse(line, length, &frame))
+		return reader->is_open ? add_frame(reader, &frame) : 0;
+	if (in_sample && is_source_line(line, length))
+		return 0;
+	if (!reader->stacks->lines_skipped++)
+		reader->stacks->first_line_skipped = reader->stacks->lines_read;
+	return 0;
+}
+
+static void set_unit(struct script_reader *reader)
+{
+	struct tally_stacks *stacks = reader->stacks;
+	static const char *const clocks[] = { "cpu-clock", "task-clock", "cpu_clock", "task_clock" };
+	const char *unit = reader->has_periods ? "events" : "samples";
+	for (unsigned i = 0; reader->has_periods && i < sizeof(clocks) / sizeof(clocks[0]); i++)
+		if (is_event(clocks[i], (struct tally_text_piece){ stacks->event, strlen(stacks->event) }))
+			unit = "ns";
+	if (!stacks->unit[0])
+		strcpy(stacks->unit, unit);
+}
+
+static int nothing_read(const struct tally_stacks *stacks, struct tally_error *err)
+{
+	if (stacks->other_samples) {
+		tally_error_set(err, -EINVAL, "there are no samples of event '%s' in this text", stacks->event);
+		tally_error_hint(err, "it has samples of '%s'", stacks->other_event);
+		return -EINVAL;
+	}
+	tally_error_set(err, -EINVAL, "no samples were found in this `perf script` text");
+	tally_error_hint(err, "the reader needs comm, tid, event, ip and sym: `perf script` without -F shows them");
+	return -EINVAL;
+}
+
+int tally_stacks_read_perf_script(struct tally_stacks *stacks, const char *text, size_t length,
+				  struct tally_error *err)
+{
+	struct script_reader reader = { .stacks = stacks };
+	const char *end = text + length;
+	int status = 0;
+	for (const char *line = text, *next; line < end && status >= 0; line = next) {
+		const char *newline = memchr(line, '\n', (size_t)(end - line));
+		const char *line_end = newline ? newline : end;
+		next = newline ? newline + 1 : end;
+		stacks->lines_read++;
+		while (line_end > line && (line_end[-1] == '\r' || line_end[-1] == ' '))
+			line_end--;
+		if (*line != '#')
+			status = read_line(&reader, line, (size_t)(line_end - line));
+	}
+	if (status >= 0)
+		status = end_sample(&reader);
+	set_unit(&reader);
+	tally_vector_release(&reader.frames);
+	tally_buffer_release(&reader.name);
+	tally_buffer_release(&reader.object);
+	tally_buffer_release(&reader.comm);
+	if (status < 0)
+		return tally_error_set(err, status, "out of memory while reading stacks");
+	if (!reader.samples_read && length)
+		return nothing_read(stacks, err);
+	return 0;
+}
+
+bool tally_text_is_perf_script(const char *text, size_t length)
+{
+	enum { LINES_LOOKED_AT = 200 };
+	const char *end = text + length;
+	unsigned lines = 0;
+	for (const char *line = text, *next; line < end && lines < LINES_LOOKED_AT; line = next) {
+		const char *newline = memchr(line, '\n', (size_t)(end - line));
+		const char *line_end = newline ? newline : end;
+		struct tally_script_header header;
+		next = newline ? newline + 1 : end;
+		lines += *line != '#';
+		if (*line == '#')
+			continue;
+		struct tally_script_frame frame;
+		if (*line == '\t' && tally_script_frame_parse(line, (size_t)(line_end - line), &frame))
+			return true;
+		/* "comm;f(int) 12 x: 3": a folded line may hold what looks like a header, but none has a
+		 * semicolon before its ids. */
+		if (tally_script_header_parse(line, (size_t)(line_end - line), &header) &&
+		    (header.has_time || (header.event.length &&
+					 (!header.comm.length || !memchr(header.comm.at, ';', header.comm.length)))))
+			return true;
+	}
+	return false;
+}

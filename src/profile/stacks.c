@@ -1,0 +1,201 @@
+/* Interning: equal frames, threads and stacks are found by a 64-bit hash in a map.
+ *
+ * A hash may be shared by unequal things, so what the map points to is compared; the next key to try is the hash
+ * of the hash.
+ */
+#include "profile/stacks.h"
+
+#include "base/vector.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t hash_pair(uint64_t seed, uint64_t a, uint64_t b)
+{
+	return tally_hash64(tally_hash64(seed ^ a) + b);
+}
+
+uint32_t tally_stacks_frame(struct tally_stacks *stacks, const char *name, const char *object,
+			    enum tally_frame_kind kind)
+{
+	struct tally_frame frame = {
+		.name = tally_strings_intern(&stacks->strings, name),
+		.object = object ? tally_strings_intern(&stacks->strings, object) : TALLY_STRING_NONE,
+		.kind = kind,
+	};
+	if (frame.name == TALLY_STRING_NONE || (object && frame.object == TALLY_STRING_NONE))
+		return UINT32_MAX;
+	uint64_t key = hash_pair(kind, frame.name, frame.object);
+	for (;; key = tally_hash64(key + 1)) {
+		bool added;
+		uint64_t *place = tally_map_put(&stacks->frame_index, key, &added);
+		if (!place)
+			return UINT32_MAX;
+		if (added) {
+			*place = stacks->frames.count;
+			if (*place >= UINT32_MAX || tally_vector_push(&stacks->frames, frame) < 0) {
+				*place = UINT32_MAX; /* a slot can't be taken back; it matches nothing */
+				return UINT32_MAX;
+			}
+			return (uint32_t)*place;
+		}
+		if (*place >= stacks->frames.count)
+			continue;
+		const struct tally_frame *there = &stacks->frames.items[*place];
+		if (there->name == frame.name && there->object == frame.object && there->kind == kind)
+			return (uint32_t)*place;
+	}
+}
+
+uint32_t tally_stacks_thread(struct tally_stacks *stacks, const char *comm, uint32_t pid, uint32_t tid)
+{
+	struct tally_thread_label label = {
+		.comm = tally_strings_intern(&stacks->strings, comm), .pid = pid, .tid = tid,
+	};
+	if (label.comm == TALLY_STRING_NONE)
+		return UINT32_MAX;
+	uint64_t key = hash_pair(label.comm, pid, tid);
+	for (;; key = tally_hash64(key + 1)) {
+		bool added;
+		uint64_t *place = tally_map_put(&stacks->thread_index, key, &added);
+		if (!place)
+			return UINT32_MAX;
+		if (added) {
+			*place = stacks->threads.count;
+			if (*place >= UINT32_MAX || tally_vector_push(&stacks->threads, label) < 0) {
+				*place = UINT32_MAX;
+				return UINT32_MAX;
+			}
+			return (uint32_t)*place;
+		}
+		if (*place >= stacks->threads.count)
+			continue;
+		const struct tally_thread_label *there = &stacks->threads.items[*place];
+		if (there->comm == label.comm && there->pid == pid && there->tid == tid)
+			return (uint32_t)*place;
+	}
+}
+
+static uint64_t sum_capped(uint64_t a, uint64_t b)
+{
+	uint64_t sum;
+	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+static bool same_stack(const struct tally_stacks *stacks, uint64_t at, uint32_t thread, const uint32_t *frames,
+		       size_t count)
+{
+	if (at >= stacks->stacks.count)
+		return false;
+	const struct tally_stack *there = &stacks->stacks.items[at];
+	return there->thread == thread && there->frame_count == count &&
+	       (!count || !memcmp(stacks->frame_ids.items + there->first_frame, frames, count * sizeof(*frames)));
+}
+
+static int append_stack(struct tally_stacks *stacks, uint32_t thread, const uint32_t *frames, size_t count)
+{
+	struct tally_stack stack = {
+		.thread = thread, .frame_count = (uint32_t)count, .first_frame = stacks->frame_ids.count,
+	};
+	if (tally_vector_reserve(&stacks->frame_ids, stacks->frame_ids.count + count) < 0 ||
+	    tally_vector_push(&stacks->stacks, stack) < 0)
+		return -ENOMEM;
+	if (count)
+		memcpy(stacks->frame_ids.items + stacks->frame_ids.count, frames, count * sizeof(*frames));
+	stacks->frame_ids.count += count;
+	return 0;
+}
+
+int tally_stacks_add(struct tally_stacks *stacks, uint32_t thread, const uint32_t *frames, size_t count,
+		     uint64_t weight, uint64_t samples)
+{
+	uint64_t key = hash_pair(count, thread, 0);
+	struct tally_stack *stack = NULL;
+	if (count > UINT32_MAX)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		key = tally_hash64(key ^ frames[i]) + i;
+	for (; !stack; key = tally_hash64(key + 1)) {
+		bool added;
+		uint64_t *place = tally_map_put(&stacks->stack_index, key, &added);
+		if (!place)
+			return -ENOMEM;
+		if (added) {
+			*place = stacks->stacks.count;
+			if (append_stack(stacks, thread, frames, count) < 0) {
+				*place = UINT64_MAX;
+				return -ENOMEM;
+			}
+		}
+		if (added || same_stack(stacks, *place, thread, frames, count))
+			stack = &stacks->stacks.items[*place];
+	}
+	stack->weight = sum_capped(stack->weight, weight);
+	stack->samples = sum_capped(stack->samples, samples);
+	stacks->total_weight = sum_capped(stacks->total_weight, weight);
+	stacks->total_samples = sum_capped(stacks->total_samples, samples);
+	return 0;
+}
+
+void tally_stacks_release(struct tally_stacks *stacks)
+{
+	tally_strings_release(&stacks->strings);
+	tally_vector_release(&stacks->frames);
+	tally_vector_release(&stacks->threads);
+	tally_vector_release(&stacks->stacks);
+	tally_vector_release(&stacks->frame_ids);
+	tally_map_release(&stacks->frame_index);
+	tally_map_release(&stacks->thread_index);
+	tally_map_release(&stacks->stack_index);
+	*stacks = (struct tally_stacks){ 0 };
+}
+
+const char *tally_object_basename(const char *object)
+{
+	const char *slash = strrchr(object, '/');
+	return slash && slash[1] ? slash + 1 : object;
+}
+
+static bool starts(const char *text, const char *with)
+{
+	return !strncmp(text, with, strlen(with));
+}
+
+static bool is_jit(const char *object, const char *base)
+{
+	size_t length = strlen(base);
+	return starts(object, "[JIT]") || starts(object, "//anon") || starts(object, "[anon") ||
+	       starts(base, "jitted-") || starts(object, "/memfd:") ||
+	       (starts(base, "perf-") && length > 9 && !strcmp(base + length - 4, ".map"));
+}
+
+/* ".so" at the end, or with a version or a further ending behind it: libc.so.6, libx-2.3.so, libx.so.debug. */
+static bool is_library(const char *base)
+{
+	for (const char *so = strstr(base, ".so"); so; so = strstr(so + 1, ".so"))
+		if (!isalnum((unsigned char)so[3]) && so[3] != '_')
+			return true;
+	return starts(base, "ld-linux");
+}
+
+enum tally_frame_kind tally_frame_kind_of_object(const char *object)
+{
+	const char *base = tally_object_basename(object);
+	size_t length = strlen(object);
+	if (!*object || !strcmp(object, "[unknown]") || !strcmp(object, "[heap]") || starts(object, "[stack"))
+		return TALLY_FRAME_PROGRAM;
+	if (is_jit(object, base))
+		return TALLY_FRAME_JIT;
+	if (starts(object, "[vdso") || starts(object, "[vsyscall") || !strcmp(object, "[uprobes]"))
+		return TALLY_FRAME_LIBRARY;
+	if (starts(object, "[bpf") || starts(object, "bpf_prog_") || starts(base, "vmlinux") ||
+	    starts(object, "/lib/modules/") || starts(object, "/usr/lib/modules/") ||
+	    (length > 3 && !strcmp(object + length - 3, ".ko")))
+		return TALLY_FRAME_KERNEL;
+	/* perf writes a kernel module that it has no file of as "[nf_conntrack]". */
+	if (object[0] == '[' && length > 2)
+		return TALLY_FRAME_KERNEL;
+	return is_library(base) ? TALLY_FRAME_LIBRARY : TALLY_FRAME_PROGRAM;
+}
