@@ -70,7 +70,7 @@ int main()
 	std::unique_ptr<shape> s = std::make_unique<square>();
 	for (int i = 0; i < 5; i++)
 		s = std::make_unique<nested>(std::move(s));
-	sink = s->area(3) + catcher(3) + sorts(5);
+	sink = s->area(3) + catcher(2) + sorts(3);
 	BREAK;
 	return 0;
 }
