@@ -12,6 +12,7 @@
 #include <linux/perf_event.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -426,6 +427,7 @@ static void rules_are_found_without_section_headers(void **state)
 
 /* A page fault's sample: registers and stack as the kernel copies them. */
 struct sampling {
+	int fd;
 	struct perf_event_mmap_page *ring;
 	uint8_t *page;
 	void *expected[64];
@@ -435,6 +437,8 @@ struct sampling {
 __attribute__((noinline)) static void touch(struct sampling *sampling)
 {
 	sampling->expected_count = backtrace(sampling->expected, 64);
+	/* Not before: each fault takes 32 KiB of the ring, and backtrace() loads a library. */
+	ioctl(sampling->fd, PERF_EVENT_IOC_ENABLE, 0);
 	*(volatile uint8_t *)sampling->page = 1;
 }
 
@@ -452,7 +456,7 @@ static int open_faults(void)
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE, .size = sizeof(attr), .config = PERF_COUNT_SW_PAGE_FAULTS,
 		.sample_period = 1, .sample_type = PERF_SAMPLE_ADDR | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER,
-		.sample_regs_user = TALLY_UNWIND_REGS_MASK, .sample_stack_user = 32768, .exclude_kernel = 1,
+		.sample_regs_user = TALLY_UNWIND_REGS_MASK, .sample_stack_user = 32768, .exclude_kernel = 1, .disabled = 1,
 	};
 	return (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0);
 }
@@ -477,7 +481,7 @@ static void a_kernel_sample_unwinds(void **state)
 	(void)state;
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), ring_size = 128 * page;
 	struct sampling sampling = { 0 };
-	int fd = open_faults();
+	int fd = sampling.fd = open_faults();
 	if (fd < 0)
 		skip();
 	sampling.ring = mmap(NULL, page + ring_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
