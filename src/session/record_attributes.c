@@ -33,14 +33,15 @@ static void choose_call_graph(struct tally_recorder *recorder)
 			 "call graphs by frame pointers (the whole system)");
 		return;
 	}
-	if (probe.functions && probe.with_frame_pointer * 2 < probe.functions)
-		recorder->call_graph = TALLY_CALL_GRAPH_STACK;
+	/* Nearly all must keep them: one function without hides its caller.  Where nothing is known, copies do for
+	 * both, since what has no rules is unwound by frame pointers. */
+	bool keeps = probe.functions && probe.with_frame_pointer * 10 >= probe.functions * 9;
+	recorder->call_graph = keeps ? TALLY_CALL_GRAPH_FP : TALLY_CALL_GRAPH_STACK;
 	snprintf(recorder->call_graph_text, sizeof(recorder->call_graph_text), "call graphs by %s: %s %s",
-		 recorder->call_graph == TALLY_CALL_GRAPH_STACK ? "unwinding stack copies" : "frame pointers",
-		 probe.name,
-		 !probe.functions ? "tells nothing of its frames" :
-		 recorder->call_graph == TALLY_CALL_GRAPH_STACK ? "is built without frame pointers" :
-								  "keeps frame pointers");
+		 keeps ? "frame pointers" : "unwinding stack copies", probe.name,
+		 keeps		   ? "keeps frame pointers" :
+		 probe.functions ? "is built without frame pointers" :
+				   "does not tell whether it keeps frame pointers");
 }
 
 static void describe_call_graph(struct tally_recorder *recorder)
