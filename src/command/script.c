@@ -98,6 +98,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	if (tally_recording_open(request.input, &recording, &err) < 0)
 		return tally_command_fail(command, &err);
 	recording->names.keep_mangled = request.mangled;
+	recording->keep_groups = request.records;
 	tally_pager_start(&pager, !request.no_pager);
 	int result = print_all(recording, &request, pager.columns > 0, &err);
 	tally_pager_finish(&pager);

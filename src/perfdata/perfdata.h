@@ -100,6 +100,9 @@ int tally_perfdata_next(struct tally_perfdata *data, struct tally_raw_record *re
 /* Events so far (pipes announce them in the stream). */
 const struct tally_recorded_event *tally_perfdata_events(const struct tally_perfdata *data, size_t *count);
 
+/* The event that has an id, or NULL. */
+const struct tally_recorded_event *tally_perfdata_event_of_id(const struct tally_perfdata *data, uint64_t id);
+
 struct tally_feature_bytes tally_perfdata_feature(const struct tally_perfdata *data, unsigned feature);
 
 /* Features that are strings (HOSTNAME, OSRELEASE, VERSION, ARCH, CPUDESC, CPUID), or NULL. */

@@ -341,6 +341,12 @@ const struct tally_recorded_event *tally_perfdata_events(const struct tally_perf
 	return data->events;
 }
 
+const struct tally_recorded_event *tally_perfdata_event_of_id(const struct tally_perfdata *data, uint64_t id)
+{
+	const uint64_t *index = tally_map_get(&data->event_by_id, id);
+	return index ? &data->events[*index] : NULL;
+}
+
 struct tally_feature_bytes tally_perfdata_feature(const struct tally_perfdata *data, unsigned feature)
 {
 	return feature < TALLY_FEATURE_MAX ? data->features[feature] : (struct tally_feature_bytes){ 0 };

@@ -222,6 +222,14 @@ static uint32_t intern_function(struct tally_names *names, uint32_t file, uint32
 	}
 }
 
+/* The function of a call.  What no function holds may lie before one that is only ever returned to: a signal's
+ * trampoline. */
+static const struct tally_symbol *find_called(const struct tally_symbols *symbols, uint64_t address, uint32_t before)
+{
+	const struct tally_symbol *symbol = tally_symbols_find(symbols, address);
+	return symbol || !before ? symbol : tally_symbols_find(symbols, address + before);
+}
+
 static uint32_t kernel_function(struct tally_names *names, const struct tally_place *place, uint64_t *offset)
 {
 	if (!names->kernel_tried)
@@ -257,7 +265,7 @@ uint32_t tally_names_function(struct tally_names *names, const struct tally_plac
 		struct tally_object_entry *entry = tally_objects_get(&names->objects, names->tasks, place->file);
 		if (table->is_jit || (entry && entry->object &&
 				      tally_object_address_of_offset(entry->object, place->address, &address)))
-			symbol = tally_symbols_find(table->symbols, address);
+			symbol = find_called(table->symbols, address, place->before);
 	}
 	if (symbol)
 		*offset = address - symbol->start;

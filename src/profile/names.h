@@ -15,6 +15,7 @@ struct tally_symbols;
 
 struct tally_place {
 	uint32_t file;    /* of tasks, or TALLY_FILE_NONE, TALLY_FILE_KERNEL */
+	uint32_t before;  /* the bytes by which `address` was moved from a return address into the call: 1 or 0 */
 	uint64_t address; /* offset in the file; raw for kernel, JIT code and unmapped */
 };
 

@@ -14,7 +14,7 @@ enum { PROGRESS_EVERY = 20000 };
 
 static uint32_t intern_place(struct tally_profile *profile, const struct tally_place *place)
 {
-	uint64_t key = tally_hash64(place->address) + place->file;
+	uint64_t key = tally_hash64(place->address << 1 | place->before) + place->file;
 	for (;; key++) {
 		bool added;
 		uint64_t *slot = tally_map_put(&profile->place_index, key, &added);
@@ -25,7 +25,7 @@ static uint32_t intern_place(struct tally_profile *profile, const struct tally_p
 			return tally_vector_push(&profile->places, *place) < 0 ? UINT32_MAX : (uint32_t)*slot;
 		}
 		const struct tally_place *there = &profile->places.items[*slot];
-		if (there->file == place->file && there->address == place->address)
+		if (there->file == place->file && there->address == place->address && there->before == place->before)
 			return (uint32_t)*slot;
 	}
 }

@@ -41,15 +41,17 @@ static void see_machine(struct tally_recording *recording)
 		recording->names.foreign_machine = true;
 }
 
-int tally_recording_open(const char *path, struct tally_recording **out, struct tally_error *err)
+/* Takes over `data`. */
+static int start(struct tally_perfdata *data, struct tally_recording **out, struct tally_error *err)
 {
 	struct tally_recording *recording = calloc(1, sizeof(*recording));
-	if (!recording)
+	if (!recording) {
+		tally_perfdata_close(data);
 		return tally_error_set(err, -ENOMEM, "out of memory");
+	}
 	tally_names_init(&recording->names, &recording->tasks);
-	int result = tally_perfdata_open(path, &recording->data, err);
-	if (!result)
-		result = tally_order_new(recording->data, &recording->order, err);
+	recording->data = data;
+	int result = tally_order_new(recording->data, &recording->order, err);
 	if (!result && apply_build_ids(recording) < 0)
 		result = tally_error_set(err, -ENOMEM, "out of memory");
 	if (result < 0) {
@@ -61,6 +63,21 @@ int tally_recording_open(const char *path, struct tally_recording **out, struct 
 	return 0;
 }
 
+int tally_recording_open(const char *path, struct tally_recording **out, struct tally_error *err)
+{
+	struct tally_perfdata *data;
+	int result = tally_perfdata_open(path, &data, err);
+	return result < 0 ? result : start(data, out, err);
+}
+
+int tally_recording_open_memory(const void *bytes, size_t size, struct tally_recording **out,
+				struct tally_error *err)
+{
+	struct tally_perfdata *data;
+	int result = tally_perfdata_open_memory(bytes, size, &data, err);
+	return result < 0 ? result : start(data, out, err);
+}
+
 void tally_recording_close(struct tally_recording *recording)
 {
 	if (!recording)
@@ -70,6 +87,7 @@ void tally_recording_close(struct tally_recording *recording)
 	tally_order_free(recording->order);
 	tally_perfdata_close(recording->data);
 	tally_vector_release(&recording->chain);
+	tally_map_release(&recording->last_values);
 	free(recording);
 }
 
@@ -77,9 +95,10 @@ static void count_record(struct tally_recording_counts *counts, const struct tal
 {
 	switch (record->header.type) {
 	case TALLY_RECORD_SAMPLE:
-		if (!counts->samples++)
+		if (!counts->samples++ || record->sample.time < counts->first_time)
 			counts->first_time = record->sample.time;
-		counts->last_time = record->sample.time;
+		if (record->sample.time > counts->last_time)
+			counts->last_time = record->sample.time;
 		break;
 	case TALLY_RECORD_LOST:
 	case TALLY_RECORD_LOST_SAMPLES:
@@ -92,11 +111,64 @@ static void count_record(struct tally_recording_counts *counts, const struct tal
 	}
 }
 
+/* ---- samples that carry counts -------------------------------------------------------------------------- */
+
+static bool carries_counts(const struct tally_recording *recording, const struct tally_raw_record *raw,
+			   const struct tally_record *record)
+{
+	return !recording->keep_groups && record->header.type == TALLY_RECORD_SAMPLE &&
+	       record->sample.type & TALLY_SAMPLE_READ && raw->event->attr.read_format & TALLY_FORMAT_ID &&
+	       record->sample.read.values;
+}
+
+static void start_group(struct tally_recording *recording, const struct tally_raw_record *raw,
+			const struct tally_record *record)
+{
+	recording->group.raw = *raw;
+	recording->group.record = *record;
+	recording->group.next = 0;
+}
+
+/* The next event of the group that counted since its last sample: 1, or 0 when none is left. */
+static int next_of_group(struct tally_recording *recording, struct tally_raw_record *raw,
+			 struct tally_record *record)
+{
+	const struct tally_read_values *read = &recording->group.record.sample.read;
+	while (recording->group.next < read->count) {
+		const uint64_t *words = &read->values[recording->group.next++ * read->stride];
+		uint64_t value = words[0], id = words[1];
+		const struct tally_recorded_event *event = tally_perfdata_event_of_id(recording->data, id);
+		uint64_t *last = event ? tally_map_put(&recording->last_values, id, NULL) : NULL;
+		if (event && !last)
+			return -ENOMEM;
+		if (!event) {
+			recording->counts.unknown_ids++;
+			continue;
+		}
+		uint64_t counted = value - *last;
+		*last = value;
+		if (!counted)
+			continue;
+		*raw = recording->group.raw;
+		raw->event = event;
+		*record = recording->group.record;
+		record->sample.id = id;
+		record->sample.period = counted;
+		return 1;
+	}
+	return 0;
+}
+
 int tally_recording_next(struct tally_recording *recording, struct tally_raw_record *raw,
 			 struct tally_record *record, struct tally_error *err)
 {
 	for (;;) {
-		int got = tally_order_next(recording->order, raw, err);
+		int got = next_of_group(recording, raw, record);
+		if (got < 0)
+			return tally_error_set(err, -ENOMEM, "out of memory");
+		if (got > 0)
+			return 1;
+		got = tally_order_next(recording->order, raw, err);
 		if (got <= 0)
 			return got;
 		recording->counts.records++;
@@ -122,7 +194,9 @@ int tally_recording_next(struct tally_recording *recording, struct tally_raw_rec
 		count_record(&recording->counts, record);
 		if (tally_tasks_record(&recording->tasks, record) < 0)
 			return tally_error_set(err, -ENOMEM, "out of memory");
-		return 1;
+		if (!carries_counts(recording, raw, record))
+			return 1;
+		start_group(recording, raw, record);
 	}
 }
 
@@ -137,6 +211,7 @@ static int push_frame(struct tally_recording *recording, uint32_t pid, uint64_t 
 		.before = before,
 		.kernel = kernel,
 	};
+	frame.place.before = before;
 	return tally_vector_push(&recording->chain, frame);
 }
 
@@ -144,6 +219,14 @@ static bool is_kernel_mode(uint16_t misc)
 {
 	unsigned mode = misc & TALLY_MISC_CPUMODE_MASK;
 	return mode == TALLY_MISC_KERNEL || mode == TALLY_MISC_GUEST_KERNEL;
+}
+
+/* Frame pointers that lead astray leave garbage in a chain, which may look like a marker that nobody defined. */
+static bool is_context(uint64_t address)
+{
+	return address == TALLY_CONTEXT_HV || address == TALLY_CONTEXT_KERNEL || address == TALLY_CONTEXT_USER ||
+	       address == TALLY_CONTEXT_USER_DEFERRED || address == TALLY_CONTEXT_GUEST ||
+	       address == TALLY_CONTEXT_GUEST_KERNEL || address == TALLY_CONTEXT_GUEST_USER;
 }
 
 /* The kernel's chain: markers switch the context, and the first address behind one is where the context was, not
@@ -155,9 +238,13 @@ static int push_kernel_chain(struct tally_recording *recording, const struct tal
 	for (uint64_t i = 0; i < sample->chain_length; i++) {
 		uint64_t address = sample->chain[i];
 		if (address >= TALLY_CONTEXT_MAX) {
-			kernel = address == TALLY_CONTEXT_KERNEL || address == TALLY_CONTEXT_GUEST_KERNEL ||
-				 address == TALLY_CONTEXT_HV;
-			is_return = false;
+			if (is_context(address)) {
+				kernel = address == TALLY_CONTEXT_KERNEL || address == TALLY_CONTEXT_GUEST_KERNEL ||
+					 address == TALLY_CONTEXT_HV;
+				is_return = false;
+			}
+			/* The word behind is a cookie; the stack itself comes in a record of its own. */
+			i += address == TALLY_CONTEXT_USER_DEFERRED;
 			continue;
 		}
 		if (push_frame(recording, sample->pid, address, is_return, kernel) < 0)

@@ -27,6 +27,7 @@ struct tally_recording_counts {
 	uint64_t throttled;
 	uint64_t undecodable;   /* records whose fields don't fit; skipped */
 	uint64_t unknown;       /* record types that nobody defined; skipped */
+	uint64_t unknown_ids;   /* values of groups whose id no event has; left out */
 	uint64_t stacks_cut;    /* user stacks unwound here that ended for want of bytes */
 	uint64_t first_time, last_time; /* of samples, ns */
 };
@@ -39,14 +40,27 @@ struct tally_recording {
 	struct { struct tally_chain_frame *items; size_t count, capacity; } chain;
 	struct tally_recording_counts counts;
 	size_t build_ids_seen;
+	bool keep_groups; /* set by who wants samples as they were written: see tally_recording_next */
+	struct tally_map last_values; /* by event id: what its last sample read */
+	struct {
+		struct tally_raw_record raw;
+		struct tally_record record;
+		uint64_t next; /* value to give; none is left at record.sample.read.count */
+	} group;
 };
 
 /* `path` "-" is stdin. */
 int tally_recording_open(const char *path, struct tally_recording **out, struct tally_error *err);
+/* The same over bytes in memory, which must outlive the recording. */
+int tally_recording_open_memory(const void *bytes, size_t size, struct tally_recording **out,
+				struct tally_error *err);
 void tally_recording_close(struct tally_recording *recording);
 
 /* The next record: 1, 0 at the end, -errno.  `record` is decoded for the kernel's types; user types (64 and up) have
- * their header alone.  Maps and comms are applied before it is given.  Both are valid until the next call. */
+ * their header alone.  Maps and comms are applied before it is given.  Both are valid until the next call.
+ *
+ * A sample that carries counts (PERF_SAMPLE_READ: "{a,b}:S") is given once for each event that counted since its last
+ * sample, as that event's, with what it counted for a period; with `keep_groups` once, as it was written. */
 int tally_recording_next(struct tally_recording *recording, struct tally_raw_record *raw,
 			 struct tally_record *record, struct tally_error *err);
 

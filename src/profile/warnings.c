@@ -37,6 +37,9 @@ void tally_profile_warnings(const struct tally_recording *recording, struct tall
 	if (counts->undecodable)
 		tally_buffer_printf(out, "%" PRIu64 " records don't fit their own size and were skipped\n",
 				    counts->undecodable);
+	if (counts->unknown_ids)
+		tally_buffer_printf(out, "%" PRIu64 " counts of events that the recording does not describe were left "
+				    "out\n", counts->unknown_ids);
 	if (counts->unknown)
 		tally_buffer_printf(out, "%" PRIu64 " records of unknown types were skipped\n", counts->unknown);
 	warn_names(&recording->names.gaps, out);
