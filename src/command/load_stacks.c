@@ -2,6 +2,8 @@
 
 #include "base/buffer.h"
 #include "base/terminal.h"
+#include "command/recording_path.h"
+#include "profile/profile.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,24 +13,65 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char default_recording[] = "perf.data";
-
 /* "PERFILE2", in either byte order: a recording, seekable or piped. */
 static bool is_recording(const char *bytes, size_t length)
 {
 	return length >= 8 && (!memcmp(bytes, "PERFILE2", 8) || !memcmp(bytes, "2ELIFREP", 8));
 }
 
-static int load_recording(const char *path, struct tally_stacks *stacks, struct tally_error *err)
+/* What the weights of an event are: its periods. */
+static const char *unit_of(const struct tally_attr *attr)
 {
-	(void)stacks;
-	tally_error_set(err, -ENOTSUP, "'%s' is a recording, which this version can't fold by itself yet", path);
-	tally_error_hint(err, "perf script -i %s | tally fold", path);
-	return -ENOTSUP;
+	if (attr->type == TALLY_TYPE_SOFTWARE &&
+	    (attr->config == TALLY_SW_CPU_CLOCK || attr->config == TALLY_SW_TASK_CLOCK))
+		return "ns";
+	return attr->type == TALLY_TYPE_HARDWARE && attr->config == TALLY_HW_CPU_CYCLES ? "cycles" : "events";
 }
 
-/* 0 at the end of the file, with everything in `text`; 1 when it is a recording, of which only a part was read. */
-static int read_text(int fd, struct tally_buffer *text)
+static int take_profile(struct tally_profile *profile, struct tally_stacks *stacks, struct tally_error *err)
+{
+	uint32_t event;
+	size_t count;
+	const struct tally_recorded_event *events = tally_perfdata_events(profile->recording->data, &count);
+	int result = tally_profile_event(profile, stacks->event[0] ? stacks->event : NULL, &event, err);
+	if (result < 0)
+		return result;
+	snprintf(stacks->event, sizeof(stacks->event), "%s", events[event].name);
+	snprintf(stacks->unit, sizeof(stacks->unit), "%s", unit_of(&events[event].attr));
+	result = tally_profile_stacks(profile, event, true, true, stacks);
+	return result < 0 ? tally_error_set(err, result, "out of memory") : 0;
+}
+
+static void say_warnings(const struct tally_command *command, const struct tally_recording *recording)
+{
+	struct tally_buffer warnings = { 0 };
+	tally_profile_warnings(recording, &warnings);
+	for (const char *line = tally_buffer_string(&warnings); *line; line += strcspn(line, "\n") + 1)
+		fprintf(stderr, "tally %s: warning: %.*s\n", command->name, (int)strcspn(line, "\n"), line);
+	tally_buffer_release(&warnings);
+}
+
+/* A recording in a file, or the whole of one that came down a pipe, in `bytes`. */
+static int load_recording(const struct tally_command *command, const char *path, const struct tally_buffer *bytes,
+			  struct tally_stacks *stacks, struct tally_error *err)
+{
+	struct tally_recording *recording;
+	struct tally_profile *profile;
+	int result = bytes ? tally_recording_open_memory(bytes->bytes, bytes->length, &recording, err) :
+			     tally_recording_open(path, &recording, err);
+	if (!result)
+		result = tally_profile_new(recording, NULL, NULL, NULL, &profile, err);
+	if (result < 0)
+		return result;
+	result = take_profile(profile, stacks, err);
+	say_warnings(command, profile->recording);
+	tally_profile_free(profile);
+	return result;
+}
+
+/* 0 at the end of the file, with everything in `text`; 1 when it is a recording: read to its end only where
+ * `whole_recording` says so, since a file is mapped instead. */
+static int read_text(int fd, bool whole_recording, struct tally_buffer *text)
 {
 	enum { CHUNK_BYTES = 1 << 18 };
 	for (;;) {
@@ -39,9 +82,9 @@ static int read_text(int fd, struct tally_buffer *text)
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got <= 0)
-			return got < 0 ? -errno : 0;
+			return got < 0 ? -errno : is_recording(text->bytes, text->length);
 		text->length += (size_t)got;
-		if (is_recording(text->bytes, text->length))
+		if (!whole_recording && is_recording(text->bytes, text->length))
 			return 1;
 	}
 }
@@ -68,7 +111,7 @@ static const char *choose_path(const char *path)
 		return path;
 	bool is_fed = !fstat(STDIN_FILENO, &status) && (S_ISFIFO(status.st_mode) || S_ISREG(status.st_mode) ||
 							 S_ISSOCK(status.st_mode));
-	return is_fed ? "-" : default_recording;
+	return is_fed ? "-" : tally_recording_path(NULL);
 }
 
 static int cannot_read(const char *path, int code, struct tally_error *err)
@@ -76,8 +119,8 @@ static int cannot_read(const char *path, int code, struct tally_error *err)
 	tally_error_set(err, code, "%s can't be read: %s", strcmp(path, "-") ? path : "standard input",
 			tally_errno_text(code));
 	if (code == -ENOENT)
-		tally_error_hint(err, "`tally record -g COMMAND` writes %s; text can be piped in: "
-				      "`perf script | tally fold`", default_recording);
+		tally_error_hint(err, "'tally record -- COMMAND' writes tally.data; text can be piped in: "
+				      "perf script | tally fold");
 	return code;
 }
 
@@ -105,9 +148,9 @@ int tally_load_stacks(const struct tally_command *command, const struct tally_st
 		snprintf(stacks->event, sizeof(stacks->event), "%s", input->event);
 	if (!stacks->title[0])
 		snprintf(stacks->title, sizeof(stacks->title), "%s", is_stdin ? "" : tally_object_basename(path));
-	int status = read_text(fd, &text);
+	int status = read_text(fd, is_stdin, &text);
 	if (status == 1)
-		status = load_recording(path, stacks, err);
+		status = load_recording(command, path, is_stdin ? &text : NULL, stacks, err);
 	else if (status < 0)
 		status = cannot_read(path, status, err);
 	else

@@ -9,7 +9,7 @@
 
 struct tally_stacks_input {
 	const char *path;  /* "-" for standard input; NULL: standard input where that is a pipe or a file,
-			    * else "perf.data" */
+			    * else the last recording */
 	const char *event; /* NULL: the first there is */
 };
 

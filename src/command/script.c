@@ -1,6 +1,7 @@
 #include "base/buffer.h"
 #include "base/terminal.h"
 #include "command/command.h"
+#include "command/recording_path.h"
 #include "output/pager.h"
 #include "output/script_text.h"
 #include "profile/profile.h"
@@ -93,8 +94,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		request.input = argv[walk.index++];
 	if (walk.index < argc)
 		return tally_command_misuse(command, "one recording at a time; what is '%s'?", argv[walk.index]);
-	if (!request.input)
-		request.input = access("tally.data", R_OK) && !access("perf.data", R_OK) ? "perf.data" : "tally.data";
+	request.input = tally_recording_path(request.input);
 	if (tally_recording_open(request.input, &recording, &err) < 0)
 		return tally_command_fail(command, &err);
 	recording->names.keep_mangled = request.mangled;

@@ -1,0 +1,8 @@
+/* Which recording a command reads when it is told of none. */
+#ifndef TALLY_COMMAND_RECORDING_PATH_H
+#define TALLY_COMMAND_RECORDING_PATH_H
+
+/* `given`, or tally.data in the working directory, or perf.data where there is only that. */
+const char *tally_recording_path(const char *given);
+
+#endif
