@@ -140,10 +140,13 @@ int tally_perfdata_writer_new(int fd, const struct tally_recorded_event *events,
 			      const struct tally_perfdata_options *options, struct tally_perfdata_writer **out,
 			      struct tally_error *err);
 
-/* Appends whole records (no AUXTRACE, whose payload is none); a file gathers up to 1 MiB, a pipe holds nothing back.
+/* Appends whole records (no AUXTRACE, whose payload is none); up to 1 MiB is gathered.
  * -ENOSPC and others stick: everything before stays readable after finish. */
 int tally_perfdata_write(struct tally_perfdata_writer *writer, const void *records, size_t size,
 			 struct tally_error *err);
+
+/* Writes what was gathered: for a pipe's reader, and for the file to be of use should the recorder be killed. */
+int tally_perfdata_flush(struct tally_perfdata_writer *writer, struct tally_error *err);
 
 /* A feature section, kept until finish; a record at once in a pipe, where features that perf 6.1 would give up on
  * (unknown to it, TALLY, or of more than 64 KiB) are left out.  Copied.  feature.h builds them; COMPRESSED is the

@@ -8,7 +8,7 @@
  * would cost more than an eighth of it, the largest features are left out instead.
  *
  * Records gather in `pending` until they make a chunk, since recorders drain rings a few records at a time and both
- * write(2) and zstd want more.  A pipe's reader may be waiting: there nothing is held back.
+ * write(2) and zstd want more.  A pipe's reader may be waiting: the recorder flushes behind each pass.
  */
 #include "perfdata/feature.h"
 #include "perfdata/perfdata_writer.h"
@@ -152,7 +152,9 @@ static bool is_full(int code)
 static int write_error(const struct tally_perfdata_writer *writer, int code, struct tally_error *err)
 {
 	tally_error_set(err, code, "can't write the recording: %s", tally_errno_text(code));
-	if (is_full(code))
+	if (is_full(code) && !writer->end)
+		tally_error_hint(err, "record to another disk with -o");
+	else if (is_full(code))
 		tally_error_hint(err, "the first %llu bytes are kept; record to another disk with -o, or sample less often",
 				 (unsigned long long)writer->end);
 	else if (code == -EPIPE)
@@ -185,9 +187,6 @@ static int start_file(struct tally_perfdata_writer *writer, int level, struct ta
 	if (lseek(writer->fd, 0, SEEK_CUR) < 0)
 		return write_error(writer, -errno, err);
 	cut_at_end(writer);
-	writer->pending = malloc(TALLY_WRITER_PENDING_MAX);
-	if (!writer->pending)
-		return tally_error_set(err, -ENOMEM, "no memory for the recording's buffer");
 	int result = level ? tally_writer_compress_init(writer, level, err) : 0;
 	if (result)
 		return result;
@@ -209,8 +208,11 @@ int tally_perfdata_writer_new(int fd, const struct tally_recorded_event *events,
 	writer->events = events;
 	writer->event_count = event_count;
 	writer->attr_size = common_attr_size(writer);
+	writer->pending = malloc(TALLY_WRITER_PENDING_MAX);
 	int result;
-	if (options->pipe) {
+	if (!writer->pending) {
+		result = tally_error_set(err, -ENOMEM, "no memory for the recording's buffer");
+	} else if (options->pipe) {
 		result = tally_writer_pipe_head(writer);
 		if (result)
 			write_error(writer, result, err);
@@ -247,18 +249,20 @@ int tally_perfdata_write(struct tally_perfdata_writer *writer, const void *recor
 		return write_error(writer, result, err);
 	if (tally_records_whole(records, size, size) != size)
 		return tally_error_set(err, -EINVAL, "records to be written are cut short");
-	if (writer->is_pipe) {
-		result = tally_writer_put_records(writer, records, size);
-	} else {
-		if (size > TALLY_WRITER_PENDING_MAX - writer->pending_size)
-			result = flush(writer);
-		if (!result && size >= TALLY_WRITER_PENDING_MAX) {
-			result = put_chunk(writer, records, size);
-		} else if (!result && size) {
-			memcpy(writer->pending + writer->pending_size, records, size);
-			writer->pending_size += size;
-		}
+	if (size > TALLY_WRITER_PENDING_MAX - writer->pending_size)
+		result = flush(writer);
+	if (!result && size >= TALLY_WRITER_PENDING_MAX) {
+		result = put_chunk(writer, records, size);
+	} else if (!result && size) {
+		memcpy(writer->pending + writer->pending_size, records, size);
+		writer->pending_size += size;
 	}
+	return result ? write_error(writer, result, err) : 0;
+}
+
+int tally_perfdata_flush(struct tally_perfdata_writer *writer, struct tally_error *err)
+{
+	int result = writer->failure ? writer->failure : flush(writer);
 	return result ? write_error(writer, result, err) : 0;
 }
 
@@ -268,7 +272,9 @@ int tally_perfdata_write_feature(struct tally_perfdata_writer *writer, unsigned 
 	if (!feature || feature >= TALLY_FEATURE_MAX)
 		return tally_error_set(err, -EINVAL, "there is no feature section %u", feature);
 	if (writer->is_pipe) {
-		int result = tally_writer_pipe_feature(writer, feature, bytes, size);
+		int result = flush(writer);
+		if (!result)
+			result = tally_writer_pipe_feature(writer, feature, bytes, size);
 		return result ? write_error(writer, result, err) : 0;
 	}
 	struct tally_buffer *kept = &writer->features[feature];
@@ -280,7 +286,7 @@ int tally_perfdata_write_feature(struct tally_perfdata_writer *writer, unsigned 
 
 uint64_t tally_perfdata_writer_bytes(const struct tally_perfdata_writer *writer)
 {
-	return writer->end;
+	return writer->end + writer->pending_size;
 }
 
 static void keep_compressed_feature(struct tally_perfdata_writer *writer)
@@ -390,6 +396,8 @@ int tally_perfdata_finish(struct tally_perfdata_writer *writer, struct tally_err
 {
 	if (!writer->finished && !writer->is_pipe)
 		finish_file(writer);
+	else if (!writer->finished && !writer->failure)
+		flush(writer);
 	writer->finished = true;
 	return writer->failure ? write_error(writer, writer->failure, err) : 0;
 }
