@@ -4,6 +4,7 @@
 #include "machine/sysctl.h"
 #include "provider/advice.h"
 #include "provider/kernel_catalogue.h"
+#include "session/counting.h"
 #include "session/recorder.h"
 
 #include <errno.h>
@@ -13,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -40,9 +40,10 @@ static const struct tally_option options[] = {
 	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE", "tally.data; - is a pipe on standard output", NULL, 0 },
 	{ 'm', "mmap-pages", TALLY_ARGUMENT_REQUIRED, "SIZE", "ring per CPU: bytes with K, M, G, else pages", NULL, 0 },
 	{ 'D', "delay", TALLY_ARGUMENT_REQUIRED, "MS", "start sampling that many milliseconds later", NULL, 0 },
-	{ 0, "duration", TALLY_ARGUMENT_REQUIRED, "TIME", "stop after so long: 5, 500ms, 2m", NULL, OPTION_DURATION },
+	{ 0, "duration", TALLY_ARGUMENT_REQUIRED, "TIME", "stop after so long: 5, 500ms, 2m; a command gets SIGTERM",
+	  NULL, OPTION_DURATION },
 	{ 'z', "compression-level", TALLY_ARGUMENT_REQUIRED, "LEVEL", "zstd's, 1 to 22 (1); 0: plain", NULL, 0 },
-	{ 'q', "quiet", TALLY_ARGUMENT_NONE, NULL, "say nothing but errors", NULL, 0 },
+	{ 'q', "quiet", TALLY_ARGUMENT_NONE, NULL, "say nothing but errors and losses", NULL, 0 },
 	TALLY_OPTIONS_END,
 };
 
@@ -53,6 +54,7 @@ struct request {
 	struct tally_arena arena;
 	struct tally_event_list events;
 	const char *output;
+	char old_output[4096]; /* what stood there before has this name now; "" when nothing did */
 	const char *default_event_note; /* why it isn't cycles, or NULL */
 	bool quiet;
 };
@@ -167,7 +169,7 @@ static int choose_default_event(struct request *request, struct tally_error *err
 	int handle = provider->ops->open(provider, &cycles, 0, -1, -1, 0);
 	if (handle >= 0)
 		provider->ops->close(provider, handle);
-	else
+	else if (handle != -EPERM && handle != -EACCES && handle != -ENOSYS) /* then nothing can be sampled: told later */
 		request->default_event_note = "this machine has no hardware cycle counter: sampling cpu-clock";
 	return tally_event_parse(handle >= 0 ? "cycles" : "cpu-clock", &request->catalogue, &request->arena,
 				 &request->events, err);
@@ -196,41 +198,71 @@ static void show_progress(void *context, const struct tally_record_status *statu
 	fflush(stderr);
 }
 
-static int open_output(const struct request *request, struct tally_error *err)
+static bool is_pipe(const struct request *request)
 {
-	char old[4096];
-	struct stat there;
-	const char *path = request->output;
-	if (!strcmp(path, "-")) {
-		if (isatty(STDOUT_FILENO))
-			return tally_error_set(err, -EINVAL, "a recording is no text: -o - wants a pipe, not a terminal");
-		return dup(STDOUT_FILENO);
-	}
-	/* The last recording stays as FILE.old, as with perf. */
-	bool keep = !stat(path, &there) && S_ISREG(there.st_mode) && there.st_size;
-	if (keep && snprintf(old, sizeof(old), "%s.old", path) < (int)sizeof(old) && rename(path, old) < 0 &&
-	    errno != EACCES && errno != EPERM)
-		return tally_error_set(err, -errno, "keeping the old %s as %s failed: %m", path, old);
-	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (fd < 0) {
-		int code = -errno;
-		tally_error_set(err, code, "%s can't be written: %s", path, tally_errno_text(code));
-		tally_error_hint(err, "-o names another file");
-		return code;
-	}
+	return !strcmp(request->output, "-");
+}
+
+/* The recording takes standard output for itself; what the command prints there goes to standard error. */
+static int open_pipe(struct tally_error *err)
+{
+	if (isatty(STDOUT_FILENO))
+		return tally_error_set(err, -EINVAL, "a recording is no text: -o - wants a pipe, not a terminal");
+	int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+	if (fd < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+		return tally_error_set(err, -errno, "standard output can't be written: %s", tally_errno_text(errno));
 	return fd;
 }
 
-static int open_signals(sigset_t *before)
+/* The last recording stays as FILE.old, as with perf. */
+static int keep_old(struct request *request, struct tally_error *err)
 {
-	sigset_t mask;
-	sigemptyset(&mask);
-	sigaddset(&mask, SIGCHLD);
-	sigaddset(&mask, SIGINT);
-	sigaddset(&mask, SIGTERM);
-	sigaddset(&mask, SIGHUP);
-	sigprocmask(SIG_BLOCK, &mask, before);
-	return signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+	struct stat there;
+	char *old = request->old_output;
+	size_t size = sizeof(request->old_output);
+	bool keep = !lstat(request->output, &there) && S_ISREG(there.st_mode) && there.st_size;
+	if (!keep || snprintf(old, size, "%s.old", request->output) >= (int)size) {
+		*old = '\0';
+		return 0;
+	}
+	if (!rename(request->output, old))
+		return 0;
+	int code = -errno;
+	if (code == -EACCES || code == -EPERM) { /* the folder isn't ours, the file may be */
+		*old = '\0';
+		return 0;
+	}
+	tally_error_set(err, code, "keeping the old %s as %s failed: %s", request->output, old, tally_errno_text(code));
+	*old = '\0';
+	return code;
+}
+
+static int open_output(struct request *request, struct tally_error *err)
+{
+	if (is_pipe(request))
+		return open_pipe(err);
+	int result = keep_old(request, err);
+	if (result < 0)
+		return result;
+	int fd = open(request->output, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd >= 0)
+		return fd;
+	int code = -errno;
+	tally_error_set(err, code, "%s can't be written: %s", request->output, tally_errno_text(code));
+	tally_error_hint(err, "-o names another file");
+	return code;
+}
+
+/* What never began leaves no file, and the last recording where it was. */
+static void close_output(const struct request *request, int fd, bool began)
+{
+	struct stat there;
+	if (!began && !is_pipe(request) && !fstat(fd, &there) && S_ISREG(there.st_mode)) {
+		unlink(request->output);
+		if (*request->old_output && rename(request->old_output, request->output) < 0)
+			fprintf(stderr, "hint: the last recording is in %s\n", request->old_output);
+	}
+	close(fd);
 }
 
 static void say_notes(const struct request *request, const struct tally_recorder *recorder,
@@ -247,6 +279,40 @@ static void say_notes(const struct request *request, const struct tally_recorder
 		fprintf(stderr, "tally: %.*s\n", (int)strcspn(line, "\n"), line);
 }
 
+/* What may be the reason that nothing was sampled. */
+static void say_nothing_sampled(const struct request *request)
+{
+	const struct tally_record_options *rate = &request->record;
+	const struct tally_event *event = &request->events.items[0];
+	bool is_clock = tally_counting_is_clock(&event->attr) || event->kind == TALLY_EVENT_HARDWARE;
+	if (is_clock && !rate->period && !event->has_period && !event->has_frequency)
+		fprintf(stderr, "hint: nothing was sampled: at -F %.0f that takes %.2g ms of CPU time; a higher -F, or a longer "
+				"run, gives samples\n", rate->frequency, 1000 / rate->frequency);
+	else if (rate->rate_given || event->has_period || event->has_frequency)
+		fprintf(stderr, "hint: nothing was sampled: '%s' did not occur, or less often than the period; -c 1 takes each\n",
+			event->name);
+	else
+		fprintf(stderr, "hint: nothing was sampled: '%s' did not occur; 'tally stat' counts it\n", event->name);
+}
+
+static void say_warnings(const struct request *request, const struct tally_record_status *status)
+{
+	if (status->lost)
+		fprintf(stderr, "warning: %" PRIu64 " records were lost: a larger ring (-m) or a lower rate (-F) keeps "
+				"them\n", status->lost);
+	if (status->throttled)
+		fprintf(stderr, "warning: the kernel throttled the sampling %" PRIu64 " times; a lower rate (-F) avoids "
+				"it\n", status->throttled);
+	if (request->quiet)
+		return;
+	if (status->stacks_cut * 10 > status->stacks)
+		fprintf(stderr, "warning: %" PRIu64 " of %" PRIu64 " stacks are cut short; --call-graph dwarf,SIZE copies "
+				"more (to 64512)\n", status->stacks_cut, status->stacks);
+	if (status->stacks_deep)
+		fprintf(stderr, "warning: %" PRIu64 " of %" PRIu64 " stacks are deeper than the frames that are kept: they lack "
+				"their roots\n", status->stacks_deep, status->stacks);
+}
+
 static void say_result(const struct request *request, const struct tally_record_status *status)
 {
 	char size[32];
@@ -255,84 +321,101 @@ static void say_result(const struct request *request, const struct tally_record_
 	if (!request->quiet) {
 		say_size(status->bytes, size, sizeof(size));
 		fprintf(stderr, "tally: %" PRIu64 " samples in %.2f s, %s in %s; the recorder used %.3f s of CPU", status->samples,
-			status->seconds, size, strcmp(request->output, "-") ? request->output : "the pipe",
+			status->seconds, size, is_pipe(request) ? "the pipe" : request->output,
 			status->own_cpu_s);
 		fprintf(stderr, status->samples ? " (%.1f us a sample)\n" : "\n",
 			status->own_cpu_s * 1e6 / (double)status->samples);
 	}
-	if (status->lost)
-		fprintf(stderr, "warning: %" PRIu64 " records were lost: a larger ring (-m) or a lower rate (-F) keeps "
-				"them\n", status->lost);
-	if (status->throttled)
-		fprintf(stderr, "warning: the kernel throttled the sampling %" PRIu64 " times; a lower rate (-F) avoids "
-				"it\n", status->throttled);
-	if (status->stacks_cut * 10 > status->stacks)
-		fprintf(stderr, "warning: %" PRIu64 " of %" PRIu64 " stacks are cut short; --call-graph dwarf,SIZE copies "
-				"more\n", status->stacks_cut, status->stacks);
+	if (!status->samples && !request->quiet)
+		say_nothing_sampled(request);
+	say_warnings(request, status);
 }
 
-static int record_into(const struct tally_command *command, struct request *request, int fd,
-		       struct tally_spawn *spawn, int signal_fd)
+/* One recording, from opened events to a closed file. */
+struct run {
+	const struct tally_command *command;
+	struct request *request;
+	struct tally_signals signals;
+	struct tally_spawn spawn;
+	struct tally_recorder *recorder;
+	bool began; /* the output holds something of use */
+};
+
+/* The recording is complete; the command may still run. */
+static int await_command(struct run *run, enum tally_record_end end)
+{
+	int status, ended = tally_recorder_wait(run->recorder, &run->signals, end);
+	if (tally_recorder_command_ended(run->recorder, &status))
+		return tally_spawn_exit_status(status);
+	if (ended == -EINTR) {
+		fprintf(stderr, "tally: the command goes on\n");
+		return 128 + SIGINT;
+	}
+	return TALLY_EXIT_OK;
+}
+
+static int finish(struct run *run, enum tally_record_end end, const struct tally_error *run_err)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
-	struct tally_buffer notes = { 0 };
-	struct tally_recorder *recorder = NULL;
 	struct tally_record_status status = { 0 };
+	int finished = tally_recorder_finish(run->recorder, &status, &err);
+	bool output_failed = end == TALLY_RECORD_END_OUTPUT || finished < 0;
+	say_result(run->request, &status);
+	if (output_failed) {
+		tally_command_fail(run->command, end == TALLY_RECORD_END_OUTPUT ? run_err : &err);
+		if (!is_pipe(run->request))
+			fprintf(stderr, "hint: what was written until then is readable in %s\n", run->request->output);
+		int ignored;
+		if (run->spawn.pid > 0 && !tally_recorder_command_ended(run->recorder, &ignored))
+			fprintf(stderr, "tally: '%s' runs on, without being recorded\n", run->request->target.command[0]);
+	}
+	int exit_status = await_command(run, end);
+	return output_failed ? TALLY_EXIT_FAILURE : exit_status;
+}
+
+static int record_into(struct run *run, int fd)
+{
+	struct request *request = run->request;
+	struct tally_error err = TALLY_ERROR_NONE;
+	struct tally_buffer notes = { 0 };
 	enum tally_record_end end;
-	bool pipe = !strcmp(request->output, "-");
-	int exit_status = TALLY_EXIT_OK;
 	int result = tally_recorder_new(tally_provider_kernel(), &request->events, &request->target, &request->record,
-					fd, pipe, spawn, &notes, &recorder, &err);
-	say_notes(request, recorder, &notes);
+					fd, is_pipe(request), run->spawn.pid ? &run->spawn : NULL, &notes,
+					&run->recorder, &err);
+	if (!(result < 0))
+		say_notes(request, run->recorder, &notes);
 	tally_buffer_release(&notes);
 	if (result < 0)
-		return tally_command_fail(command, &err);
+		return tally_command_fail(run->command, &err);
 	bool progress = isatty(STDERR_FILENO) && !request->quiet;
-	result = tally_recorder_run(recorder, signal_fd, progress ? show_progress : NULL, NULL, &end, &err);
+	result = tally_recorder_run(run->recorder, &run->signals, progress ? show_progress : NULL, NULL, &end, &err);
 	if (result < 0) {
-		tally_command_fail(command, &err);
-		exit_status = spawn ? tally_spawn_failure_status(result) : TALLY_EXIT_FAILURE;
-	} else {
-		bool output_failed = end == TALLY_RECORD_END_OUTPUT;
-		struct tally_error finish_err = TALLY_ERROR_NONE;
-		int finished = tally_recorder_finish(recorder, &status, &finish_err);
-		say_result(request, &status);
-		if (output_failed || finished < 0) {
-			exit_status = tally_command_fail(command, output_failed ? &err : &finish_err);
-			if (!pipe)
-				fprintf(stderr, "hint: what was written until then is readable in %s\n", request->output);
-		} else if (spawn && end == TALLY_RECORD_END_COMMAND) {
-			exit_status = tally_spawn_exit_status(tally_recorder_wait_status(recorder));
-		}
+		tally_command_fail(run->command, &err);
+		return request->target.command ? tally_spawn_failure_status(result) : TALLY_EXIT_FAILURE;
 	}
-	tally_recorder_free(recorder);
-	return exit_status;
+	run->began = true;
+	return finish(run, end, &err);
 }
 
 static int record(const struct tally_command *command, struct request *request)
 {
+	struct run run = { .command = command, .request = request, .spawn = TALLY_SPAWN_INIT };
 	struct tally_error err = TALLY_ERROR_NONE;
-	struct tally_spawn spawn = TALLY_SPAWN_INIT;
-	sigset_t before;
 	char **argv = request->target.command;
-	if (tally_target_resolve(&request->target, &err) < 0)
+	if (tally_target_resolve(&request->target, &err) < 0 || tally_signals_open(&run.signals, &err) < 0)
 		return tally_command_fail(command, &err);
-	int fd = open_output(request, &err);
-	if (fd < 0)
-		return tally_command_fail(command, &err);
-	int signal_fd = open_signals(&before);
-	int status = TALLY_EXIT_FAILURE;
-	if (argv && tally_spawn_prepare(&spawn, argv, &before, &err) < 0)
+	int fd = open_output(request, &err), status = TALLY_EXIT_FAILURE;
+	if (fd < 0 || (argv && tally_spawn_prepare(&run.spawn, argv, &run.signals.before, &err) < 0)) {
 		tally_command_fail(command, &err);
-	else
-		status = record_into(command, request, fd, argv ? &spawn : NULL, signal_fd);
-	tally_spawn_release(&spawn);
-	/* What never began leaves no file behind. */
-	struct stat there;
-	if (strcmp(request->output, "-") && !fstat(fd, &there) && S_ISREG(there.st_mode) && !there.st_size)
-		unlink(request->output);
-	close(fd);
-	close(signal_fd);
+	} else {
+		signal(SIGPIPE, SIG_IGN); /* behind the fork: the command's own is as it was */
+		status = record_into(&run, fd);
+	}
+	tally_recorder_free(run.recorder);
+	tally_spawn_release(&run.spawn);
+	if (fd >= 0)
+		close_output(request, fd, run.began);
+	tally_signals_release(&run.signals);
 	return status;
 }
 

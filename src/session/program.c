@@ -76,6 +76,8 @@ void tally_program_probe_command(const char *command, struct tally_program_probe
 	set_name(probe, command);
 	if (!find_program(command, path, sizeof(path)))
 		return;
+	/* What a script of a shell spends its time in is another program (pyenv's "python" is one): the shell's own
+	 * build is the best hint at how this system's programs are built. */
 	for (int i = 0; i < INTERPRETER_DEPTH && find_interpreter(path, interpreter, sizeof(interpreter)); i++) {
 		memcpy(path, interpreter, sizeof(path));
 		set_name(probe, path);

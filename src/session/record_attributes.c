@@ -24,7 +24,7 @@ static void choose_call_graph(struct tally_recorder *recorder)
 	if (recorder->call_graph != TALLY_CALL_GRAPH_AUTO)
 		return;
 	recorder->call_graph = TALLY_CALL_GRAPH_FP;
-	if (target->command)
+	if (tally_record_follows_command(recorder))
 		tally_program_probe_command(target->command[0], &probe);
 	else if (target->tids.count && !target->all)
 		tally_program_probe_pid(target->tids.items[0], &probe);
@@ -108,13 +108,18 @@ static void make_source(struct tally_recorder *recorder, const struct tally_even
 	attr->flags |= TALLY_ATTR_DISABLED;
 	if (!recorder->target->all)
 		attr->flags |= TALLY_ATTR_INHERIT;
-	if (recorder->target->command && !recorder->target->all && !(recorder->options.delay_s > 0))
+	if (tally_record_follows_command(recorder) && !(recorder->options.delay_s > 0))
 		attr->flags |= TALLY_ATTR_ENABLE_ON_EXEC;
 	set_rate(&recorder->options, event, attr);
 	set_clock(attr);
 	set_call_graph(recorder, attr);
+	if (event->precise_max && event->kind != TALLY_EVENT_SOFTWARE)
+		attr->flags |= TALLY_ATTR_PRECISE_IP; /* 3; record_open.c goes down from there */
 
 	source->written = *attr;
+	/* Read at the end; samples that carry readings are not to have it among them. */
+	if (!event->group_read)
+		attr->read_format |= TALLY_FORMAT_LOST;
 	source->unwinds = attr->sample_type & TALLY_SAMPLE_STACK_USER && !recorder->options.keep_stacks;
 	if (source->unwinds) {
 		source->written.sample_type &= ~(TALLY_SAMPLE_REGS_USER | TALLY_SAMPLE_STACK_USER);
@@ -166,6 +171,9 @@ static void make_side_band(struct tally_recorder *recorder, struct tally_record_
 	};
 	if (!recorder->target->all)
 		source->attr.flags |= TALLY_ATTR_INHERIT;
+	/* Who unwinds later finds .eh_frame_hdr through the maps that are not executable (perf's libunwind). */
+	if (recorder->call_graph == TALLY_CALL_GRAPH_STACK && recorder->options.keep_stacks)
+		source->attr.flags |= TALLY_ATTR_MMAP_DATA;
 	set_clock(&source->attr);
 	source->written = source->attr;
 }

@@ -130,8 +130,11 @@ static int drain_samples(struct tally_recorder *recorder, struct tally_ring *rin
 		if (header.type == TALLY_RECORD_SAMPLE) {
 			result = write_sample(recorder, bytes, size, err);
 		} else {
-			if (!tally_record_decode(&recorder->sources[0].attr, bytes, size, &record))
+			if (!tally_record_decode(&recorder->sources[0].attr, bytes, size, &record)) {
+				uint64_t lost_before = recorder->status.lost;
 				count_record(recorder, &record);
+				recorder->lost_told += recorder->status.lost - lost_before;
+			}
 			result = write_records(recorder, bytes, size, err);
 		}
 		if (result < 0)

@@ -69,7 +69,13 @@ static int machine_features(struct tally_recorder *recorder, struct tally_buffer
 static int command_features(struct tally_recorder *recorder, struct tally_buffer *bytes, struct tally_error *err)
 {
 	const struct tally_record_options *options = &recorder->options;
-	tally_feature_string_list(bytes, (const char *const *)options->argv, (size_t)options->argc);
+	const char **words = tally_arena_array(&recorder->arena, (size_t)options->argc + 1, sizeof(*words));
+	if (!words)
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	words[0] = "tally";
+	for (int i = 0; i < options->argc; i++)
+		words[i + 1] = options->argv[i];
+	tally_feature_string_list(bytes, words, (size_t)options->argc + 1);
 	int result = put_feature(recorder, TALLY_FEATURE_CMDLINE, bytes, err);
 	tally_feature_event_desc(bytes, recorder->recorded, recorder->source_count);
 	return result ? result : put_feature(recorder, TALLY_FEATURE_EVENT_DESC, bytes, err);

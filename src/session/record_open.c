@@ -84,20 +84,58 @@ static int note_id(struct tally_recorder *recorder, size_t source_index, int han
 	return 0;
 }
 
+static void set_precise(struct tally_attr *attr, unsigned precise)
+{
+	attr->flags = (attr->flags & ~TALLY_ATTR_PRECISE_IP) | (uint64_t)precise << TALLY_ATTR_PRECISE_IP_SHIFT;
+}
+
+/* exclude_guest stands on every event of a PMU, and some PMUs take no exclusion at all; what was typed stays. */
+static bool may_drop_guest(const struct tally_record_source *source)
+{
+	return source->event && !source->event->host_guest_given && source->attr.flags & TALLY_ATTR_EXCLUDE_GUEST;
+}
+
+/* Asks for a little less after the kernel refused; false when nothing can be left out. */
+static bool relax(struct tally_record_source *source, int code)
+{
+	unsigned precise = tally_attr_precise(&source->attr);
+	bool invalid = code == -EINVAL;
+	if (source->ids.count || (!invalid && code != -EOPNOTSUPP && code != -ENOENT))
+		return false; /* what is open elsewhere already is accepted */
+	if (source->event && source->event->precise_max && precise) {
+		set_precise(&source->attr, precise - 1);
+		set_precise(&source->written, precise - 1);
+	} else if (invalid && source->attr.read_format & TALLY_FORMAT_LOST) {
+		source->attr.read_format &= ~TALLY_FORMAT_LOST; /* before Linux 6.0 */
+	} else if (invalid && may_drop_guest(source)) {
+		source->attr.flags &= ~TALLY_ATTR_EXCLUDE_GUEST;
+		source->written.flags &= ~TALLY_ATTR_EXCLUDE_GUEST;
+	} else {
+		return false;
+	}
+	return true;
+}
+
 /* Opens one event at one place; the handle, or -errno. */
 static int open_one(struct tally_recorder *recorder, size_t source_index, const struct place *place, int leader)
 {
 	struct tally_record_source *source = &recorder->sources[source_index];
-	int handle = recorder->provider->ops->open(recorder->provider, &source->attr, place->tid, place->cpu, leader, 0);
+	struct tally_provider *provider = recorder->provider;
+	struct tally_record_handle opened = { .ring = (uint32_t)place->ring, .source = (uint32_t)source_index };
+	int handle;
+	do
+		handle = provider->ops->open(provider, &source->attr, place->tid, place->cpu, leader, 0);
+	while (handle < 0 && relax(source, handle));
 	if (handle < 0)
 		return handle;
+	opened.handle = handle;
 	int result = note_id(recorder, source_index, handle);
 	if (!result && source->event)
-		result = tally_vector_push(&recorder->handles, handle);
+		result = tally_vector_push(&recorder->handles, opened);
 	else if (!result)
-		result = tally_vector_push(&recorder->side_handles, handle);
+		result = tally_vector_push(&recorder->side_handles, opened);
 	if (result < 0) {
-		recorder->provider->ops->close(recorder->provider, handle);
+		provider->ops->close(provider, handle);
 		return result;
 	}
 	return handle;
@@ -204,7 +242,9 @@ static int open_place(struct tally_recorder *recorder, const struct place *place
 		int group = leader_of(recorder, i, leader);
 		handle = open_one(recorder, i, place, group);
 		if (handle < 0) {
-			tally_provider_open_error(recorder->sources[i].event, handle, place->tid, place->cpu, err);
+			struct tally_event asked = *recorder->sources[i].event;
+			asked.attr = recorder->sources[i].attr;
+			tally_provider_open_error(&asked, handle, place->tid, place->cpu, err);
 			return handle;
 		}
 		if (group < 0)
@@ -215,23 +255,38 @@ static int open_place(struct tally_recorder *recorder, const struct place *place
 	return result;
 }
 
+/* On all CPUs: 1, 0 when the task has ended, or -errno. */
+static int open_task(struct tally_recorder *recorder, pid_t tid, bool may_end, struct ring_sizes *sizes,
+		     struct tally_error *err)
+{
+	for (size_t c = 0; c < recorder->ring_count; c++) {
+		struct place place = { .tid = tid, .cpu = (int)recorder->target->cpus.cpus[c], .ring = c };
+		int result = open_place(recorder, &place, sizes, err);
+		if (result == -ESRCH && may_end)
+			return 0;
+		if (result < 0)
+			return result;
+	}
+	return 1;
+}
+
 static int open_everywhere(struct tally_recorder *recorder, struct ring_sizes *sizes, struct tally_error *err)
 {
-	const struct tally_target *target = recorder->target;
-	pid_t command = recorder->spawn ? recorder->spawn->pid : 0;
-	size_t tids = target->all ? 1 : command ? 1 : target->tids.count, opened = 0;
-	for (size_t t = 0; t < tids; t++) {
-		bool gone = false;
-		for (size_t c = 0; !gone && c < recorder->ring_count; c++) {
-			struct place place = { .cpu = (int)target->cpus.cpus[c], .ring = c };
-			place.tid = target->all ? -1 : command ? command : target->tids.items[t];
-			int result = open_place(recorder, &place, sizes, err);
-			gone = result == -ESRCH && !command && !target->all;
-			if (result < 0 && !gone)
-				return result;
-		}
-		opened += !gone;
+	struct tally_target *target = recorder->target;
+	size_t opened = 0, next = 0;
+	if (target->all || tally_record_follows_command(recorder)) {
+		int result = open_task(recorder, target->all ? -1 : recorder->spawn->pid, false, sizes, err);
+		return result < 0 ? result : 0;
 	}
+	/* Threads made meanwhile by threads that had no event yet are found by listing anew. */
+	do {
+		for (; next < target->tids.count; next++) {
+			int result = open_task(recorder, target->tids.items[next], true, sizes, err);
+			if (result < 0)
+				return result;
+			opened += (size_t)result;
+		}
+	} while (tally_target_refresh(target) > 0);
 	return opened ? 0 : tally_error_set(err, -ESRCH, "the tasks to record have ended");
 }
 
@@ -243,9 +298,9 @@ static void close_all(struct tally_recorder *recorder)
 		tally_ring_close(&recorder->side_rings[i]);
 	}
 	for (size_t i = 0; i < recorder->handles.count; i++)
-		provider->ops->close(provider, recorder->handles.items[i]);
+		provider->ops->close(provider, recorder->handles.items[i].handle);
 	for (size_t i = 0; i < recorder->side_handles.count; i++)
-		provider->ops->close(provider, recorder->side_handles.items[i]);
+		provider->ops->close(provider, recorder->side_handles.items[i].handle);
 	for (size_t i = 0; i < recorder->source_count; i++)
 		recorder->sources[i].ids.count = 0;
 	recorder->handles.count = recorder->side_handles.count = 0;
@@ -275,13 +330,19 @@ int tally_record_open(struct tally_recorder *recorder, struct tally_error *err)
 	if (!recorder->rings || !recorder->side_rings)
 		return tally_error_set(err, -ENOMEM, "out of memory");
 	tally_limits_raise_descriptors();
-	struct ring_sizes sizes = choose_sizes(recorder);
-	set_wakeups(recorder, &sizes);
-	int result = open_everywhere(recorder, &sizes, err);
-	if ((result == -EACCES || result == -EPERM) && !recorder->target->all && fall_back_to_user(recorder)) {
+	struct ring_sizes sizes = choose_sizes(recorder), tried;
+	int result;
+	/* Rings that turned out smaller than planned want smaller watermarks, which only a new event gets. */
+	do {
+		tried = sizes;
 		close_all(recorder);
+		set_wakeups(recorder, &sizes);
 		result = open_everywhere(recorder, &sizes, err);
-	}
+		if ((result == -EACCES || result == -EPERM) && !recorder->target->all && fall_back_to_user(recorder)) {
+			close_all(recorder);
+			result = open_everywhere(recorder, &sizes, err);
+		}
+	} while (!result && (sizes.sample_pages < tried.sample_pages || sizes.side_pages < tried.side_pages));
 	if (!result)
 		tell_of_small_rings(recorder, &sizes);
 	return result;
@@ -299,7 +360,7 @@ void tally_record_close(struct tally_recorder *recorder)
 int tally_record_enable(struct tally_recorder *recorder, bool enable, struct tally_error *err)
 {
 	for (size_t i = 0; i < recorder->handles.count; i++) {
-		int result = recorder->provider->ops->ioctl(recorder->provider, recorder->handles.items[i],
+		int result = recorder->provider->ops->ioctl(recorder->provider, recorder->handles.items[i].handle,
 							    enable ? TALLY_IOCTL_ENABLE : TALLY_IOCTL_DISABLE, NULL, 0);
 		if (result < 0)
 			return tally_error_set(err, result, "switching an event %s failed: %s", enable ? "on" : "off",

@@ -56,6 +56,11 @@ long tally_record_unwind_sample(struct tally_recorder *recorder, const struct ta
 					       TALLY_RECORD_FRAMES_MAX, &end);
 	recorder->status.stacks += users > 0;
 	recorder->status.stacks_cut += users && end == TALLY_UNWIND_TRUNCATED;
+	recorder->status.stacks_deep += users && end == TALLY_UNWIND_LIMIT;
+	/* No way to unwind (a 32-bit program): where it was is known all the same. */
+	bool in_user = (record.header.misc & TALLY_MISC_CPUMODE_MASK) == TALLY_MISC_USER;
+	if (!users && in_user)
+		user[users++] = sample->ip;
 
 	struct output output = { .start = out, .at = out };
 	const uint8_t *chain = (const uint8_t *)sample->chain, *chain_end = chain + sample->chain_length * 8;

@@ -145,7 +145,9 @@ static int synthesize_map(void *context, const struct tally_proc_map *map)
 {
 	struct synthesis *synthesis = context;
 	pid_t pid = synthesis->pid;
-	if (!(map->protection & PROT_EXEC))
+	bool is_code = map->protection & PROT_EXEC;
+	bool with_data = tally_record_side_band(synthesis->recorder)->attr.flags & TALLY_ATTR_MMAP_DATA;
+	if (!is_code && (!with_data || !map->path[0]))
 		return 0;
 	begin(synthesis);
 	put_u32(synthesis, (uint32_t)pid);
@@ -160,7 +162,7 @@ static int synthesize_map(void *context, const struct tally_proc_map *map)
 	put_u32(synthesis, (uint32_t)map->protection);
 	put_u32(synthesis, map->shared ? MAP_SHARED : MAP_PRIVATE);
 	put_string(synthesis, map->path[0] ? map->path : "//anon");
-	return finish(synthesis, TALLY_RECORD_MMAP2, TALLY_MISC_USER, pid, pid);
+	return finish(synthesis, TALLY_RECORD_MMAP2, TALLY_MISC_USER | (is_code ? 0 : TALLY_MISC_MMAP_DATA), pid, pid);
 }
 
 static int synthesize_process(struct synthesis *synthesis, pid_t pid)

@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { PROGRESS_MS = 500, DRAIN_MS = 200 };
+enum { PROGRESS_MS = 500, DRAIN_MS = 200, FLUSH_MS = 1000 };
 
 static uint64_t now_ns(void)
 {
@@ -58,6 +58,7 @@ int tally_recorder_new(struct tally_provider *provider, const struct tally_event
 	recorder->spawn = spawn;
 	recorder->notes = notes;
 	recorder->pipe = pipe;
+	recorder->output_fd = output_fd;
 	struct tally_perfdata_options writing = { .pipe = pipe, .compression_level = options->compression_level };
 	int result = tally_record_make_sources(recorder, events, err);
 	if (!result)
@@ -83,44 +84,54 @@ int tally_recorder_new(struct tally_provider *provider, const struct tally_event
 
 struct loop {
 	struct tally_recorder *recorder;
-	int signal_fd;
-	struct tally_wait_item *items;
-	size_t item_count;
+	struct tally_signals *signals;
+	struct tally_record_waits waits;
 	uint64_t enable_at, stop_at, progress_at; /* ns; 0: never */
+	uint64_t flush_at;
 	enum tally_record_end end;
 	bool ended;
 };
 
-/* Reaps children; the command's own end ends the recording. */
-static void reap(struct loop *loop)
+static bool command_runs(const struct tally_recorder *recorder)
 {
-	struct tally_recorder *recorder = loop->recorder;
-	int status;
-	pid_t pid;
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-		if (recorder->spawn && pid == recorder->spawn->pid) {
-			recorder->wait_status = status;
-			recorder->command_ended = true;
-			loop->ended = true;
-			loop->end = TALLY_RECORD_END_COMMAND;
-		}
+	return recorder->spawn && recorder->spawn->pid > 0 && !recorder->command_ended;
 }
 
-static void take_signals(struct loop *loop)
+static void reap(struct tally_recorder *recorder)
 {
-	struct signalfd_siginfo info;
-	while (read(loop->signal_fd, &info, sizeof(info)) == sizeof(info)) {
-		if (info.ssi_signo == SIGCHLD) {
-			reap(loop);
+	if (command_runs(recorder) &&
+	    waitpid(recorder->spawn->pid, &recorder->wait_status, WNOHANG) == recorder->spawn->pid)
+		recorder->command_ended = true;
+}
+
+/* Asks the command to end, also one that is stopped. */
+static void tell_command(const struct tally_recorder *recorder, int number)
+{
+	if (!command_runs(recorder))
+		return;
+	kill(recorder->spawn->pid, number);
+	kill(recorder->spawn->pid, SIGCONT);
+}
+
+/* How many asked for the end. */
+static unsigned take_signals(struct tally_recorder *recorder, struct tally_signals *signals)
+{
+	struct tally_signal signal;
+	unsigned asked = 0;
+	while (tally_signals_next(signals, &signal)) {
+		if (signal.number == SIGCHLD) {
+			reap(recorder);
 			continue;
 		}
-		/* A terminal's Ctrl-C reached the command by itself; other signals are passed on. */
-		struct tally_spawn *spawn = loop->recorder->spawn;
-		if (spawn && spawn->pid > 0 && !loop->recorder->command_ended && info.ssi_signo != SIGINT)
-			kill(spawn->pid, (int)info.ssi_signo);
-		loop->ended = true;
-		loop->end = TALLY_RECORD_END_SIGNAL;
+		if (signal.was_ignored)
+			continue;
+		/* A terminal's Ctrl-C reached the command by itself.  SIGINT from elsewhere is passed on as SIGTERM:
+		 * shells start background jobs with SIGINT ignored. */
+		if (!signal.from_terminal)
+			tell_command(recorder, signal.number == SIGINT ? SIGTERM : signal.number);
+		asked++;
 	}
+	return asked;
 }
 
 static int earliest_ms(const struct loop *loop)
@@ -136,17 +147,19 @@ static int earliest_ms(const struct loop *loop)
 static void fill_status(struct tally_recorder *recorder)
 {
 	recorder->status.seconds = (double)(now_ns() - recorder->start_ns) / 1e9;
+	struct stat file;
 	recorder->status.bytes = tally_perfdata_writer_bytes(recorder->writer);
+	if (!recorder->pipe && !fstat(recorder->output_fd, &file) && S_ISREG(file.st_mode))
+		recorder->status.bytes = (uint64_t)file.st_size;
 	recorder->status.own_cpu_s = own_cpu_s();
 }
 
-/* Everything recorded has ended: all handles hung up. */
-static bool all_hung_up(const struct loop *loop)
+/* The first reason counts. */
+static void end_loop(struct loop *loop, enum tally_record_end end)
 {
-	size_t hung = 0;
-	for (size_t i = 0; i < loop->item_count; i++)
-		hung += !!(loop->items[i].revents & POLLHUP);
-	return loop->item_count && hung == loop->item_count;
+	if (!loop->ended)
+		loop->end = end;
+	loop->ended = true;
 }
 
 static int on_time(struct loop *loop, struct tally_error *err)
@@ -158,26 +171,19 @@ static int on_time(struct loop *loop, struct tally_error *err)
 		if (result < 0)
 			return result;
 	}
-	if (loop->stop_at && now >= loop->stop_at && !loop->ended) {
-		loop->ended = true;
-		loop->end = TALLY_RECORD_END_DURATION;
-	}
+	if (loop->stop_at && now >= loop->stop_at)
+		end_loop(loop, TALLY_RECORD_END_DURATION);
 	return 0;
 }
 
-static int make_wait_items(struct loop *loop)
+/* A killed recorder's file lacks a second at most; a pipe's reader lags by a pass. */
+static int flush(struct loop *loop, struct tally_error *err)
 {
-	struct tally_recorder *recorder = loop->recorder;
-	loop->items = calloc(recorder->ring_count * 2 + 1, sizeof(*loop->items));
-	if (!loop->items)
-		return -ENOMEM;
-	for (size_t i = 0; i < recorder->ring_count; i++) {
-		if (recorder->rings[i].page)
-			loop->items[loop->item_count++].handle = recorder->rings[i].handle;
-		if (recorder->side_rings[i].page)
-			loop->items[loop->item_count++].handle = recorder->side_rings[i].handle;
-	}
-	return 0;
+	uint64_t now = now_ns();
+	if (!loop->recorder->pipe && now < loop->flush_at)
+		return 0;
+	loop->flush_at = now + FLUSH_MS * 1000000ull;
+	return tally_perfdata_flush(loop->recorder->writer, err);
 }
 
 static int drain_until_end(struct loop *loop,
@@ -187,19 +193,27 @@ static int drain_until_end(struct loop *loop,
 	struct tally_recorder *recorder = loop->recorder;
 	struct tally_provider *provider = recorder->provider;
 	while (!loop->ended) {
-		int ready = provider->ops->wait(provider, loop->items, loop->item_count, loop->signal_fd,
+		struct tally_record_waits *waits = &loop->waits;
+		int ready = provider->ops->wait(provider, waits->items, waits->count, loop->signals->fd,
 						earliest_ms(loop));
 		if (ready < 0 && ready != -EINTR)
 			return tally_error_set(err, ready, "waiting for events failed: %s", tally_errno_text(ready));
 		recorder->status.wakeups++;
-		take_signals(loop);
+		if (take_signals(recorder, loop->signals))
+			end_loop(loop, TALLY_RECORD_END_SIGNAL);
+		if (recorder->command_ended)
+			end_loop(loop, TALLY_RECORD_END_COMMAND);
 		int result = on_time(loop, err);
 		if (!result)
 			result = tally_record_drain(recorder, false, err);
+		if (!result)
+			result = flush(loop, err);
 		if (result < 0)
 			return result;
-		if (!recorder->spawn && ready > 0 && all_hung_up(loop))
-			loop->ended = true;
+		if (ready > 0)
+			tally_record_waits_update(waits, recorder);
+		if (!recorder->spawn && waits->ended == waits->count)
+			end_loop(loop, TALLY_RECORD_END_COMMAND);
 		if (progress && now_ns() >= loop->progress_at) {
 			loop->progress_at = now_ns() + PROGRESS_MS * 1000000ull;
 			fill_status(recorder);
@@ -209,20 +223,22 @@ static int drain_until_end(struct loop *loop,
 	return 0;
 }
 
-int tally_recorder_run(struct tally_recorder *recorder, int signal_fd,
+int tally_recorder_run(struct tally_recorder *recorder, struct tally_signals *signals,
 		       void (*progress)(void *context, const struct tally_record_status *status), void *context,
 		       enum tally_record_end *end, struct tally_error *err)
 {
 	const struct tally_record_options *options = &recorder->options;
-	struct loop loop = { .recorder = recorder, .signal_fd = signal_fd };
+	struct loop loop = { .recorder = recorder, .signals = signals };
 	recorder->start_ns = now_ns();
 	loop.progress_at = progress ? recorder->start_ns + PROGRESS_MS * 1000000ull : 0;
 	if (options->delay_s > 0)
 		loop.enable_at = recorder->start_ns + (uint64_t)(options->delay_s * 1e9);
 	if (options->duration_s > 0)
 		loop.stop_at = recorder->start_ns + (uint64_t)((options->delay_s + options->duration_s) * 1e9);
-	if (make_wait_items(&loop) < 0)
+	if (tally_record_waits_init(&loop.waits, recorder) < 0) {
+		tally_record_waits_release(&loop.waits);
 		return tally_error_set(err, -ENOMEM, "out of memory");
+	}
 
 	bool enable_now = !loop.enable_at && !(recorder->sources[0].attr.flags & TALLY_ATTR_ENABLE_ON_EXEC);
 	int result = enable_now ? tally_record_enable(recorder, true, err) : 0;
@@ -234,12 +250,14 @@ int tally_recorder_run(struct tally_recorder *recorder, int signal_fd,
 	tally_record_enable(recorder, false, NULL);
 	if (!result)
 		result = tally_record_drain(recorder, true, err);
+	if (!result)
+		result = tally_record_count_lost(recorder, err);
 	if (ran && result < 0) {
 		loop.end = TALLY_RECORD_END_OUTPUT;
 		result = 0;
 	}
 	*end = loop.end;
-	free(loop.items);
+	tally_record_waits_release(&loop.waits);
 	fill_status(recorder);
 	return result;
 }
@@ -261,9 +279,24 @@ const char *tally_recorder_call_graph_text(const struct tally_recorder *recorder
 	return recorder->call_graph_text[0] ? recorder->call_graph_text : NULL;
 }
 
-int tally_recorder_wait_status(const struct tally_recorder *recorder)
+int tally_recorder_wait(struct tally_recorder *recorder, struct tally_signals *signals, enum tally_record_end end)
 {
-	return recorder->wait_status;
+	if (end == TALLY_RECORD_END_DURATION)
+		tell_command(recorder, SIGTERM);
+	for (reap(recorder); command_runs(recorder);) {
+		struct pollfd wait = { .fd = signals->fd, .events = POLLIN };
+		if (poll(&wait, 1, -1) < 0 && errno != EINTR)
+			return -errno;
+		if (take_signals(recorder, signals))
+			return -EINTR;
+	}
+	return 0;
+}
+
+bool tally_recorder_command_ended(const struct tally_recorder *recorder, int *wait_status)
+{
+	*wait_status = recorder->wait_status;
+	return recorder->command_ended;
 }
 
 void tally_recorder_free(struct tally_recorder *recorder)

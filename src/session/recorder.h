@@ -13,10 +13,13 @@
 #include "perfdata/perfdata.h"
 #include "provider/provider.h"
 #include "session/ring.h"
+#include "session/signals.h"
 #include "session/spawn.h"
 #include "session/target.h"
 #include "task/objects.h"
 #include "task/tasks.h"
+
+#include <stdbool.h>
 
 enum tally_call_graph {
 	TALLY_CALL_GRAPH_AUTO,  /* by probing the target's executable */
@@ -35,15 +38,17 @@ struct tally_record_options {
 	size_t ring_bytes;     /* per CPU; 0: by default and budget */
 	double delay_s, duration_s; /* 0: none */
 	int compression_level;
-	char **argv;           /* the whole command line of tally, for CMDLINE */
+	char **argv;           /* the command line behind "tally", for CMDLINE */
 	int argc;
 };
 
 /* How a recording stands; for the progress line and the closing words. */
 struct tally_record_status {
 	double seconds;
-	uint64_t samples, lost, bytes, stacks_cut, throttled;
+	uint64_t samples, lost, bytes, throttled;
 	uint64_t stacks;          /* unwound here */
+	uint64_t stacks_cut;      /* of these: the copy ended before the stack did */
+	uint64_t stacks_deep;     /* of these: longer than what is kept of one */
 	double own_cpu_s;         /* recorder's user and system time */
 	uint64_t wakeups;
 };
@@ -64,9 +69,10 @@ enum tally_record_end {
 	TALLY_RECORD_END_OUTPUT,   /* writing failed: what came before is kept */
 };
 
-/* Runs until the end.  `progress` (may be NULL) is called about twice a second.  `signal_fd`: a signalfd(2) with
- * SIGCHLD and what should stop the recording.  The error is set with END_OUTPUT and for failures (-errno). */
-int tally_recorder_run(struct tally_recorder *recorder, int signal_fd,
+/* Runs until the end.  `progress` (may be NULL) is called about twice a second.  Signals other than SIGCHLD end the
+ * recording; the command is told of those that it did not get by itself.  The error is set with END_OUTPUT and for
+ * failures (-errno). */
+int tally_recorder_run(struct tally_recorder *recorder, struct tally_signals *signals,
 		       void (*progress)(void *context, const struct tally_record_status *status), void *context,
 		       enum tally_record_end *end, struct tally_error *err);
 
@@ -74,11 +80,15 @@ int tally_recorder_run(struct tally_recorder *recorder, int signal_fd,
 int tally_recorder_finish(struct tally_recorder *recorder, struct tally_record_status *status,
 			  struct tally_error *err);
 
+/* After the end: waits until the command ends, asking it to where the time was up.  A further signal ends the wait:
+ * -EINTR, and the command goes on. */
+int tally_recorder_wait(struct tally_recorder *recorder, struct tally_signals *signals, enum tally_record_end end);
+
 /* What the call graphs are made of, as told in a line; NULL without. */
 const char *tally_recorder_call_graph_text(const struct tally_recorder *recorder);
 
-/* wait4(2)'s status of the command, once it ended. */
-int tally_recorder_wait_status(const struct tally_recorder *recorder);
+/* wait4(2)'s status of the command; false when it has not ended, or there is none. */
+bool tally_recorder_command_ended(const struct tally_recorder *recorder, int *wait_status);
 
 void tally_recorder_free(struct tally_recorder *recorder);
 

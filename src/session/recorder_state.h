@@ -18,6 +18,12 @@ struct tally_record_source {
 	struct { uint64_t *items; size_t count, capacity; } ids;
 };
 
+struct tally_record_handle {
+	int handle;
+	uint32_t ring;   /* which of the rings it writes to */
+	uint32_t source;
+};
+
 struct tally_recorder {
 	struct tally_provider *provider;
 	struct tally_target *target;
@@ -29,8 +35,8 @@ struct tally_recorder {
 	struct tally_record_source *sources;
 	size_t source_count; /* with the side-band */
 	struct tally_recorded_event *recorded; /* the same, as the writer takes them */
-	struct { int *items; size_t count, capacity; } handles; /* to enable, to close; side-band last opened apart */
-	struct { int *items; size_t count, capacity; } side_handles;
+	/* In the order of opening; of the side-band apart, which is on from the start. */
+	struct { struct tally_record_handle *items; size_t count, capacity; } handles, side_handles;
 	struct tally_ring *rings, *side_rings; /* one a CPU (or one a thread where there is no CPU) */
 	size_t ring_count;
 	struct tally_map source_of_id;
@@ -41,7 +47,9 @@ struct tally_recorder {
 	struct tally_objects objects;
 	struct tally_perfdata_writer *writer;
 	bool pipe;
+	int output_fd;
 	struct tally_record_status status;
+	uint64_t lost_told; /* by LOST records of the sample rings */
 	uint64_t start_ns;
 	uint64_t first_sample_ns, last_sample_ns;
 	int wait_status;
@@ -60,6 +68,26 @@ int tally_record_enable(struct tally_recorder *recorder, bool enable, struct tal
 
 /* record_synthesize.c: records of what is there before the first event: kernel, processes, threads, maps. */
 int tally_record_synthesize(struct tally_recorder *recorder, struct tally_error *err);
+
+/* True when the command is what is recorded, not the clock for other targets. */
+static inline bool tally_record_follows_command(const struct tally_recorder *recorder)
+{
+	return recorder->target->command && !recorder->target->all && !tally_target_has_tasks(recorder->target);
+}
+
+/* record_lost.c: after the last drain.  The kernel tells of lost samples when there is room again: what was lost
+ * after that is asked for and written.  0, or what writing gave. */
+int tally_record_count_lost(struct tally_recorder *recorder, struct tally_error *err);
+
+/* record_wait.c: which rings to wait for; a ring whose founder has ended is waited for by another event of it. */
+struct tally_record_waits {
+	struct tally_wait_item *items; /* handle -1: all events of the ring have ended */
+	struct { bool side; uint32_t ring; size_t next; } *places;
+	size_t count, ended;
+};
+int tally_record_waits_init(struct tally_record_waits *waits, const struct tally_recorder *recorder);
+void tally_record_waits_update(struct tally_record_waits *waits, const struct tally_recorder *recorder);
+void tally_record_waits_release(struct tally_record_waits *waits);
 
 /* record_drain.c: one pass over all rings; `last`: whatever is there.  0, or what writing gave. */
 int tally_record_drain(struct tally_recorder *recorder, bool last, struct tally_error *err);

@@ -1,0 +1,71 @@
+/* What the recorder sleeps on: a handle for each ring.
+ *
+ * poll(2) on an event whose task and descendants have all ended gives POLLHUP, at once and for ever, though other
+ * events write to the same ring: the next living one takes its place, and a ring without any is waited for no more.
+ */
+#include "session/recorder_state.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+
+static void add(struct tally_record_waits *waits, const struct tally_ring *ring, bool side, size_t index)
+{
+	if (!ring->page)
+		return;
+	waits->items[waits->count].handle = ring->handle;
+	waits->places[waits->count].side = side;
+	waits->places[waits->count].ring = (uint32_t)index;
+	waits->count++;
+}
+
+int tally_record_waits_init(struct tally_record_waits *waits, const struct tally_recorder *recorder)
+{
+	*waits = (struct tally_record_waits){ 0 };
+	waits->items = calloc(recorder->ring_count * 2, sizeof(*waits->items));
+	waits->places = calloc(recorder->ring_count * 2, sizeof(*waits->places));
+	if (!waits->items || !waits->places)
+		return -ENOMEM;
+	for (size_t i = 0; i < recorder->ring_count; i++) {
+		add(waits, &recorder->rings[i], false, i);
+		add(waits, &recorder->side_rings[i], true, i);
+	}
+	return 0;
+}
+
+static bool has_hung_up(const struct tally_recorder *recorder, int handle)
+{
+	struct tally_wait_item item = { .handle = handle };
+	struct tally_provider *provider = recorder->provider;
+	return provider->ops->wait(provider, &item, 1, -1, 0) > 0 && item.revents & POLLHUP;
+}
+
+/* Once ended is ended: the search goes on where the last one stopped. */
+static int next_living(struct tally_record_waits *waits, size_t item, const struct tally_recorder *recorder)
+{
+	const struct tally_record_handle *handles =
+		waits->places[item].side ? recorder->side_handles.items : recorder->handles.items;
+	size_t count = waits->places[item].side ? recorder->side_handles.count : recorder->handles.count;
+	for (size_t *next = &waits->places[item].next; *next < count; ++*next)
+		if (handles[*next].ring == waits->places[item].ring && !has_hung_up(recorder, handles[*next].handle))
+			return handles[*next].handle;
+	return -1;
+}
+
+void tally_record_waits_update(struct tally_record_waits *waits, const struct tally_recorder *recorder)
+{
+	for (size_t i = 0; i < waits->count; i++) {
+		if (waits->items[i].handle < 0 || !(waits->items[i].revents & POLLHUP))
+			continue;
+		waits->items[i].handle = next_living(waits, i, recorder);
+		waits->items[i].revents = 0;
+		waits->ended += waits->items[i].handle < 0;
+	}
+}
+
+void tally_record_waits_release(struct tally_record_waits *waits)
+{
+	free(waits->items);
+	free(waits->places);
+	*waits = (struct tally_record_waits){ 0 };
+}
