@@ -1,0 +1,475 @@
+#!/bin/bash
+# SPEC G3, C1, C6, D1, D2, E7. TAP; $TALLY is the binary, $REFUSE_PERF puts a seccomp filter in front of it,
+# $GETPPID_LOOP N makes N getppid calls, $SHARES MS [THREADS] spends 50, 30 and 20 % of its time in three functions.
+set -u
+number=0
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+chmod 755 "$scratch"
+for program in "$TALLY" "$REFUSE_PERF" "$GETPPID_LOOP" "$SHARES"; do
+	cp "$program" "$scratch/" && chmod 755 "$scratch/${program##*/}"
+done
+cd "$scratch" || exit 1
+export LC_ALL=C.UTF-8 HOME=$scratch PERF_CONFIG=/dev/null
+
+ok() { number=$((number + 1)); echo "ok $number - $1"; }
+not_ok() { number=$((number + 1)); echo "not ok $number - $1"; head -40 out | cut -c1-400 | sed 's/^/# /'; }
+skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
+# check NAME: by the status of the last command
+check() { if [ $? = 0 ]; then ok "$1"; else not_ok "$1"; fi; }
+# run EXPECTED_STATUS command…: stdout and stderr go to ./out
+run() { expected=$1; shift; "$@" >out 2>&1; status=$?; [ "$status" = "$expected" ] || { echo "status $status" >>out; false; }; }
+has() { grep -qF -- "$1" out; }
+lacks() { ! grep -qF -- "$1" out; }
+# The number in front of "samples" in the closing line.
+said() { sed -n 's/^tally: \([0-9]*\) samples in .*/\1/p' out; }
+# samples FILE: how many there are, as tally reads it
+samples() { ./tally script --stdio -i "$1" 2>>out | grep -c '^[^	].*[0-9]: '; }
+spin='i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done'
+
+nobody="setpriv --reuid=65534 --regid=65534 --clear-groups"
+is_root=no; [ "$(id -u)" = 0 ] && $nobody true 2>/dev/null && is_root=yes
+paranoid=$(cat /proc/sys/kernel/perf_event_paranoid 2>/dev/null || echo none)
+has_perf=no; command -v perf >/dev/null && perf --version >/dev/null 2>&1 && has_perf=yes
+sanitized=no; grep -q __asan_init tally && sanitized=yes
+
+run 0 ./tally record --help && has --call-graph && has --keep-stacks
+check "the help tells the options"
+run 2 ./tally record && has 'what to record?'
+check "without a target it asks for one"
+run 2 ./tally record -e no-such-event true && has no-such-event && has '^' && [ ! -e tally.data ]
+check "an unknown event is pointed at"
+run 1 ./tally record -p 999999999 && has 'process 999999999' && [ ! -e tally.data ]
+check "a process that is not there is an error"
+run 2 ./tally record -F 1000000000 true && has 'perf_event_max_sample_rate' && [ ! -e tally.data ]
+check "a rate above the kernel's is refused with the kernel's limit"
+run 2 ./tally record --call-graph lbr true && has 'fp, dwarf'
+check "an unknown kind of call graph is named"
+run 2 ./tally record -m 4G true && has '2 GiB' && [ ! -e tally.data ]
+check "a ring too large for anyone is refused"
+run 1 ./tally record -o /no/such/dir/file true && has '/no/such/dir/file' && has 'hint: -o'
+check "a file that can't be written is an error"
+
+# --- a machine that refuses --------------------------------------------------------------------------------------
+for action in EPERM ENOSYS; do
+	run 1 ./refuse_perf $action ./tally record -o refused sh -c 'echo ran' && has seccomp && lacks ran && lacks 'hardware cycle' &&
+		[ ! -e refused ]
+	check "a seccomp filter's $action is told, nothing runs, no file is left"
+done
+if ! ./tally record -q -o probe -e cpu-clock true 2>out; then
+	not_ok "cpu-clock can be sampled"
+	echo "1..$number"
+	exit 1
+fi
+
+# --- the default -------------------------------------------------------------------------------------------------
+run 0 ./tally record -o default -- sh -c "$spin" && has 'call graphs by' && [ "$(said)" -gt 3 ] && has 'the recorder used'
+check "it says what the call graphs are and what it cost"
+[ "$(samples default)" = "$(said)" ]
+check "the samples told of are in the file"
+bytes=$(stat -c %s default)
+python3 - "$bytes" <<'PY'
+import re, sys
+value, unit = re.search(r"([\d.]+) (B|KiB|MiB) in default", open("out").read()).groups()
+told = float(value) * {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20}[unit]
+sys.exit(abs(told - int(sys.argv[1])) > .06 * told)
+PY
+check "the size told of is the file's"
+if ./tally stat -e cycles -x, true 2>&1 | grep -q '^[0-9]'; then skip "cpu-clock for want of cycles" "there is a PMU"; else
+	has 'sampling cpu-clock' && ./tally script --stdio -i default 2>&1 | grep -q cpu-clock:
+	check "cpu-clock for want of cycles, and says so"
+fi
+[ "$(stat -c %a default)" = 600 ]
+check "others can't read a recording"
+run 0 ./tally record -q -o quiet -- sh -c "$spin" && [ ! -s out ]
+check "-q says nothing"
+
+best=999999
+for i in 1 2 3 4 5; do
+	begin=$(date +%s%N); ./tally record -q -o fast true 2>/dev/null; took=$((($(date +%s%N) - begin) / 1000))
+	[ $took -lt $best ] && best=$took
+done
+echo "best of five: $best us" >out
+if [ $sanitized = yes ]; then skip "'record true' takes at most 100 ms" "sanitized: $best us"; else
+	[ $best -le 100000 ]
+	check "'record true' takes at most 100 ms"
+fi
+run 0 ./tally record -F 1 -o none true && has 'nothing was sampled' && has '-F 1 '
+check "no samples: it says why"
+run 0 ./tally record -e mem:0x1000:w -o none true && has 'nothing was sampled' && has 'did not occur'
+check "no samples: the event did not occur"
+
+# --- statuses ----------------------------------------------------------------------------------------------------
+run 3 ./tally record -o status sh -c 'exit 3'
+check "the command's exit status is passed on"
+run 139 ./tally record -o status sh -c 'kill -SEGV $$' && [ "$(samples status)" -ge 0 ] && run 0 ./tally script --stdio -i status
+check "a command killed by SIGSEGV gives 139 and a readable file"
+rm -f status*
+run 127 ./tally record -o status no-such-command-anywhere && has "there is no command 'no-such-command-anywhere'" && [ ! -e status ]
+check "a command that is not found gives 127 and no file"
+echo 'echo hello' >plain; chmod 644 plain
+run 126 ./tally record -o status ./plain && has 'may not be executed' && [ ! -e status ]
+check "a file that is not executable gives 126 and no file"
+
+# --- the file that was there -------------------------------------------------------------------------------------
+./tally record -q -o again true; cp again first
+run 0 ./tally record -o again sh -c "$spin" && cmp -s first again.old && ! cmp -s first again
+check "the last recording stays as .old"
+cp again second
+run 127 ./tally record -o again no-such-command-anywhere && cmp -s second again && [ ! -e again.old ]
+check "a recording that never began leaves the last one where it was"
+
+# --- pipes -------------------------------------------------------------------------------------------------------
+./tally record -o - -- sh -c "echo to-stdout; $spin" 2>said-piped | ./tally script --stdio - >out 2>&1
+[ $? = 0 ] && lacks damaged && [ "$(grep -c cpu-clock: out)" = "$(sed -n 's/^tally: \([0-9]*\) samples.*/\1/p' said-piped)" ] &&
+	grep -q to-stdout said-piped
+check "a pipe carries the recording; what the command prints goes to standard error"
+run 0 ./tally record -o - -- true; run 1 python3 -c '
+import os, pty, sys
+pid, fd = pty.fork()
+if pid == 0: os.execv("./tally", ["./tally", "record", "-o", "-", "true"])
+seen = b""
+while True:
+    try: data = os.read(fd, 4096)
+    except OSError: break
+    if not data: break
+    seen += data
+print(seen.decode())
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))' && has 'wants a pipe'
+check "a recording is not written to a terminal"
+(./tally record -F 5000 -o - -- sh -c "$spin; sleep 1; exit 3"; echo "status $?" >&2) 2>out | head -c 6000 >/dev/null
+has 'status 1' && has 'the program that reads the pipe has ended' && has 'runs on'
+check "a reader that goes away is told of, the command runs on"
+(./tally record -q -o piped -- sh -c 'kill -PIPE $$'; echo "status $?") >out 2>&1
+has 'status 141'
+check "the command has its SIGPIPE as it was"
+
+# --- ends --------------------------------------------------------------------------------------------------------
+cat >terminal.py <<'PY'
+import os, pty, sys
+pid, fd = pty.fork()
+if pid == 0:
+    os.execv("./tally", ["./tally", "record", "-o", "ended", "--", "sh", "-c", "echo ready; while :; do :; done"])
+seen, sent = b"", False
+while True:
+    try: data = os.read(fd, 4096)
+    except OSError: break
+    if not data: break
+    seen += data
+    if b"recording: " in seen and not sent:
+        os.write(fd, b"\x03")
+        sent = True
+status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+print(status, seen.decode())
+sys.exit(not (status == 130 and b"samples in" in seen))
+PY
+run 0 python3 terminal.py && has 'recording: ' && [ "$(samples ended)" -gt 50 ]
+check "Ctrl-C ends the recording: a progress line before, a whole file after"
+
+# signalled SIGNAL: while a command spins under tally
+signalled() {
+	rm -f ready; mkfifo ready
+	./tally record -o ended -- sh -c 'echo >ready; while :; do :; done' >out 2>&1 &
+	local pid=$! line
+	read -r line <ready
+	sleep 0.1
+	kill -"$1" $pid
+	wait $pid
+	local status=$?
+	echo "status $status" >>out
+	[ $status = "$2" ] && [ "$(samples ended)" -gt 0 ] && has 'samples in'
+}
+signalled INT 143
+check "SIGINT from elsewhere ends recording and command"
+signalled TERM 143
+check "SIGTERM ends recording and command"
+signalled HUP 129
+check "SIGHUP ends recording and command"
+run 143 ./tally record --duration 0.1 -o ended -- sh -c 'while :; do :; done' && [ "$(samples ended)" -gt 5 ]
+check "--duration ends a command"
+./tally record -o ended -- sh -c 'echo >ready; while :; do :; done' >out 2>&1 & pid=$!
+read -r line <ready
+sleep 1.5
+kill -KILL $pid; wait $pid 2>/dev/null
+child=$(ps -eo pid,args | awk '/echo >read[y]; while/ { print $1 }'); [ -z "$child" ] || kill $child
+run 0 ./tally script --stdio -i ended && [ "$(grep -c cpu-clock: out)" -gt 100 ]
+check "a killed recorder's file is readable"
+
+if [ $is_root = yes ] && unshare -m mount -t tmpfs none /mnt 2>/dev/null; then
+	cat >full.sh <<'SH2'
+mount -t tmpfs -o size=96k none /mnt || exit 99
+./tally record -z 0 -F 10000 -o /mnt/file -- sh -c "$1; sleep 1; exit 3"
+echo "status $?"
+./tally script --stdio -i /mnt/file >full.tally || echo 'unreadable'
+command -v perf >/dev/null && perf script -i /mnt/file 2>/dev/null | grep -c cpu-clock >full.perf
+SH2
+	run 0 unshare -m sh full.sh "$spin; $spin; $spin" && has 'status 1' && has 'No space left' && has 'is readable in' && has 'runs on' &&
+		lacks unreadable && [ "$(grep -c cpu-clock: full.tally)" -gt 50 ]
+	check "a full disk ends the recording; it is readable up to there"
+	[ $has_perf = no ] || [ "$(cat full.perf)" = "$(grep -c cpu-clock: full.tally)" ]
+	check "perf reads the same up to there"
+else
+	skip "a full disk" "needs root and mount namespaces"
+fi
+run 1 ./tally record -o /dev/full true && has 'No space left' && lacks 'first 0'
+check "a full device is an error"
+
+# --- targets -----------------------------------------------------------------------------------------------------
+./shares 400 >shared & pid=$!
+run 0 ./tally record -o process -p $pid && wait $pid && [ "$(samples process)" -gt 30 ] &&
+	./tally script --stdio -i process | grep -q 'half+'
+check "-p records a running process until it ends"
+./shares 400 4 >shared & pid=$!
+run 0 ./tally record -o process -p $pid -- sleep 0.1 && wait $pid && lacks 'sleep is' && ./tally script --stdio -i process | grep -q 'half+'
+check "-p with a command records the process while the command runs"
+sleep 0.05 & short=$!
+./shares 600 >shared & pid=$!
+begin=$(date +%s%N)
+run 0 ./tally record -o process -p $short,$pid && wait $pid && [ "$(samples process)" -gt 100 ]
+check "one of two processes ends: the other goes on being recorded"
+python3 - <<'PY'
+import re, sys
+cpu = float(re.search(r"used ([\d.]+) s of CPU", open("out").read()).group(1))
+sys.exit(cpu > .3)
+PY
+check "events that have ended are not spun upon"
+./shares 300 2 >shared & pid=$!
+until [ "$(ls /proc/$pid/task 2>/dev/null | wc -l)" = 3 ]; do sleep 0.01; done
+tid=$(ls /proc/$pid/task | tail -1)
+run 0 ./tally record -o thread -t $tid && wait $pid && [ "$(./tally script --stdio -i thread | awk '/cpu-clock:/ { print $2 }' | sort -u)" = "$tid" ]
+check "-t records one thread"
+run 0 ./tally record -a -o all -- ./shares 100 && ./tally script --stdio -i all | grep -q 'half+' && has 'the whole system'
+check "-a records everything while the command runs"
+run 0 ./tally record -C 0 -e cpu-clock -o cpu --duration 0.1 && [ "$(./tally script --stdio -i cpu | grep -o '\[[0-9]*\]' | sort -u)" = '[000]' ]
+check "-C records one CPU"
+run 0 ./tally record -o threads -F 4000 -- ./shares 20 32 &&
+	[ "$(./tally script --stdio -i threads | awk '/cpu-clock:/ { print $2 }' | sort -u | wc -l)" -ge 30 ]
+check "events are inherited by threads"
+run 0 ./tally record -o chain -c 1 -e page-faults -- bash -c 'for i in 1 2 3 4 5 6 7 8 9 10; do bash -c "sleep 0; /bin/true"; done' &&
+	[ "$(./tally script --stdio -i chain | awk '/page-faults:/ { print $2 }' | sort -u | wc -l)" -ge 20 ] &&
+	./tally script --stdio -i chain | grep -q '^true '
+check "short-lived processes of processes are recorded with their names"
+
+run 0 ./tally record -o delayed -D 150 -- sh -c "sleep 0.1; $spin; $spin" && [ "$(said)" -gt 0 ] && python3 - <<'PY'
+import re, subprocess, sys
+times = [float(t) for t in re.findall(r" ([\d.]+):\s+\d+ cpu-clock", subprocess.run(
+    ["./tally", "script", "--stdio", "-i", "delayed"], capture_output=True, text=True).stdout)]
+seconds = float(re.search(r"samples in ([\d.]+) s", open("out").read()).group(1))
+sys.exit(times[-1] - times[0] > seconds - .14)
+PY
+check "-D samples later"
+
+# --- events ------------------------------------------------------------------------------------------------------
+run 0 ./tally record -o group -e '{cpu-clock,page-faults}' -- ./shares 100 && ./tally script --stdio -i group >out &&
+	has cpu-clock: && has page-faults:
+check "a group of two samples both"
+run 0 ./tally record -o reads -e '{cpu-clock,page-faults}:S' -- ./shares 100 && run 0 ./tally script --stdio -i reads && has cpu-clock
+check "with :S the leader samples"
+run 0 ./tally record -o user -e cpu-clock:u -- ./shares 100 && run 0 ./tally script --stdio -i user && has cpu-clock:u: && lacks '[kernel'
+check "with :u no kernel addresses"
+run 0 ./tally record -o precise -e cpu-clock:P -- ./shares 50 && [ "$(said)" -gt 5 ]
+check ":P takes what there is"
+run 0 ./tally record -o twice -e cpu-clock -e page-faults -F 1999 -- ./shares 50 && [ "$(said)" -gt 30 ]
+check "several -e"
+
+cat >touch.c <<'C'
+#include <stdlib.h>
+#include <stdio.h>
+volatile int watched;
+int main(int argc, char **argv)
+{
+	if (argc < 2)
+		return printf("%p\n", (void *)&watched) < 0;
+	for (int i = atoi(argv[1]); i > 0; i--)
+		watched = i;
+	return 0;
+}
+C
+if command -v cc >/dev/null && cc -O1 -no-pie touch.c -o touch 2>out; then
+	if run 0 ./tally record -o watch -e "mem:$(./touch)/4:w:u" -- ./touch 37; then
+		[ "$(samples watch)" = 37 ]
+		check "37 writes to a watched variable are 37 samples"
+	else skip "a breakpoint" "this CPU has none free: $(head -1 out)"; fi
+	# Deep recursion: 60,000 frames of 64 bytes and more are no stack copy's.
+	cat >deep.c <<'C'
+#include <stdio.h>
+#include <stdlib.h>
+__attribute__((noinline, noclone)) long deep(long n)
+{
+	volatile char room[64] = { 0 };
+	if (n)
+		return deep(n - 1) + room[0] + 1;
+	long sum = 0;
+	for (volatile long i = 0; i < 100000000; i++)
+		sum += i;
+	return sum;
+}
+int main(void) { return deep(20000) == 7; }
+C
+	cc -O1 -fomit-frame-pointer -fno-optimize-sibling-calls deep.c -o deep &&
+		run 0 ./tally record -o deep.data --call-graph dwarf -- ./deep && has 'cut short' && has 'dwarf,SIZE'
+	check "cut stacks are warned of, with the option that helps"
+	cc -O1 -static -fomit-frame-pointer -fno-optimize-sibling-calls -Ddeep=shallow deep.c -o static 2>out &&
+		sed 's/20000/20/' deep.c >shallow.c && cc -O1 -static -fomit-frame-pointer -fno-optimize-sibling-calls shallow.c -o static &&
+		run 0 ./tally record -o static.data -- ./static && has 'static is built without frame pointers' && lacks 'cut short' &&
+		./tally script --stdio -i static.data | awk '/cpu-clock:/ { if (n > most) most = n; n = 0 } / deep\+/ { n++ } END { exit most != 21 }'
+	check "a static program's stacks are whole"
+	objcopy --remove-section .eh_frame --remove-section .eh_frame_hdr static bare 2>/dev/null
+	run 0 ./tally record -o bare.data -- ./bare && has 'does not tell of its frames' && [ "$(samples bare.data)" -gt 20 ]
+	check "a program without unwind tables is recorded"
+else
+	skip "programs compiled here" "no C compiler"
+fi
+if command -v python3 >/dev/null; then
+	run 0 ./tally record -o python -F 499 -- python3 -c 'sum(i*i for i in range(1000000))' &&
+		./tally script --stdio -i python | grep -q _PyEval_EvalFrameDefault
+	check "python3: the interpreter's functions are named"
+fi
+if command -v node >/dev/null; then
+	run 0 ./tally record -o node -F 499 --call-graph dwarf -- node -e 'let s=0; for (let i=0;i<3e7;i++) s+=i%7; console.log(s)' &&
+		[ "$(samples node)" -gt 10 ]
+	check "node: code made at run time does not stop the unwinding"
+fi
+run 0 ./tally record -a -e cpu-clock --call-graph dwarf -o all -F 499 -- ./shares 100 && [ "$(samples all)" -gt 10 ]
+check "stack copies with -a: kernel threads have none"
+run 0 ./tally record --keep-stacks --call-graph dwarf,4096 -o kept -- ./shares 100 && ./tally script --stdio -i kept | grep -q 'spend+'
+check "--keep-stacks keeps the copies, unwound by the reader"
+
+# --- limits ------------------------------------------------------------------------------------------------------
+(ulimit -Hn 64; ulimit -Sn 20; ./tally record -o limits -- sh -c 'ulimit -Sn') >out 2>&1
+grep -qx 20 out
+check "the command has its limit of descriptors as it was"
+(ulimit -n 12; ./tally record -o few -e cpu-clock,page-faults,faults,minor-faults,context-switches true; echo "status $?") >out 2>&1
+has 'status 1' && has 'ulimit -n' && [ ! -e few ]
+check "too few descriptors: says so and leaves no file"
+if [ $is_root = yes ] && [ "$paranoid" = 2 ]; then
+	mkdir own && chmod 777 own
+	run 0 $nobody ./tally record -o own/user -- ./shares 100 && has 'user mode alone' && has 'perf_event_paranoid' && [ "$(samples own/user)" -gt 10 ]
+	check "an unprivileged user records user mode, and is told so"
+	./tally script --stdio -i own/user >out && lacks '[kernel' && has cpu-clock:u:
+	check "what is recorded is called cpu-clock:u"
+	run 1 $nobody ./tally record -a -o own/all -- true && has 'perf_event_paranoid' && has 'hint:' && [ ! -e own/all ]
+	check "-a is refused to an unprivileged user, with the cure"
+	run 1 $nobody ./tally record -p $$ -o own/other && has hint: && [ ! -e own/other ]
+	check "another user's process is refused"
+	run 1 $nobody ./tally record -o ./nowhere true && has './nowhere' && has 'hint: -o' && [ ! -e nowhere ]
+	check "a folder that can't be written is an error"
+	run 0 $nobody ./tally record -m 64M -o own/large -- ./shares 100 && has 'rings are' && has mlock && [ "$(samples own/large)" -gt 10 ]
+	check "-m beyond the budget: rings as large as fit, and says so"
+	(ulimit -l 0; $nobody ./tally record --call-graph dwarf -o own/small -- ./shares 100; echo "status $?") >out 2>&1
+	has 'status 0' && [ "$(samples own/small)" -gt 10 ]
+	check "a small budget is enough for stack copies"
+else
+	skip "an unprivileged user" "needs root and perf_event_paranoid 2"
+fi
+run 0 ./tally record -m 1 -c 1 -e page-faults --call-graph dwarf,4000 -o lost -- sh -c 'for i in 1 2 3; do ls >/dev/null; done' && has 'were lost' && has '(-m)' &&
+	[ "$(sed -n 's/^warning: \([0-9]*\) records were lost.*/\1/p' out)" = "$(./tally script --stdio --records -i lost | sed -n 's/.* LOST .* lost=\([0-9]*\).*/\1/p' | awk '{ n += $1 } END { print n }')" ]
+check "lost samples are counted, recorded, and reported with the flag that helps"
+
+# --- known truth -------------------------------------------------------------------------------------------------
+cat >truth.py <<'PY'
+import collections, re, subprocess, sys
+file, rate = sys.argv[1], float(sys.argv[2])
+text = subprocess.run(["./tally", "script", "--stdio", "-i", file], capture_output=True, text=True).stdout
+leaves, total, leaf = collections.Counter(), 0, False
+for line in text.splitlines():
+    if line and line[0] not in "\t ":
+        total, leaf = total + 1, True
+    elif leaf and line.strip():
+        leaves[re.sub(r"\+0x.*", "", line.split()[1])] += 1
+        leaf = False
+truth = {name: float(value) for name, value in (line.split() for line in open("shared"))}
+bad = abs(total / rate / truth["seconds"] - 1) > .05
+print("seconds", truth["seconds"], total / rate)
+for name in ("half", "third", "fifth"):
+    share = 100 * leaves[name] / total
+    print(name, truth[name], share)
+    bad |= abs(share - truth[name]) > 2
+sys.exit(bad)
+PY
+run 0 ./tally record -F 4000 -o truth -- sh -c 'exec ./shares 1500 >shared' && run 0 python3 truth.py truth 4000
+check "shares of 50, 30 and 20 % come out within 2 points, and the time within 5 %"
+
+export ASAN_OPTIONS=detect_leaks=0
+private="unshare -m sh -c 'mount -t tracefs none /sys/kernel/tracing 2>/dev/null; exec \"\$@\"' sh"
+if [ $is_root = yes ] && eval $private ./tally stat -e syscalls:sys_enter_getppid true >out 2>&1; then
+	for n in 0 1 4321; do
+		run 0 ./tally record -e syscalls:sys_enter_getppid -o getppid -- ./getppid_loop $n && [ "$(said)" = $n ] && [ "$(samples getppid)" = $n ]
+		check "$n getppid calls are $n samples"
+	done
+	run 0 ./tally record -a -e sched:sched_switch -o switches -- sleep 0.05 && ./tally script --stdio -i switches | grep -q 'prev_comm='
+	check "-a records tracepoints with their fields"
+else
+	skip "known numbers of system calls" "needs root and tracefs"
+fi
+unset ASAN_OPTIONS
+
+# --- as perf reads it --------------------------------------------------------------------------------------------
+cat >compare.py <<'PY'
+# Samples, addresses, symbols: line for line.  Allowed, with the same address in the same file: a return address behind
+# the end of its function, which perf 6.1 takes for the next one or for none (tally resolves ip - 1); names that perf
+# 6.1 lacks in the vdso, and in the PLT.
+import re, subprocess, sys
+def script(*command):
+    out = subprocess.run(command, capture_output=True).stdout.decode(errors="replace").splitlines()
+    return [line.rstrip() for line in out if line.strip()]
+theirs = script("perf", "script", "-i", sys.argv[1])
+ours = script("./tally", "script", "--stdio", "-i", sys.argv[1])
+other, depth = 0, 0
+print(len(theirs), len(ours))
+for a, b in zip(theirs, ours):
+    depth = depth + 1 if a[0] == "\t" else 0
+    same_place = a.split()[0] == b.split()[0] and a.split()[-1] == b.split()[-1]
+    if a == b or (same_place and depth > 1 and ("+0x0 (" in a or "[unknown] (" in a)):
+        continue
+    if same_place and depth and ("[unknown] ([vdso])" in a or " @plt+" in a):
+        continue
+    other += 1
+    print("perf: ", a, "\ntally:", b)
+head = [line for line in ours if line[0] != "\t"]
+report = subprocess.run(["perf", "report", "--stdio", "-i", sys.argv[1]], capture_output=True, text=True).stdout
+counts = re.findall(r"# Samples: ([\d.]+)(K?) ", report)
+events = sum(int(n) for n in re.findall(r"# Event count \(approx\.\): (\d+)", report))
+print("samples", len(head), counts, events)
+if len(counts) == 1 and not counts[0][1] and int(counts[0][0]) != len(head):
+    other += 1
+ours_events = sum(int(m.group(1)) for m in (re.search(r": +(\d+) [^ ]*: *", line) for line in head) if m)
+if len(sys.argv) < 3 and ours_events != events:
+    print("event count", ours_events)
+    other += 1
+sys.exit(other > 0 or len(theirs) != len(ours) or not head)
+PY
+if [ $has_perf = yes ]; then
+	./tally record -q -F 2000 -o as-fp --call-graph fp -- ./shares 200 >out 2>&1
+	./tally record -q -F 2000 -o as-dwarf --call-graph dwarf -- bash -c 'for i in 1 2 3; do ls / >/dev/null; done; i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done' >out 2>&1
+	./tally record -q -F 2000 -o as-none --call-graph none -- ./shares 200 >out 2>&1
+	./tally record -q -o as-plain -z 0 -- ./shares 200 2 >out 2>&1
+	./tally record -q -c 1 -e page-faults -o as-faults -- ls / >out 2>&1
+	for file in as-fp as-dwarf as-none as-plain as-faults; do
+		run 0 python3 compare.py $file
+		check "perf script gives what tally script gives: ${file#as-}"
+	done
+	for file in group twice; do
+		run 0 python3 compare.py $file many
+		check "perf script gives what tally script gives: $file"
+	done
+	if [ -e switches ]; then
+		run 0 perf script -i switches && grep -c sched_switch: out >perf.count && [ "$(cat perf.count)" = "$(samples switches)" ] && has 'prev_comm='
+		check "perf decodes the tracepoints"
+		run 0 perf script -i getppid && [ "$(grep -c sys_enter_getppid: out)" = 4321 ]
+		check "perf counts the tracepoints"
+	fi
+	./tally record -q -F 2000 -o - -- ./shares 200 2>/dev/null | tee piped | perf script -i - 2>&1 | grep -c cpu-clock: >out
+	[ "$(cat out)" = "$(samples piped)" ] && [ "$(cat out)" -gt 100 ]
+	check "perf reads the pipe"
+	run 0 perf report --header-only -i as-fp && has '# cmdline : ' && has '# event : name = cpu-clock' && has '# hostname' && has '# cpuid' && has '# total memory' && has 'clockid: monotonic'
+	check "perf finds the header's features"
+	run 0 perf buildid-list -i as-fp && has shares && has libc.so && has '[kernel.kallsyms]'
+	check "perf finds the build-ids"
+	run 0 perf script -i kept && has 'spend+'
+	check "perf unwinds the stacks that are kept"
+else
+	skip "as perf reads it" "there is no perf"
+fi
+
+echo "1..$number"
