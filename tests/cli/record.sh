@@ -315,7 +315,7 @@ C
 		./tally script --stdio -i static.data | awk '/cpu-clock:/ { if (n > most) most = n; n = 0 } / deep\+/ { n++ } END { exit most != 21 }'
 	check "a static program's stacks are whole"
 	objcopy --remove-section .eh_frame --remove-section .eh_frame_hdr static bare 2>/dev/null
-	run 0 ./tally record -o bare.data -- ./bare && has 'does not tell of its frames' && [ "$(samples bare.data)" -gt 20 ]
+	run 0 ./tally record -o bare.data -- ./bare && has 'does not tell' && [ "$(samples bare.data)" -gt 20 ]
 	check "a program without unwind tables is recorded"
 else
 	skip "programs compiled here" "no C compiler"
@@ -363,7 +363,7 @@ else
 	skip "an unprivileged user" "needs root and perf_event_paranoid 2"
 fi
 run 0 ./tally record -m 1 -c 1 -e page-faults --call-graph dwarf,4000 -o lost -- sh -c 'for i in 1 2 3; do ls >/dev/null; done' && has 'were lost' && has '(-m)' &&
-	[ "$(sed -n 's/^warning: \([0-9]*\) records were lost.*/\1/p' out)" = "$(./tally script --stdio --records -i lost | sed -n 's/.* LOST .* lost=\([0-9]*\).*/\1/p' | awk '{ n += $1 } END { print n }')" ]
+	[ "$(sed -n 's/^warning: \([0-9]*\) records were lost.*/\1/p' out)" = "$(./tally script --stdio --records -i lost 2>/dev/null | sed -n 's/.* LOST .* lost=\([0-9]*\).*/\1/p' | awk '{ n += $1 } END { print n }')" ]
 check "lost samples are counted, recorded, and reported with the flag that helps"
 
 # --- known truth -------------------------------------------------------------------------------------------------
@@ -422,7 +422,8 @@ for a, b in zip(theirs, ours):
     same_place = a.split()[0] == b.split()[0] and a.split()[-1] == b.split()[-1]
     if a == b or (same_place and depth > 1 and ("+0x0 (" in a or "[unknown] (" in a)):
         continue
-    if same_place and depth and ("[unknown] ([vdso])" in a or " @plt+" in a):
+    vdso = [re.sub(r"\S+ \(\[vdso\]\)", "([vdso])", line) for line in (a, b)]
+    if vdso[0] == vdso[1] or (same_place and depth and " @plt+" in a):
         continue
     other += 1
     print("perf: ", a, "\ntally:", b)
