@@ -46,7 +46,45 @@ static int read_pipe_head(struct tally_perfdata *data)
 	return 0;
 }
 
-static int bad_magic(uint64_t magic, struct tally_error *err)
+/* What a file that is no recording is, by its first bytes; NULL: no idea. */
+static const char *foreign_kind(const uint8_t *bytes, size_t size)
+{
+	static const struct { const char *magic; size_t length; const char *kind; } kinds[] = {
+		{ "\x7f" "ELF", 4, "an ELF file: a program or library" },
+		{ "\x1f\x8b", 2, "compressed with gzip: unpack it first" },
+		{ "\x28\xb5\x2f\xfd", 4, "compressed with zstd: unpack it first" },
+		{ "\xfd" "7zXZ", 5, "compressed with xz: unpack it first" },
+		{ "BZh", 3, "compressed with bzip2: unpack it first" },
+		{ "PK\3\4", 4, "a zip archive" },
+		{ "\x17\x08\x44tracing", 10, "of trace-cmd" },
+		{ "{", 1, "JSON" },
+		{ "<?xml", 5, "XML" },
+		{ "<svg", 4, "SVG" },
+	};
+	size_t printable = 0;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (size >= kinds[i].length && !memcmp(bytes, kinds[i].magic, kinds[i].length))
+			return kinds[i].kind;
+	for (size_t i = 0; i < size; i++)
+		printable += (bytes[i] >= ' ' && bytes[i] != 0x7f) || bytes[i] == '\n' || bytes[i] == '\t' || bytes[i] == '\r';
+	return printable == size ? "text" : NULL;
+}
+
+static int not_a_recording(const uint8_t *bytes, size_t size, struct tally_error *err)
+{
+	const char *kind = foreign_kind(bytes, size);
+	uint64_t magic = TALLY_PERFDATA_MAGIC;
+	if (size < 16 && !memcmp(bytes, &magic, size < sizeof(magic) ? size : sizeof(magic)))
+		return tally_error_set(err, -EBADMSG, "not a recording: only the first %zu bytes of one", size);
+	if (kind)
+		tally_error_set(err, -EBADMSG, "not a recording: it is %s", kind);
+	else
+		tally_error_set(err, -EBADMSG, "not a recording: it does not begin with PERFILE2");
+	tally_error_hint(err, "recordings are made by tally record or perf record");
+	return -EBADMSG;
+}
+
+static int bad_magic(uint64_t magic, const uint8_t *bytes, size_t size, struct tally_error *err)
 {
 	if (magic == TALLY_PERFDATA_MAGIC_SWAPPED) {
 		tally_error_set(err, -ENOTSUP, "the recording was made on a machine of the other byte order");
@@ -55,10 +93,9 @@ static int bad_magic(uint64_t magic, struct tally_error *err)
 		tally_error_set(err, -ENOTSUP, "the recording has the first format, of before Linux 2.6.36");
 		tally_error_hint(err, "record again with tally record");
 	} else {
-		tally_error_set(err, -EBADMSG, "not a recording: it does not begin with PERFILE2");
-		tally_error_hint(err, "recordings are made by tally record or perf record");
+		return not_a_recording(bytes, size, err);
 	}
-	return err ? err->code : -EBADMSG;
+	return -ENOTSUP;
 }
 
 /* A seekable file's content down a pipe: taken whole, since its events stand behind what they describe. */
@@ -83,12 +120,14 @@ static int read_any_head(struct tally_perfdata *data, struct tally_error *err)
 	if (!bytes && data->source.failure)
 		return tally_error_set(err, data->source.failure, "can't read the recording: %s",
 				       tally_errno_text(data->source.failure));
+	size_t left = tally_source_left(&data->source, sizeof(header));
+	if (!bytes && !left)
+		return tally_error_set(err, -EBADMSG, "not a recording: the input is empty");
 	if (!bytes)
-		return tally_error_set(err, -EBADMSG, "not a recording: it is only %zu bytes long",
-				       tally_source_left(&data->source, sizeof(header)));
+		return not_a_recording(tally_source_peek(&data->source, left), left, err);
 	memcpy(&header, bytes, sizeof(header));
 	if (header.magic != TALLY_PERFDATA_MAGIC)
-		return bad_magic(header.magic, err);
+		return bad_magic(header.magic, bytes, sizeof(header), err);
 	if (header.size == sizeof(header))
 		return read_pipe_head(data);
 	int result = data->source.memory ? 0 : slurp(data, err);

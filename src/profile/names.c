@@ -106,23 +106,34 @@ static void load_kernel(struct tally_names *names)
 /* ---- tables of files ----------------------------------------------------------------------------------- */
 
 /* A JIT's perf map is believed only when the process's owner (or root) wrote it. */
-static struct tally_symbols *load_perf_map(uint32_t pid)
+static bool is_trusted_map(int fd, uint32_t pid)
 {
-	char path[64], proc[64];
-	struct stat map_stat, proc_stat;
-	struct tally_buffer text = { 0 };
-	struct tally_symbols *symbols = NULL;
-	snprintf(path, sizeof(path), "/tmp/perf-%u.map", pid);
+	char proc[32];
+	struct stat map, process;
+	if (fstat(fd, &map) < 0 || !S_ISREG(map.st_mode))
+		return false;
 	snprintf(proc, sizeof(proc), "/proc/%u", pid);
-	if (lstat(path, &map_stat) < 0 || !S_ISREG(map_stat.st_mode))
+	return map.st_uid == geteuid() || !map.st_uid || (!stat(proc, &process) && process.st_uid == map.st_uid);
+}
+
+static struct tally_symbols *load_perf_map(struct tally_names *names, uint32_t pid)
+{
+	char path[64];
+	struct tally_buffer text = { .maximum = PERF_MAP_BYTES_MAX };
+	struct tally_symbols *symbols = NULL;
+	size_t skipped = 0;
+	snprintf(path, sizeof(path), "/tmp/perf-%u.map", pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
 		return NULL;
-	bool alive = !stat(proc, &proc_stat);
-	if (map_stat.st_uid != geteuid() && map_stat.st_uid && !(alive && proc_stat.st_uid == map_stat.st_uid))
-		return NULL;
-	text.maximum = PERF_MAP_BYTES_MAX;
-	if (!tally_buffer_read_file(&text, AT_FDCWD, path, PERF_MAP_BYTES_MAX - 1))
-		if (tally_symbols_from_perf_map(text.bytes ? text.bytes : "", text.length, NULL, &symbols, NULL) < 0)
-			symbols = NULL;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (!is_trusted_map(fd, pid))
+		names->gaps.distrusted_maps++;
+	else if (!tally_buffer_read_file(&text, AT_FDCWD, path, PERF_MAP_BYTES_MAX - 1) &&
+		 tally_symbols_from_perf_map(text.bytes ? text.bytes : "", text.length, &skipped, &symbols, NULL) < 0)
+		symbols = NULL;
+	names->gaps.map_lines_skipped += skipped;
+	close(fd);
 	tally_buffer_release(&text);
 	return symbols;
 }
@@ -155,7 +166,7 @@ static void load_file(struct tally_names *names, struct tally_file_symbols *tabl
 	if (file->pid && strncmp(path, "[stack", 6) && strcmp(path, "[heap]")) {
 		table->is_jit = true;
 		table->kind = TALLY_FRAME_JIT;
-		table->symbols = load_perf_map(file->pid);
+		table->symbols = load_perf_map(names, file->pid);
 		snprintf(jit_path, sizeof(jit_path), "/tmp/perf-%u.map", file->pid);
 		path = jit_path;
 	} else if (!file->pid) {

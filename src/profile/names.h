@@ -31,6 +31,8 @@ struct tally_names_gaps {
 	size_t changed_files; /* build-id differs from the recorded one */
 	char changed_file[256];
 	size_t missing_files;
+	size_t distrusted_maps;   /* /tmp/perf-PID.map that another user wrote */
+	size_t map_lines_skipped; /* of maps that were read */
 	bool kernel_hidden;   /* kallsyms shows no addresses (kptr_restrict) */
 	bool kernel_differs;  /* another kernel than the recorded one runs */
 };

@@ -258,13 +258,14 @@ static int push_user_stack(struct tally_recording *recording, const struct tally
 			   const struct tally_record *record)
 {
 	uint64_t addresses[USER_FRAMES_MAX];
+	bool is_exact[USER_FRAMES_MAX];
 	enum tally_unwind_end end;
-	size_t count = tally_user_stack_unwind(&recording->tasks, &recording->names.objects, attr, &record->sample,
-					       addresses, USER_FRAMES_MAX, &end);
+	size_t count = tally_user_stack_frames(&recording->tasks, &recording->names.objects, attr, &record->sample,
+					       addresses, is_exact, USER_FRAMES_MAX, &end);
 	recording->counts.stacks_cut += count && end == TALLY_UNWIND_TRUNCATED;
 	/* The call rather than the return, as perf shows stacks that it unwinds itself. */
 	for (size_t i = 0; i < count; i++)
-		if (push_frame(recording, record->sample.pid, addresses[i] - (i > 0), false, false) < 0)
+		if (push_frame(recording, record->sample.pid, addresses[i] - !is_exact[i], false, false) < 0)
 			return -ENOMEM;
 	return 0;
 }

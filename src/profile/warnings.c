@@ -12,6 +12,11 @@ static void warn_names(const struct tally_names_gaps *gaps, struct tally_buffer 
 	else if (gaps->changed_files)
 		tally_buffer_printf(out, "%s and %zu more files have changed since the recording: "
 				    "their functions are not named\n", gaps->changed_file, gaps->changed_files - 1);
+	if (gaps->distrusted_maps)
+		tally_buffer_printf(out, "%zu perf maps were not used: they belong neither to the recorded process's "
+				    "user nor to root\n", gaps->distrusted_maps);
+	if (gaps->map_lines_skipped)
+		tally_buffer_printf(out, "%zu malformed lines of perf maps were skipped\n", gaps->map_lines_skipped);
 	if (gaps->kernel_hidden)
 		tally_buffer_text(out, "kernel functions are not named: /proc/kallsyms hides its addresses "
 				       "(root, or sysctl kernel.kptr_restrict=0 and kernel.perf_event_paranoid=1)\n");

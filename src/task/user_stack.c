@@ -24,12 +24,20 @@ size_t tally_user_stack_unwind(const struct tally_tasks *tasks, struct tally_obj
 			       const struct tally_attr *attr, const struct tally_sample *sample,
 			       uint64_t *addresses, size_t limit, enum tally_unwind_end *end)
 {
+	return tally_user_stack_frames(tasks, objects, attr, sample, addresses, NULL, limit, end);
+}
+
+size_t tally_user_stack_frames(const struct tally_tasks *tasks, struct tally_objects *objects,
+			       const struct tally_attr *attr, const struct tally_sample *sample,
+			       uint64_t *addresses, bool *is_exact, size_t limit, enum tally_unwind_end *end)
+{
 	struct finder finder = { tasks, objects, sample->pid };
 	struct tally_unwind_request request = {
 		.stack = sample->stack,
 		.stack_size = sample->stack_dynamic_size,
 		.find = find_place,
 		.context = &finder,
+		.is_exact = is_exact,
 	};
 	*end = TALLY_UNWIND_NO_RULES;
 	const uint64_t abi_64bit = 2; /* PERF_SAMPLE_REGS_ABI_64 */

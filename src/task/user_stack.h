@@ -12,4 +12,10 @@ size_t tally_user_stack_unwind(const struct tally_tasks *tasks, struct tally_obj
 			       const struct tally_attr *attr, const struct tally_sample *sample,
 			       uint64_t *addresses, size_t limit, enum tally_unwind_end *end);
 
+/* The same; `is_exact` (room for `limit`) is set where the address is not one that something returns to: of the leaf
+ * and of what a signal interrupted. */
+size_t tally_user_stack_frames(const struct tally_tasks *tasks, struct tally_objects *objects,
+			       const struct tally_attr *attr, const struct tally_sample *sample,
+			       uint64_t *addresses, bool *is_exact, size_t limit, enum tally_unwind_end *end);
+
 #endif

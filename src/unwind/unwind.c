@@ -316,6 +316,13 @@ static bool step(struct walk *walk)
 	}
 }
 
+static void put_frame(const struct walk *walk, uint64_t *addresses, size_t at)
+{
+	addresses[at] = get(walk, TALLY_UNWIND_RIP);
+	if (walk->request->is_exact)
+		walk->request->is_exact[at] = walk->is_exact;
+}
+
 size_t tally_unwind(const struct tally_unwind_request *request, uint64_t *addresses, size_t limit,
 		    enum tally_unwind_end *end)
 {
@@ -331,14 +338,14 @@ size_t tally_unwind(const struct tally_unwind_request *request, uint64_t *addres
 	size_t count = 0;
 	walk.end = TALLY_UNWIND_LIMIT;
 	if (limit > 0)
-		addresses[count++] = get(&walk, TALLY_UNWIND_RIP);
+		put_frame(&walk, addresses, count++);
 	if (count > 0 && !locate(&walk))
 		walk.end = TALLY_UNWIND_NO_MAP;
 	while (count > 0 && walk.end == TALLY_UNWIND_LIMIT && step(&walk)) {
 		if (!locate(&walk))
 			walk.end = walk.is_by_pointer ? TALLY_UNWIND_NO_RULES : TALLY_UNWIND_NO_MAP;
 		else if (count < limit)
-			addresses[count++] = get(&walk, TALLY_UNWIND_RIP);
+			put_frame(&walk, addresses, count++);
 		else
 			break;
 	}

@@ -66,6 +66,7 @@ struct tally_unwind_request {
 	/* Finds the object at an address; false: nothing is mapped there. */
 	bool (*find)(void *context, uint64_t address, struct tally_unwind_place *place);
 	void *context;
+	bool *is_exact; /* NULL, or an array of `limit`: set for frames that did not call, but were interrupted */
 };
 
 /* Writes at most `limit` addresses, leaf first: the leaf is the sampled ip, the others raw return addresses

@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+"""Compares `perf script --no-inline` with `tally script`, line for line.
+
+    compare_script.py PERF TALLY RECORDS
+
+RECORDS is `tally script --records` of the same recording.  Every difference must have one of the causes below; each
+is a rule over what both printed (docs/compatibility.md has the reasons).  The last line of the output counts them;
+the exit status is 1 when a difference has no cause.
+"""
+import re
+import sys
+
+CAUSES = ('call-site', 'plt', 'marker', 'unwound-further', 'past-the-end', 'sigreturn', 'nested',
+          'timer-flags')
+
+FRAME = re.compile(r'^\t *([0-9a-f]+) (.*) \((.*)\)$')
+LEAF = re.compile(r'^(.*: +)([0-9a-f]+) (.*) \((.*)\)$')
+TIMER_FLAGS = re.compile(r'(.* timer:timer_start: .*) flags=[MDPI|]*$')
+CONTEXTS = {(1 << 64) - n for n in (32, 128, 512, 640, 2048, 2176, 2560)}
+MARKERS_START = (1 << 64) - 4095
+
+
+def read_samples(path):
+    """[(head line, [frame lines])]; a blank line ends a stack."""
+    samples = []
+    with open(path, errors='surrogateescape', newline='\n') as file:
+        for line in file:
+            line = line.rstrip('\n')
+            if line.startswith('\t') and FRAME.match(line) and samples:
+                samples[-1][1].append(line)
+            elif line:
+                samples.append((line, []))
+    return samples
+
+
+def read_records(path):
+    """What the rules need of each sample as it was written: (is there a stack copy, its chain's words)."""
+    samples = []
+    with open(path, errors='surrogateescape', newline='\n') as file:
+        for line in file:
+            if re.match(r'^0x[0-9a-f]+ SAMPLE ', line):
+                chain = re.search(r' callchain=\[([^]]*)\]', line)
+                words = [int(word, 16) for word in chain.group(1).split()] if chain else []
+                samples.append((' stack=' in line, words))
+    return samples
+
+
+def split(frame):
+    """(address, name, offset, object)"""
+    address, name, where = FRAME.match(frame).groups()
+    symbol, plus, offset = name.rpartition('+0x')
+    return address, symbol if plus else name, offset if plus else None, where
+
+
+def named_by_the_call(perf, tally):
+    """The return address begins a function: perf names that one, tally the one that holds the call."""
+    return perf[0] == tally[0] and perf[3] == tally[3] and perf[2] == '0'
+
+
+def named_by_the_plt(perf, tally):
+    """A slot of the linkage table that perf can't name, or names wrongly."""
+    return (perf[0] == tally[0] and perf[3] == tally[3] and tally[1].endswith('@plt') and
+            (perf[1] == '[unknown]' or perf[1].endswith('@plt')))
+
+
+def named_by_the_innermost(perf, tally):
+    """Symbols nest (labels in functions): perf takes the one that its tree meets first, tally the innermost."""
+    if perf[0] != tally[0] or perf[3] != tally[3] or not perf[2] or not tally[2]:
+        return False
+    return int(tally[2], 16) < int(perf[2], 16)
+
+
+def frame_cause(perf, tally, is_leaf):
+    perf, tally = split(perf), split(tally)
+    if named_by_the_plt(perf, tally):
+        return 'plt'
+    if not is_leaf and named_by_the_call(perf, tally):
+        return 'call-site'
+    if named_by_the_innermost(perf, tally):
+        return 'nested'
+    return None
+
+
+def is_garbage(frame):
+    """What a wrong step of an unwinder finds: an address of no file."""
+    where = split(frame)[3]
+    return where == '[unknown]' or where.startswith(('[heap]', '[stack', '//anon', 'inlined'))
+
+
+def emptied_by_a_marker(perf, tally, words):
+    """perf drops a whole stack for a word that looks like a context marker and is none."""
+    return (not perf and tally and
+            any(word >= MARKERS_START and word not in CONTEXTS for word in words))
+
+
+def unwound_further(perf, tally):
+    """perf's unwinder skipped frames or stopped: all that it found is in tally's stack, in this order, but for a last
+    frame in no file."""
+    found = perf[:-1] if perf and is_garbage(perf[-1]) else perf
+    rest = iter(tally)
+    return len(tally) > len(found) and all(frame in rest for frame in found)
+
+
+def past_the_end(perf, tally):
+    """Behind the last frame perf prints another one: a return address of 0, less one."""
+    return perf[:-1] == tally and perf[-1] == '\tffffffffffffffff [unknown] ([unknown])'
+
+
+def in_sigreturn(perf, tally):
+    """Copied while the kernel was putting the registers of before the signal back: some are old, some new."""
+    return any(perf[:i] == tally[:i] and split(frame)[1] == '__restore_rt' and
+               any(split(inner)[1] == '__x64_sys_rt_sigreturn' for inner in perf[:i])
+               for i, frame in enumerate(perf))
+
+
+def stack_causes(perf, tally, record):
+    """The causes of all differences between two stacks, or None."""
+    if perf == tally:
+        return []
+    has_stack, words = record
+    if emptied_by_a_marker(perf, tally, words):
+        return ['marker']
+    if len(perf) == len(tally):
+        causes = [frame_cause(p, t, i == 0) for i, (p, t) in enumerate(zip(perf, tally)) if p != t]
+        if all(causes):
+            return causes
+    if has_stack and unwound_further(perf, tally):
+        return ['unwound-further']
+    if has_stack and past_the_end(perf, tally):
+        return ['past-the-end']
+    if has_stack and in_sigreturn(perf, tally):
+        return ['sigreturn']
+    return None
+
+
+def head_cause(perf, tally):
+    """The cause of a difference between two samples' first lines, or None."""
+    p, t = TIMER_FLAGS.match(perf), TIMER_FLAGS.match(tally)
+    if p and t and p.group(1) == t.group(1):
+        return 'timer-flags'
+    p, t = LEAF.match(perf), LEAF.match(tally)
+    if p and t and p.group(1) == t.group(1):
+        frames = ['\t%s %s (%s)' % match.groups()[1:] for match in (p, t)]
+        return frame_cause(frames[0], frames[1], True)
+    return None
+
+
+def compare(perf, tally, records):
+    counts, unexplained = dict.fromkeys(CAUSES, 0), []
+    # Samples that carry counts are printed once for each event of a group, and written once.
+    aligned = len(records) == len(tally)
+    for i, ((perf_head, perf_frames), (tally_head, tally_frames)) in enumerate(zip(perf, tally)):
+        causes = [head_cause(perf_head, tally_head)] if perf_head != tally_head else []
+        more = stack_causes(perf_frames, tally_frames, records[i] if aligned else (False, []))
+        if more is None or not all(causes):
+            unexplained.append((i, [perf_head] + perf_frames, [tally_head] + tally_frames))
+            continue
+        for cause in causes + more:
+            counts[cause] += 1
+    return counts, unexplained
+
+
+def main():
+    perf, tally, records = read_samples(sys.argv[1]), read_samples(sys.argv[2]), read_records(sys.argv[3])
+    counts, unexplained = compare(perf, tally, records)
+    for number, perf_lines, tally_lines in unexplained[:5]:
+        print('sample %d differs without a cause' % number)
+        for line in [line for line in perf_lines if line not in tally_lines][:8]:
+            print('< ' + line)
+        for line in [line for line in tally_lines if line not in perf_lines][:8]:
+            print('> ' + line)
+    if len(perf) != len(tally):
+        print('perf printed %d samples, tally %d' % (len(perf), len(tally)))
+    lines = sum(1 + len(frames) for _, frames in perf)
+    print('samples %d lines %d %s unexplained %d' %
+          (len(perf), lines, ' '.join('%s %d' % item for item in counts.items()), len(unexplained)))
+    return 1 if unexplained or len(perf) != len(tally) or not perf else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,191 @@
+#!/bin/bash
+# SPEC G4: `tally script` on perf's recordings is `perf script --no-inline`, but for the differences whose causes
+# compare_script.py knows.  TAP; $TALLY is the binary, $WORKLOAD the program of record_workload.c.
+set -u
+number=0
+here=$(cd "$(dirname "$0")" && pwd)
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 1
+
+ok() { number=$((number + 1)); echo "ok $number - $1"; }
+not_ok() { number=$((number + 1)); echo "not ok $number - $1"; sed 's/^/# /' out; }
+skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
+check() { if "${@:2}"; then ok "$1"; else not_ok "$1"; fi; }
+done_testing() { echo "1..$number"; exit 0; }
+have() { command -v "$1" >/dev/null 2>&1; }
+record() { timeout 60 perf record -q -o perf.data "$@" >record.out 2>&1; }
+
+# same NAME: ./perf.data printed by both
+same() {
+	timeout 100 perf script --no-inline -i perf.data >perf.txt 2>perf.err
+	timeout 100 "$TALLY" script --stdio -i perf.data >tally.txt 2>tally.err || { not_ok "$1: tally script fails"; return; }
+	timeout 100 "$TALLY" script --stdio --records -i perf.data >records.txt 2>/dev/null
+	if "$here/compare_script.py" perf.txt tally.txt records.txt >out; then
+		ok "$1 ($(tail -n 1 out | sed 's/ [a-z-]* 0//g'))"
+	else
+		cp perf.data "${TALLY_KEEP:-/dev/null}" 2>/dev/null
+		not_ok "$1"
+	fi
+}
+
+# compare NAME perf-record-arguments…
+compare() {
+	name=$1
+	shift
+	if ! record "$@"; then
+		skip "$name" "perf can't record it: $(head -c 100 record.out | tr '\n#' '  ')"
+		return
+	fi
+	same "$name"
+}
+
+# with PROGRAM NAME perf-record-arguments…: skipped where the program is missing
+with() {
+	program=$1
+	shift
+	if have "$program"; then compare "$@"; else skip "$1" "no $program"; fi
+}
+
+if ! have perf || ! have python3 || ! perf record -q -o perf.data -e cpu-clock true >out 2>&1; then
+	echo "1..0 # SKIP needs perf, which may record, and python3"
+	exit 0
+fi
+
+QUERY='with recursive c(x) as (select 1 union all select x+1 from c where x<200000) select sum(x) from c'
+cat >program.py <<'P'
+import json
+def f(n): return n if n < 2 else f(n - 1) + f(n - 2)
+print(f(20), len(json.dumps(list(range(100000)))))
+P
+cat >program.js <<'P'
+let sum = 0;
+function step(i) { return Math.sqrt(i) + JSON.stringify({ i }).length; }
+for (let i = 0; i < 300000; i++) sum += step(i);
+console.log(sum);
+P
+cat >program.cc <<'P'
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+namespace ns {
+template <class T> struct Words {
+	__attribute__((noinline)) T go(int n) {
+		std::map<std::string, T> map;
+		for (int i = 0; i < n; i++) map[std::to_string(i * 7919 % n)] += i;
+		std::vector<std::string> words;
+		for (auto &pair : map) words.push_back(pair.first);
+		std::sort(words.begin(), words.end());
+		return map[words[n / 3]];
+	}
+};
+}
+int main() { ns::Words<long> words; long sum = 0; for (int i = 0; i < 3; i++) sum += words.go(40000); return sum == 1; }
+P
+cxx=$WORKLOAD
+if have g++ && g++ -O2 -g program.cc -o program_cc 2>/dev/null; then cxx=./program_cc; fi
+
+clock() { compare "$1" -e cpu-clock "${@:2}"; }
+clock "a clock" -F 999 "$WORKLOAD" spin
+clock "frame pointers" -F 999 -g "$WORKLOAD" spin
+clock "stack copies" -F 999 --call-graph dwarf "$WORKLOAD" spin
+clock "stack copies of 16 KiB, compressed" -F 999 -z --call-graph dwarf,16384 "$cxx"
+clock "C++ with frame pointers" -F 999 -g "$cxx"
+clock "threads that name themselves" -F 999 -g "$WORKLOAD" threads
+clock "a signal's handler" -F 999 -g "$WORKLOAD" signals
+clock "a signal's handler, by stack copies" -F 999 --call-graph dwarf "$WORKLOAD" signals
+clock "forks and execs" -F 4999 -g sh -c 'for i in 1 2 3; do ls -l /usr/bin | sort | head -3; done; (exec ls)'
+clock "compressed" -z -F 4999 "$WORKLOAD" spin
+clock "per thread" --per-thread -F 999 "$WORKLOAD" spin
+clock "context switches" --switch-events -F 499 "$WORKLOAD" threads
+clock "namespaces" --namespaces -F 499 "$WORKLOAD" threads
+clock "cgroups" --all-cgroups -F 499 "$WORKLOAD" threads
+clock "addresses and data maps" -d -F 999 "$WORKLOAD" faults
+clock "registers" --user-regs=ip,sp,bp -F 999 "$WORKLOAD" spin
+clock "weights and physical addresses" -d -W -F 999 "$WORKLOAD" spin
+clock "no build-ids, no buffering" -B --no-buffering -F 999 "$WORKLOAD" spin
+clock "build-ids in the map records" --buildid-mmap -g -F 999 "$WORKLOAD" spin
+clock "times of running" --running-time -F 999 "$WORKLOAD" spin
+clock "counts at each thread's end" -s -F 999 "$WORKLOAD" threads
+clock "the whole machine" -a -g -F 499 sleep 0.3
+compare "page faults" -e page-faults -c 1 -d "$WORKLOAD" faults 0.02
+compare "several events" -e task-clock,context-switches,cpu-migrations,minor-faults,major-faults -g "$WORKLOAD" threads
+compare "user's and kernel's part" -e cpu-clock:u,cpu-clock:k -F 999 "$WORKLOAD" faults
+compare "a group" -e '{cpu-clock,page-faults}' -F 999 "$WORKLOAD" faults
+compare "a group that its leader samples" -e '{cpu-clock,page-faults,minor-faults}:S' -F 999 "$WORKLOAD" faults
+compare "a group that its leader samples, with stacks" -e '{cpu-clock,page-faults}:S' -g -F 999 "$WORKLOAD" faults
+
+compare "scheduler tracepoints" -a -e sched:sched_switch,sched:sched_wakeup,sched:sched_process_exec,sched:sched_process_fork sh -c 'ls >/dev/null; sleep 0.05'
+compare "all scheduler tracepoints" -a -e 'sched:*' sh -c 'ls >/dev/null; sleep 0.05'
+compare "interrupts and timers" -a -e 'irq:*,timer:*' sleep 0.2
+calls=$(for call in openat read write close mmap mprotect newfstatat statx getdents64 execve brk ioctl futex; do
+	printf 'syscalls:sys_enter_%s,syscalls:sys_exit_%s,' $call $call; done)
+compare "system calls" -e "${calls%,}" ls -l /usr
+compare "raw system calls" -e raw_syscalls:sys_enter,raw_syscalls:sys_exit ls -l /usr
+compare "memory tracepoints" -e 'kmem:*' ls /usr
+compare "tasks, signals, work queues" -a -e 'task:*,signal:*,workqueue:*' sh -c 'ls >/dev/null & wait; kill -CONT $$'
+compare "file systems and blocks" -a -e 'writeback:*,block:*,filemap:*' sh -c 'echo x >file; sync file'
+compare "tracepoints with stacks" -g -e sched:sched_switch,cpu-clock -F 999 "$WORKLOAD" threads
+
+"$WORKLOAD" spin 3 & target=$!
+name="a process that runs already"
+if record -e cpu-clock -g -F 499 -p $target -- sleep 0.3; then same "$name"; else skip "$name" "perf can't attach"; fi
+kill $target 2>/dev/null
+wait $target 2>/dev/null
+perf record -q -o - -e cpu-clock -g -F 999 "$WORKLOAD" spin 2>/dev/null | cat >perf.data
+same "a pipe"
+perf record -q -o - -a -e sched:sched_switch -- sleep 0.1 2>/dev/null | cat >perf.data
+same "tracepoints down a pipe"
+
+with python3 "python" -e cpu-clock -g -F 999 python3 program.py
+with python3 "python by stack copies" -e cpu-clock --call-graph dwarf -F 499 python3 program.py
+with sqlite3 "sqlite" -e cpu-clock -g -F 999 sqlite3 :memory: "$QUERY"
+with sqlite3 "sqlite by stack copies" -e cpu-clock --call-graph dwarf -F 999 sqlite3 :memory: "$QUERY"
+with g++ "a compiler" -e cpu-clock,page-faults -g -F 999 g++ -O2 -c program.cc -o /dev/null
+with xz "xz with threads" -e cpu-clock -g -F 999 xz -k -c -1 --threads=2 "$(readlink -f "$(command -v perf)")"
+with node "node" -e cpu-clock -g -F 999 node program.js
+with node "node with a map of its code" -e cpu-clock -g -F 999 node --perf-basic-prof program.js
+rm -f /tmp/perf-*.map.tally-test
+
+# ---- damage, foreign files, what a terminal gets --------------------------------------------------------
+record -e cpu-clock -F 999 "$WORKLOAD" spin
+refuses() { "$TALLY" script --stdio -i "$1" >out 2>&1; [ $? = 1 ] && grep -qF -- "$2" out; }
+: >empty
+check "an empty file is said to be empty" refuses empty 'the file is empty'
+echo 'all work and no play' >text
+check "a text is no recording" refuses text "it is text"
+gzip -c text >text.gz
+check "a compressed file is named" refuses text.gz "compressed with gzip"
+check "a program is named" refuses "$TALLY" "an ELF file"
+check "a folder is named" refuses . 'is a directory'
+check "a missing file is named" refuses nowhere 'o such file'
+python3 - perf.data swapped <<'P'
+import sys
+data = open(sys.argv[1], 'rb').read()
+open(sys.argv[2], 'wb').write(data[7::-1] + data[8:])
+P
+check "the other byte order is named" refuses swapped 'of the other byte order'
+size=$(stat -c %s perf.data)
+head -c $((size / 2)) perf.data >cut
+cut_is_used() {
+	"$TALLY" script --stdio -i cut >cut.txt 2>out || return 1
+	[ -s cut.txt ] && grep -q 'damaged at offset [0-9]*' out && head -n "$(wc -l <cut.txt)" tally.txt | cmp -s - cut.txt
+}
+"$TALLY" script --stdio -i perf.data >tally.txt 2>/dev/null
+check "what stands before the damage is used, and the offset named" cut_is_used
+head -c 60 perf.data >head
+check "a file without its head is refused" refuses head 'damaged at offset'
+
+if have script; then
+	cp "$WORKLOAD" work && record -e cpu-clock -F 999 ./work escapes
+	script -qec "PAGER=cat TERM=xterm $TALLY script --stdio -i perf.data" /dev/null </dev/null >out 2>&1
+	check "a command's escape sequences don't reach the terminal" eval "grep -q 'red' out && ! grep -q \$'\\033\\[31m' out"
+else
+	skip "a command's escape sequences don't reach the terminal" "no script(1)"
+fi
+"$TALLY" script --stdio -i perf.data 2>err | head -n 1 >out
+check "a reader that leaves early is no error" [ ! -s err ]
+"$TALLY" script --records --stdio -i perf.data >out
+check "--records shows each record's fields" eval 'grep -q " MMAP2 .* file=.*work" out && grep -q " COMM .*comm=" out && grep -q " SAMPLE .* ip=0x" out'
+done_testing
