@@ -1,30 +1,30 @@
-/* A program that counts its own instructions, and prints how many it ran every 100 ms.
- *
- *     ./self_count [TIMES]
- */
-#include <stdint.h>
+/* A program that counts its own instructions and prints the count every 100 ms; Ctrl-C ends it. */
+#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <tally/counter.h>
 #include <unistd.h>
 
-int main(int argc, char **argv)
+int main(void)
 {
-	char error[256];
-	struct tally_count count;
+	char error[512];
+	const char *event = "instructions";
 	struct tally_counter *counter = tally_counter_open("instructions:u", error, sizeof(error));
-	const char *label = "instructions";
-	if (!counter) {
-		fprintf(stderr, "self_count: %s\nself_count: counting task-clock (ns) instead\n", error);
-		counter = tally_counter_open(label = "task-clock", error, sizeof(error));
+
+	if (!counter) { /* a virtual machine, most likely: the time on the CPU in ns is there everywhere */
+		fprintf(stderr, "self_count: %s\n", error);
+		event = "task-clock";
+		counter = tally_counter_open("task-clock:u", error, sizeof(error));
 	}
-	for (long left = argc > 1 ? atol(argv[1]) : -1; counter && left; left -= left > 0) {
-		usleep(100000);
-		if (tally_counter_read(counter, &count) < 0)
-			return perror("self_count"), 1;
-		printf("%s=%llu\n", label, (unsigned long long)count.value);
+	if (!counter) {
+		fprintf(stderr, "self_count: %s\n", error);
+		return 1;
+	}
+
+	struct tally_count count;
+	while (tally_counter_read(counter, &count) == 0 && printf("%s=%" PRIu64 "\n", event, count.value) > 0) {
 		fflush(stdout);
+		usleep(100000);
 	}
 	tally_counter_close(counter);
-	return counter ? 0 : (fprintf(stderr, "self_count: %s\n", error), 1);
+	return 0;
 }

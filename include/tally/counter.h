@@ -31,7 +31,7 @@ struct tally_count {
  * NULL with a sentence in `error` (may be NULL) and errno set.  Owned by the caller. */
 struct tally_counter *tally_counter_open(const char *event, char *error, size_t error_size);
 
-/* The event's name as it was understood; lives as long as the counter. */
+/* The event's name as `tally stat` prints it; lives as long as the counter. */
 const char *tally_counter_name(const struct tally_counter *counter);
 
 /* 0, or -1 with errno set. */

@@ -1,0 +1,279 @@
+/* libtally's counters, by the public header and the shared library alone. */
+#include "test.h"
+
+#include <tally/counter.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct tally_counter *open_or_skip(const char *event)
+{
+	char error[512] = "";
+	struct tally_counter *counter = tally_counter_open(event, error, sizeof(error));
+	if (!counter && (errno == EACCES || errno == EPERM || errno == ENOSYS)) {
+		print_message("# %s\n", error);
+		skip();
+	}
+	if (!counter)
+		fail_msg("%s: %s", event, error);
+	return counter;
+}
+
+static struct tally_count read_count(struct tally_counter *counter)
+{
+	struct tally_count count;
+	assert_int_equal(tally_counter_read(counter, &count), 0);
+	return count;
+}
+
+/* Writes to so many pages that nobody has touched: as many faults, where a page is not given in bulk. */
+static void fault(size_t pages)
+{
+	size_t page_size = (size_t)sysconf(_SC_PAGESIZE);
+	char *memory = mmap(NULL, pages * page_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	madvise(memory, pages * page_size, MADV_NOHUGEPAGE);
+	for (size_t i = 0; i < pages; i++)
+		((volatile char *)memory)[i * page_size] = 1;
+	munmap(memory, pages * page_size);
+}
+
+static void counts_from_the_open_on(void **state)
+{
+	(void)state;
+	fault(1000);
+	struct tally_counter *counter = open_or_skip("page-faults:u");
+	struct tally_count before = read_count(counter);
+	assert_true(before.value < 1000);
+	fault(500);
+	struct tally_count after = read_count(counter);
+	assert_in_range(after.value - before.value, 500, 600);
+	assert_true(after.enabled_ns > before.enabled_ns);
+	tally_counter_close(counter);
+}
+
+static void a_count_that_ran_all_the_time_is_not_scaled(void **state)
+{
+	(void)state;
+	struct tally_counter *counter = open_or_skip("page-faults:u");
+	fault(100);
+	struct tally_count count = read_count(counter);
+	assert_true(count.running_ns == count.enabled_ns);
+	assert_true(count.value == count.raw);
+	tally_counter_close(counter);
+}
+
+static void clocks_never_fall(void **state)
+{
+	(void)state;
+	struct tally_counter *counter = open_or_skip("task-clock:u");
+	uint64_t last = 0;
+	for (int i = 0; i < 1000; i++) {
+		struct tally_count count = read_count(counter);
+		assert_true(count.value >= last);
+		last = count.value;
+	}
+	assert_true(last > 0);
+	tally_counter_close(counter);
+}
+
+/* B3 */
+static void reset_zeroes_the_value_not_the_times(void **state)
+{
+	(void)state;
+	struct tally_counter *counter = open_or_skip("page-faults:u");
+	fault(500);
+	struct tally_count before = read_count(counter);
+	assert_int_equal(tally_counter_reset(counter), 0);
+	struct tally_count after = read_count(counter);
+	assert_true(before.value >= 500);
+	assert_true(after.value < 100);
+	assert_true(after.enabled_ns >= before.enabled_ns);
+	tally_counter_close(counter);
+}
+
+/* B3 */
+static void disabled_keeps_its_value_and_enabled_goes_on(void **state)
+{
+	(void)state;
+	struct tally_counter *counter = open_or_skip("page-faults:u");
+	fault(100);
+	assert_int_equal(tally_counter_disable(counter), 0);
+	struct tally_count disabled = read_count(counter);
+	assert_true(disabled.value >= 100);
+	fault(500);
+	struct tally_count later = read_count(counter);
+	assert_true(later.value == disabled.value);
+	assert_true(later.enabled_ns == disabled.enabled_ns);
+
+	assert_int_equal(tally_counter_enable(counter), 0);
+	assert_true(read_count(counter).value >= disabled.value);
+	fault(200);
+	assert_in_range(read_count(counter).value - disabled.value, 200, 300);
+	tally_counter_close(counter);
+}
+
+/* B9 */
+static void what_a_child_does_is_counted(void **state)
+{
+	(void)state;
+	struct tally_counter *counter = open_or_skip("page-faults:u");
+	pid_t child = fork();
+	if (!child) {
+		fault(3000);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_in_range(read_count(counter).value, 3000, 4000);
+	tally_counter_close(counter);
+}
+
+static void *fault_in_thread(void *argument)
+{
+	(void)argument;
+	fault(2000);
+	return NULL;
+}
+
+/* B9 */
+static void what_a_thread_does_is_counted(void **state)
+{
+	(void)state;
+	struct tally_counter *counter = open_or_skip("page-faults:u");
+	pthread_t thread;
+	assert_int_equal(pthread_create(&thread, NULL, fault_in_thread, NULL), 0);
+	pthread_join(thread, NULL);
+	assert_in_range(read_count(counter).value, 2000, 3000);
+	tally_counter_close(counter);
+}
+
+/* B9: older than the counter */
+static void what_others_do_is_not_counted(void **state)
+{
+	(void)state;
+	int go[2];
+	assert_int_equal(pipe(go), 0);
+	pid_t child = fork();
+	if (!child) {
+		char byte;
+		_exit(read(go[0], &byte, 1) == 1 ? (fault(3000), 0) : 1);
+	}
+	struct tally_counter *counter = open_or_skip("page-faults:u");
+	assert_int_equal(write(go[1], "x", 1), 1);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_in_range(read_count(counter).value, 0, 1000);
+	tally_counter_close(counter);
+	close(go[0]);
+	close(go[1]);
+}
+
+static void the_name_is_the_event_s(void **state)
+{
+	(void)state;
+	struct tally_counter *counter = open_or_skip("faults:u");
+	assert_string_equal(tally_counter_name(counter), "faults:u");
+	tally_counter_close(counter);
+}
+
+static void an_unknown_event_is_named_with_its_nearest(void **state)
+{
+	(void)state;
+	char error[512] = "";
+	errno = 0;
+	assert_null(tally_counter_open("page-fautls", error, sizeof(error)));
+	assert_int_not_equal(errno, 0);
+	assert_non_null(strstr(error, "page-fautls"));
+	assert_non_null(strstr(error, "page-faults"));
+	assert_true(strlen(error) > 20);
+}
+
+static void an_error_fits_what_room_there_is(void **state)
+{
+	(void)state;
+	char error[8] = "1234567";
+	assert_null(tally_counter_open("no-such-event", error, 4));
+	assert_int_equal(strlen(error), 3);
+	assert_memory_equal(error + 4, "567", 4);
+	assert_null(tally_counter_open("no-such-event", error, 0));
+	assert_null(tally_counter_open("no-such-event", NULL, 0));
+}
+
+static void a_counter_counts_one_event(void **state)
+{
+	(void)state;
+	char error[512] = "";
+	assert_null(tally_counter_open("task-clock,page-faults", error, sizeof(error)));
+	assert_int_equal(errno, EINVAL);
+	assert_non_null(strstr(error, "a counter counts one"));
+	assert_null(tally_counter_open("", error, sizeof(error)));
+	assert_true(error[0]);
+}
+
+static void closing_null_is_fine(void **state)
+{
+	(void)state;
+	tally_counter_close(NULL);
+}
+
+static int count_descriptors(void)
+{
+	DIR *directory = opendir("/proc/self/fd");
+	int count = 0;
+	assert_non_null(directory);
+	while (readdir(directory))
+		count++;
+	closedir(directory);
+	return count;
+}
+
+/* B11 */
+static void thousands_of_cycles_leak_no_descriptor(void **state)
+{
+	(void)state;
+	tally_counter_close(open_or_skip("task-clock:u"));
+	int before = count_descriptors();
+	for (int i = 0; i < 10000; i++) {
+		struct tally_counter *counter = tally_counter_open("task-clock:u", NULL, 0);
+		assert_non_null(counter);
+		tally_counter_close(counter);
+	}
+	for (int i = 0; i < 100; i++)
+		assert_null(tally_counter_open("no-such-event", NULL, 0));
+	assert_int_equal(count_descriptors(), before);
+}
+
+/* A1: what a program starts does not get the descriptor. */
+static void the_descriptor_is_closed_at_exec(void **state)
+{
+	(void)state;
+	struct tally_counter *counter = open_or_skip("task-clock:u");
+	int status = system("ls -l /proc/self/fd | grep -q perf_event");
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+	tally_counter_close(counter);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(counts_from_the_open_on),
+		cmocka_unit_test(a_count_that_ran_all_the_time_is_not_scaled),
+		cmocka_unit_test(clocks_never_fall),
+		cmocka_unit_test(reset_zeroes_the_value_not_the_times),
+		cmocka_unit_test(disabled_keeps_its_value_and_enabled_goes_on),
+		cmocka_unit_test(what_a_child_does_is_counted),
+		cmocka_unit_test(what_a_thread_does_is_counted),
+		cmocka_unit_test(what_others_do_is_not_counted),
+		cmocka_unit_test(the_name_is_the_event_s),
+		cmocka_unit_test(an_unknown_event_is_named_with_its_nearest),
+		cmocka_unit_test(an_error_fits_what_room_there_is),
+		cmocka_unit_test(a_counter_counts_one_event),
+		cmocka_unit_test(closing_null_is_fine),
+		cmocka_unit_test(thousands_of_cycles_leak_no_descriptor),
+		cmocka_unit_test(the_descriptor_is_closed_at_exec),
+	};
+	return cmocka_run_group_tests_name("counter", tests, NULL, NULL);
+}
