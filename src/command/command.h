@@ -40,6 +40,9 @@ struct tally_command {
 
 extern const struct tally_command *const tally_commands[]; /* NULL at the end */
 
+/* NULL after a message that names the nearest one (exit with TALLY_EXIT_USAGE). */
+const struct tally_command *tally_command_find(const char *name);
+
 enum { TALLY_EXIT_OK = 0, TALLY_EXIT_FAILURE = 1, TALLY_EXIT_USAGE = 2 };
 
 /* A walk over the options; stops at the first argument that is none (so a profiled command keeps its own). */

@@ -1,23 +1,34 @@
 #include "command/command.h"
 
 #include <stdio.h>
-#include <string.h>
 
-static int run(const struct tally_command *command, int argc, char **argv)
+static void list(void)
 {
-	(void)command;
-	if (argc > 1)
-		for (size_t i = 0; tally_commands[i]; i++)
-			if (!strcmp(tally_commands[i]->name, argv[1])) {
-				char *help[] = { argv[1], (char[]){ "--help" }, NULL };
-				return tally_commands[i]->run(tally_commands[i], 2, help);
-			}
 	printf("tally counts, samples and traces what programs do, and shows where their time goes.\n\n"
 	       "usage: tally COMMAND [options] …\n\n");
 	for (size_t i = 0; tally_commands[i]; i++)
 		printf("  %-12s %s\n", tally_commands[i]->name, tally_commands[i]->summary);
 	printf("\n'tally COMMAND --help' tells more of each.\n");
-	return TALLY_EXIT_OK;
+}
+
+static int run(const struct tally_command *command, int argc, char **argv)
+{
+	struct tally_options options = TALLY_OPTIONS_INIT(command, argc, argv);
+	int id = tally_options_next(&options);
+	if (id)
+		return id == TALLY_OPTION_HELP ? TALLY_EXIT_OK : TALLY_EXIT_USAGE;
+	if (argc - options.index > 1)
+		return tally_command_misuse(command, "one command at a time");
+	if (argc == options.index) {
+		list();
+		return TALLY_EXIT_OK;
+	}
+	char *name = argv[options.index];
+	const struct tally_command *other = tally_command_find(name);
+	if (!other)
+		return TALLY_EXIT_USAGE;
+	char *help[] = { name, (char[]){ "--help" }, NULL };
+	return other->run(other, 2, help);
 }
 
 const struct tally_command tally_command_help = {

@@ -1,39 +1,8 @@
-#include "base/suggest.h"
-#include "base/terminal.h"
 #include "command/command.h"
 
 #include <locale.h>
 #include <stdio.h>
 #include <string.h>
-
-static int unknown(const char *name)
-{
-	const char *nearest = NULL;
-	unsigned best = 3;
-	for (size_t i = 0; tally_commands[i]; i++) {
-		unsigned distance = tally_edit_distance(name, tally_commands[i]->name);
-		if (distance < best) {
-			best = distance;
-			nearest = tally_commands[i]->name;
-		}
-	}
-	char clean[128];
-	tally_terminal_clean(name, clean, sizeof(clean));
-	fprintf(stderr, "tally: there is no command '%s'\n", clean);
-	if (nearest)
-		fprintf(stderr, "hint: did you mean 'tally %s'?\n", nearest);
-	else
-		fprintf(stderr, "hint: 'tally help' lists them\n");
-	return TALLY_EXIT_USAGE;
-}
-
-static const struct tally_command *find(const char *name)
-{
-	for (size_t i = 0; tally_commands[i]; i++)
-		if (!strcmp(tally_commands[i]->name, name))
-			return tally_commands[i];
-	return NULL;
-}
 
 int main(int argc, char **argv)
 {
@@ -46,9 +15,9 @@ int main(int argc, char **argv)
 		printf("tally %s\n", TALLY_VERSION);
 		return TALLY_EXIT_OK;
 	}
-	const struct tally_command *command = find(name);
+	const struct tally_command *command = tally_command_find(name);
 	if (!command)
-		return unknown(name);
+		return TALLY_EXIT_USAGE;
 	if (argc < 2) {
 		command->run(command, 1, argv);
 		return TALLY_EXIT_USAGE;
