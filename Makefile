@@ -2,15 +2,14 @@
 
 PREFIX ?= /usr/local
 DESTDIR ?=
-BUILD ?= build
 
 .PHONY: all demo check bench install fuzz clean
-all: $(BUILD)/build.ninja
-	@ninja -C $(BUILD)
+all: build/build.ninja
+	@ninja -C build
 
-$(BUILD)/build.ninja:
+build/build.ninja:
 	@scripts/packages build
-	meson setup $(BUILD) --prefix=$(PREFIX)
+	meson setup build --prefix="$(PREFIX)"
 
 # Installs what is missing, builds, profiles the bundled example.
 demo: all
@@ -24,9 +23,9 @@ check:
 bench: all
 	@bench/run
 
+# Asks for no other compiler options than those of the build, so nothing is compiled again for another PREFIX.
 install: all
-	meson configure $(BUILD) --prefix=$(PREFIX)
-	DESTDIR=$(DESTDIR) ninja -C $(BUILD) install
+	@scripts/install "$(PREFIX)" "$(DESTDIR)"
 
 # Each fuzzer for FUZZ_SECONDS; the corpora alone are replayed by `make check`.
 FUZZ_SECONDS ?= 60
