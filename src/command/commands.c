@@ -15,6 +15,7 @@
 	X(list) \
 	X(doctor) \
 	X(fold) \
+	X(flamegraph) \
 	X(help)
 
 #define DECLARE(name) extern const struct tally_command tally_command_##name;

@@ -87,7 +87,13 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct fold fold = { 0 };
 	int id;
-	while ((id = tally_options_next(&walk)) != TALLY_OPTION_DONE) {
+	while ((id = tally_options_next(&walk)) != TALLY_OPTION_DONE || (!walk.dashes && walk.index < argc)) {
+		if (id == TALLY_OPTION_DONE && fold.input.path)
+			return tally_command_misuse(command, "'%s' is one input too many", argv[walk.index]);
+		if (id == TALLY_OPTION_DONE) { /* options may stand behind the input */
+			fold.input.path = argv[walk.index++];
+			continue;
+		}
 		if (id == TALLY_OPTION_HELP)
 			return TALLY_EXIT_OK;
 		if (id == TALLY_OPTION_ERROR)
@@ -96,7 +102,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 			return tally_command_misuse(command, "%s", err.message);
 	}
 	if (walk.index < argc && !fold.input.path)
-		fold.input.path = argv[walk.index++];
+		fold.input.path = argv[walk.index++]; /* behind -- */
 	if (walk.index < argc)
 		return tally_command_misuse(command, "'%s' is one input too many", argv[walk.index]);
 	if (fold_input(command, &fold, &err) < 0)

@@ -28,12 +28,15 @@ static size_t length_without_parameters(const char *name)
 /* A name that can't end the line, the frame, or upset a terminal. */
 static void append_name(struct tally_buffer *out, const char *name, size_t length, bool full)
 {
+	char *at = tally_buffer_room(out, length);
+	if (!at)
+		return;
 	for (size_t i = 0; i < length; i++) {
 		unsigned char c = (unsigned char)name[i];
-		if (!full && (c == '"' || c == '\''))
-			continue;
-		tally_buffer_char(out, c == ';' ? ':' : c < 0x20 || c == 0x7f ? '?' : (char)c);
+		if (full || (c != '"' && c != '\''))
+			*at++ = c == ';' ? ':' : c < 0x20 || c == 0x7f ? '?' : (char)c;
 	}
+	out->length = (size_t)(at - out->bytes);
 }
 
 static void append_thread(const struct tally_stacks *stacks, const struct tally_thread_label *thread,

@@ -1,0 +1,198 @@
+#include "command/command.h"
+#include "command/load_stacks.h"
+
+#include "output/flamegraph.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { OPTION_EVENT = 256, OPTION_WEIGHT, OPTION_FORMAT, OPTION_TITLE, OPTION_SUBTITLE, OPTION_WIDTH, OPTION_MIN_WIDTH,
+       OPTION_THEME };
+
+static const struct tally_option options[] = {
+	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE", "read FILE (- is standard input)", NULL, 0 },
+	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE", "write to FILE: .svg or .html says which, - is standard output\n"
+	  "(flamegraph.svg; standard output when that is no terminal)", NULL, 0 },
+	{ 0, "format", TALLY_ARGUMENT_REQUIRED, "FORMAT", "svg or html, whatever FILE is called", NULL, OPTION_FORMAT },
+	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "draw this event's samples (the first there is)", NULL,
+	  OPTION_EVENT },
+	{ 0, "weight", TALLY_ARGUMENT_REQUIRED, "WHAT", "what widths show: samples, or period: the time or\nevents that "
+	  "samples stand for (period, where it is known)", NULL, OPTION_WEIGHT },
+	{ 0, "title", TALLY_ARGUMENT_REQUIRED, "TEXT", "the title (the input's name)", NULL, OPTION_TITLE },
+	{ 0, "subtitle", TALLY_ARGUMENT_REQUIRED, "TEXT", "the line below it (event, samples, threads)", NULL,
+	  OPTION_SUBTITLE },
+	{ 0, "icicle", TALLY_ARGUMENT_NONE, NULL, "callers above what they call", NULL, 'I' },
+	{ 0, "inverted", TALLY_ARGUMENT_NONE, NULL, "the same, by flamegraph.pl's name", NULL, 'I' },
+	{ 0, "theme", TALLY_ARGUMENT_REQUIRED, "THEME", "auto, light or dark (auto: what the reader's system has)", NULL,
+	  OPTION_THEME },
+	{ 0, "width", TALLY_ARGUMENT_REQUIRED, "PIXELS", "width of the static picture (1200)", NULL, OPTION_WIDTH },
+	{ 0, "min-width", TALLY_ARGUMENT_REQUIRED, "PIXELS", "merge narrower frames in the static picture (0.5)", NULL,
+	  OPTION_MIN_WIDTH },
+	TALLY_OPTIONS_END,
+};
+
+struct flamegraph {
+	struct tally_stacks_input input;
+	struct tally_flamegraph_options drawing;
+	const char *output; /* NULL until chosen */
+	bool is_html, has_format;
+	char **command; /* to record, or NULL */
+};
+
+static int choose_word(const char *option, const char *value, const char *const *words, struct tally_error *err)
+{
+	char list[128] = "";
+	for (int i = 0; words[i]; i++) {
+		if (!strcmp(value, words[i]))
+			return i;
+		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", i ? ", " : "", words[i]);
+	}
+	return tally_error_set(err, -EINVAL, "option %s: '%s' is none of %s", option, value, list);
+}
+
+static int take_width(struct flamegraph *graph, int id, const char *value, struct tally_error *err)
+{
+	unsigned long long width = 0;
+	if (id == OPTION_WIDTH) {
+		int status = tally_option_u64("--width", value, 200, 20000, &width, err);
+		graph->drawing.width_px = (unsigned)width;
+		return status;
+	}
+	char *end;
+	double least = strtod(value, &end);
+	if (end == value || *end || !(least > 0 && least <= 1000))
+		return tally_error_set(err, -EINVAL, "option --min-width: '%s' is not a width like 0.5", value);
+	graph->drawing.min_width_px = least;
+	return 0;
+}
+
+/* 0, or -EINVAL when the option's value was wrong. */
+static int take_option(struct flamegraph *graph, int id, const char *value, struct tally_error *err)
+{
+	static const char *const formats[] = { "svg", "html", NULL }, *const themes[] = { "auto", "light", "dark", NULL };
+	int chosen = 0;
+	switch (id) {
+	case 'i': graph->input.path = value; break;
+	case 'o': graph->output = value; break;
+	case 'I': graph->drawing.icicle = true; break;
+	case OPTION_EVENT: graph->input.event = value; break;
+	case OPTION_WEIGHT: return tally_option_weight(value, &graph->drawing.by_samples, err);
+	case OPTION_TITLE: graph->drawing.title = value; break;
+	case OPTION_SUBTITLE: graph->drawing.subtitle = value; break;
+	case OPTION_WIDTH:
+	case OPTION_MIN_WIDTH: return take_width(graph, id, value, err);
+	case OPTION_FORMAT:
+		chosen = choose_word("--format", value, formats, err);
+		graph->is_html = chosen == 1;
+		graph->has_format = true;
+		break;
+	case OPTION_THEME:
+		chosen = choose_word("--theme", value, themes, err);
+		graph->drawing.theme = chosen < 0 ? TALLY_THEME_AUTO : (enum tally_flamegraph_theme)chosen;
+		break;
+	}
+	return chosen < 0 ? chosen : 0;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t length = strlen(text), tail = strlen(end);
+	return length >= tail && !strcasecmp(text + length - tail, end);
+}
+
+static void choose_output(struct flamegraph *graph)
+{
+	if (!graph->output)
+		graph->output = isatty(STDOUT_FILENO) ? graph->is_html ? "flamegraph.html" : "flamegraph.svg" : "-";
+	if (!graph->has_format)
+		graph->is_html = ends_with(graph->output, ".html") || ends_with(graph->output, ".htm");
+}
+
+static int write_output(const char *path, const struct tally_buffer *text, struct tally_error *err)
+{
+	bool is_stdout = !strcmp(path, "-");
+	FILE *file = is_stdout ? stdout : fopen(path, "we");
+	if (!file)
+		return tally_error_set(err, -errno, "%s can't be written: %s", path, tally_errno_text(errno));
+	bool failed = fwrite(tally_buffer_string(text), 1, text->length, file) != text->length;
+	failed |= is_stdout ? fflush(file) != 0 : fclose(file) != 0;
+	return failed ? tally_error_set(err, -EIO, "writing %s failed: %s", is_stdout ? "to standard output" : path,
+					tally_errno_text(errno)) : 0;
+}
+
+static int record_command(char **command, struct tally_error *err)
+{
+	tally_error_set(err, -ENOTSUP, "this version can't record '%s' and draw it in one step yet", command[0]);
+	tally_error_hint(err, "perf record -g -- %s … && perf script | tally flamegraph", command[0]);
+	return -ENOTSUP;
+}
+
+static int draw(const struct tally_command *command, const struct flamegraph *graph, struct tally_error *err)
+{
+	struct tally_stacks stacks = { 0 };
+	struct tally_buffer file = { 0 };
+	int status = graph->command ? record_command(graph->command, err) : 0;
+	if (!status)
+		status = tally_load_stacks(command, &graph->input, &stacks, err);
+	if (!status)
+		status = (graph->is_html ? tally_flamegraph_html : tally_flamegraph_svg)(&stacks, &graph->drawing, &file, err);
+	if (!status)
+		status = write_output(graph->output, &file, err);
+	if (!status && strcmp(graph->output, "-"))
+		fprintf(stderr, "tally flamegraph: wrote %s (%zu stacks, %.1f kB); open it in a browser\n", graph->output,
+			stacks.stacks.count, (double)file.length / 1e3);
+	tally_buffer_release(&file);
+	tally_stacks_release(&stacks);
+	return status;
+}
+
+static int run(const struct tally_command *command, int argc, char **argv)
+{
+	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
+	struct tally_error err = TALLY_ERROR_NONE;
+	struct flamegraph graph = { 0 };
+	int id;
+	while ((id = tally_options_next(&walk)) != TALLY_OPTION_DONE || (!walk.dashes && walk.index < argc)) {
+		if (id == TALLY_OPTION_DONE && graph.input.path)
+			return tally_command_misuse(command, "'%s' is one input too many; a command to record stands behind --", argv[walk.index]);
+		if (id == TALLY_OPTION_DONE) { /* options may stand behind the input */
+			graph.input.path = argv[walk.index++];
+			continue;
+		}
+		if (id == TALLY_OPTION_HELP)
+			return TALLY_EXIT_OK;
+		if (id == TALLY_OPTION_ERROR)
+			return TALLY_EXIT_USAGE;
+		if (take_option(&graph, id, walk.value, &err) < 0)
+			return tally_command_misuse(command, "%s", err.message);
+	}
+	if (walk.dashes && walk.index == argc)
+		return tally_command_misuse(command, "there is no command behind --");
+	if (walk.dashes && graph.input.path)
+		return tally_command_misuse(command, "either an input or a command to record, not both");
+	if (walk.dashes)
+		graph.command = argv + walk.index;
+	choose_output(&graph);
+	if (draw(command, &graph, &err) < 0)
+		return tally_command_fail(command, &err);
+	return TALLY_EXIT_OK;
+}
+
+const struct tally_command tally_command_flamegraph = {
+	.name = "flamegraph",
+	.summary = "draw stacks as a flame graph, in one SVG or HTML file",
+	.usage = "[options] [file | -- command [argument…]]",
+	.details = "The input is a recording, `perf script` text or folded text: a file, standard input, or\n"
+		   "perf.data where neither is given.  The file needs nothing but itself: mail it, attach it,\n"
+		   "open it in a browser to zoom, search and filter; without scripts it is a still picture.\n\n"
+		   "  tally flamegraph -o out.svg\n"
+		   "  tally flamegraph -o out.html -- make -j8\n"
+		   "  perf script | tally flamegraph --title 'after the fix' -o after.svg\n\n"
+		   "Keys: / searches, arrows and Enter walk and zoom, Esc undoes, I turns it upside down,\n"
+		   "D changes light and dark.",
+	.options = options,
+	.run = run,
+};

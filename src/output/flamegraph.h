@@ -1,0 +1,34 @@
+/* Flame graphs: one self-contained file, SVG or HTML, out of stacks.
+ *
+ * Both hold a static picture (for viewers that run no scripts) and the call tree as data, which the script in them
+ * draws: zoom, search, filters, themes.  The same stacks and options give the same bytes.
+ */
+#ifndef TALLY_OUTPUT_FLAMEGRAPH_H
+#define TALLY_OUTPUT_FLAMEGRAPH_H
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "profile/stacks.h"
+
+#include <stdbool.h>
+
+enum tally_flamegraph_theme { TALLY_THEME_AUTO, TALLY_THEME_LIGHT, TALLY_THEME_DARK };
+
+struct tally_flamegraph_options {
+	const char *title;    /* NULL: the stacks' title, else "Flame graph" */
+	const char *subtitle; /* NULL: event, samples, weight and threads */
+	bool icicle;          /* root at the top */
+	bool by_samples;      /* widths are samples where their number is known, not periods */
+	enum tally_flamegraph_theme theme;
+	unsigned width_px;    /* of the static picture; 0: 1200 */
+	double min_width_px;  /* narrower frames are merged in the static picture; 0: 0.5 */
+	size_t nodes_max;     /* boxes in the file; 0: as many as stay below about 4 MB */
+};
+
+/* Append to `out`.  0, -ENOMEM, or -ENODATA when the stacks weigh nothing. */
+int tally_flamegraph_svg(const struct tally_stacks *stacks, const struct tally_flamegraph_options *options,
+			 struct tally_buffer *out, struct tally_error *err);
+int tally_flamegraph_html(const struct tally_stacks *stacks, const struct tally_flamegraph_options *options,
+			  struct tally_buffer *out, struct tally_error *err);
+
+#endif

@@ -1,0 +1,82 @@
+#include "output/flamegraph_parts.h"
+
+#include "output/flamegraph_text.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const struct tally_flamegraph_options defaults = { .width_px = 1200, .min_width_px = 0.5, .nodes_max = 300000 };
+
+static void write_title(struct tally_flame_drawing *drawing)
+{
+	const char *title = drawing->options.title;
+	if (!title)
+		title = drawing->stacks->title[0] ? drawing->stacks->title : "Flame graph";
+	tally_buffer_text(&drawing->title, title);
+}
+
+/* "cpu-clock · 1.24 s in 618 samples · 12 threads" */
+static void write_subtitle(struct tally_flame_drawing *drawing)
+{
+	const struct tally_stacks *stacks = drawing->stacks;
+	struct tally_buffer *out = &drawing->subtitle;
+	if (drawing->options.subtitle) {
+		tally_buffer_text(out, drawing->options.subtitle);
+		return;
+	}
+	if (stacks->event[0])
+		tally_buffer_printf(out, "%s \u00b7 ", stacks->event);
+	bool has_both = stacks->total_samples && strcmp(stacks->unit, "samples");
+	if (has_both || !stacks->total_samples) {
+		/* The text is escaped where it is written out; the unit is one of ours, the event may be not. */
+		const char *event = strcmp(stacks->unit, "events") ? "" : "events";
+		tally_flame_weight(out, (double)stacks->total_weight, stacks->unit, event);
+	}
+	if (stacks->total_samples) {
+		tally_buffer_text(out, has_both ? " in " : "");
+		tally_flame_weight(out, (double)stacks->total_samples, "samples", "");
+	}
+	size_t threads = stacks->threads.count;
+	tally_buffer_text(out, " \u00b7 ");
+	tally_flame_count(out, threads);
+	tally_buffer_text(out, threads == 1 ? " thread" : " threads");
+}
+
+int tally_flame_drawing_init(struct tally_flame_drawing *drawing, const struct tally_stacks *stacks,
+			     const struct tally_flamegraph_options *options, struct tally_error *err)
+{
+	*drawing = (struct tally_flame_drawing){ .stacks = stacks, .options = *options, .unit = stacks->unit };
+	struct tally_flamegraph_options *filled = &drawing->options;
+	if (!filled->width_px)
+		filled->width_px = defaults.width_px;
+	if (!(filled->min_width_px > 0))
+		filled->min_width_px = defaults.min_width_px;
+	if (!filled->nodes_max)
+		filled->nodes_max = defaults.nodes_max;
+	filled->by_samples = filled->by_samples && stacks->total_samples;
+	if (filled->by_samples || !stacks->unit[0])
+		drawing->unit = "samples";
+	if (!(filled->by_samples ? stacks->total_samples : stacks->total_weight)) {
+		tally_error_set(err, -ENODATA, "there is nothing to draw: the stacks have no weight");
+		tally_error_hint(err, "a recording needs samples: `tally record -g COMMAND`");
+		return -ENODATA;
+	}
+	write_title(drawing);
+	write_subtitle(drawing);
+	return 0;
+}
+
+int tally_flame_drawing_tree(struct tally_flame_drawing *drawing, bool by_thread, struct tally_error *err)
+{
+	tally_flame_tree_release(&drawing->tree);
+	if (tally_flame_tree_build(&drawing->tree, drawing->stacks, by_thread, drawing->options.by_samples) < 0)
+		return tally_error_set(err, -ENOMEM, "out of memory while building the call tree");
+	return 0;
+}
+
+void tally_flame_drawing_release(struct tally_flame_drawing *drawing)
+{
+	tally_flame_tree_release(&drawing->tree);
+	tally_buffer_release(&drawing->title);
+	tally_buffer_release(&drawing->subtitle);
+}

@@ -1,0 +1,183 @@
+#include "output/flamegraph_text.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { REPLACEMENT = 0xfffd };
+
+/* Whether XML 1.0 allows the character, and whether it shows as itself: control characters don't, and those that
+ * turn the direction of text around make a name look like another. */
+static bool is_fit(uint32_t c)
+{
+	return c >= 0x20 && !(c >= 0x7f && c < 0xa0) && !(c >= 0xd800 && c < 0xe000) && (c & 0xfffe) != 0xfffe &&
+	       !(c >= 0x202a && c <= 0x202e) && !(c >= 0x2066 && c <= 0x2069) && c != 0x2028 && c != 0x2029 &&
+	       c != 0xfeff && c <= 0x10ffff;
+}
+
+/* The next character of `*text`, which is moved behind it: REPLACEMENT for a byte that begins no UTF-8 sequence and
+ * for what isn't fit. */
+static uint32_t next_character(const char **text)
+{
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	const unsigned char *at = (const unsigned char *)*text;
+	unsigned length = *at < 0x80 ? 1 : (*at & 0xe0) == 0xc0 ? 2 : (*at & 0xf0) == 0xe0 ? 3
+			  : (*at & 0xf8) == 0xf0 ? 4 : 0;
+	uint32_t c = length == 1 ? *at : *at & (0x7fu >> length);
+	for (unsigned i = 1; i < length; i++) {
+		if ((at[i] & 0xc0) != 0x80) {
+			length = 0;
+			break;
+		}
+		c = c << 6 | (at[i] & 0x3fu);
+	}
+	*text += length ? length : 1;
+	if (!length || c < least[length] || !is_fit(c))
+		return REPLACEMENT;
+	return c;
+}
+
+static void append_utf8(struct tally_buffer *out, uint32_t c)
+{
+	char bytes[4];
+	size_t length = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+	static const unsigned char first[] = { 0, 0, 0xc0, 0xe0, 0xf0 };
+	for (size_t i = length; i-- > 1; c >>= 6)
+		bytes[i] = (char)(0x80 | (c & 0x3f));
+	bytes[0] = (char)(length == 1 ? c : first[length] | c);
+	tally_buffer_append(out, bytes, length);
+}
+
+static void append_markup(struct tally_buffer *out, uint32_t c)
+{
+	switch (c) {
+	case '&': tally_buffer_text(out, "&amp;"); break;
+	case '<': tally_buffer_text(out, "&lt;"); break;
+	case '>': tally_buffer_text(out, "&gt;"); break;
+	case '"': tally_buffer_text(out, "&quot;"); break;
+	case '\'': tally_buffer_text(out, "&#39;"); break;
+	default: append_utf8(out, c);
+	}
+}
+
+void tally_flame_markup_text(struct tally_buffer *out, const char *text)
+{
+	while (*text)
+		append_markup(out, next_character(&text));
+}
+
+void tally_flame_json_text(struct tally_buffer *out, const char *text)
+{
+	tally_buffer_char(out, '"');
+	while (*text) {
+		uint32_t c = next_character(&text);
+		if (c == '"' || c == '\\')
+			tally_buffer_printf(out, "\\%c", (int)c);
+		else if (c == '<' || c == '>' || c == '&')
+			tally_buffer_printf(out, "\\u%04" PRIx32, c);
+		else
+			append_utf8(out, c);
+	}
+	tally_buffer_char(out, '"');
+}
+
+/* Cells of a fixed-width font: East Asian characters and emoji take two. */
+static unsigned cells(uint32_t c)
+{
+	return (c >= 0x1100 && c < 0x1160) || (c >= 0x2e80 && c < 0xa4d0) || (c >= 0xac00 && c < 0xd7a4) ||
+	       (c >= 0xf900 && c < 0xfb00) || (c >= 0xfe30 && c < 0xfe70) || (c >= 0xff00 && c < 0xff61) ||
+	       c >= 0x1f300 ? 2 : 1;
+}
+
+static unsigned cells_of(const char *name, size_t length)
+{
+	unsigned sum = 0;
+	for (const char *end = name + length; name < end && *name && sum < 100000;)
+		sum += cells(next_character(&name));
+	return sum;
+}
+
+/* Where the parameter list begins: "f(int)"; not in "operator()" or "(anonymous namespace)::f". */
+static size_t length_without_parameters(const char *name)
+{
+	const char *open = strchr(name, '(');
+	while (open && (open == name || !strncmp(open, "()(", 3) || !strncmp(open, "(anonymous", 10)))
+		open = strchr(open + 1, '(');
+	return open ? (size_t)(open - name) : strlen(name);
+}
+
+void tally_flame_label(struct tally_buffer *out, const char *name, unsigned columns)
+{
+	size_t length = strlen(name);
+	bool cut = false;
+	if (columns < 3)
+		return;
+	if (cells_of(name, length) > columns)
+		length = length_without_parameters(name);
+	if (cells_of(name, length) > columns) {
+		cut = true;
+		columns--;
+	}
+	for (const char *end = name + length; name < end;) {
+		uint32_t c = next_character(&name);
+		if (cells(c) > columns)
+			break;
+		columns -= cells(c);
+		append_markup(out, c);
+	}
+	if (cut)
+		tally_buffer_text(out, "\u2026");
+}
+
+/* Three digits: "1.24", "12.4", "124". */
+static void append_scaled(struct tally_buffer *out, double value, const char *unit)
+{
+	int digits = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+	tally_buffer_printf(out, "%.*f %s", digits, value, unit);
+}
+
+void tally_flame_count(struct tally_buffer *out, uint64_t count)
+{
+	char digits[24];
+	int length = snprintf(digits, sizeof(digits), "%" PRIu64, count);
+	for (int i = 0; i < length; i++) {
+		if (i && (length - i) % 3 == 0)
+			tally_buffer_char(out, ',');
+		tally_buffer_char(out, digits[i]);
+	}
+}
+
+void tally_flame_weight(struct tally_buffer *out, double weight, const char *unit, const char *event)
+{
+	static const struct { double at_least, scale; const char *unit; } times[] = {
+		{ 60e9, 60e9, "min" }, { 0.9995e9, 1e9, "s" }, { 0.9995e6, 1e6, "ms" }, { 0.9995e3, 1e3, "\u00b5s" }, { 0, 1, "ns" },
+	};
+	static const struct { double at_least, scale; const char *unit; } counts[] = {
+		{ 0.9995e12, 1e12, "T " }, { 0.9995e9, 1e9, "G " }, { 0.9995e6, 1e6, "M " }, { 1e5, 1e3, "k " },
+	};
+	if (!strcmp(unit, "ns")) {
+		unsigned i = 0;
+		while (weight < times[i].at_least)
+			i++;
+		append_scaled(out, weight / times[i].scale, times[i].unit);
+		return;
+	}
+	bool is_events = !strcmp(unit, "events") && *event;
+	unsigned i = 0, scales = is_events ? 4 : 0;
+	while (i < scales && weight < counts[i].at_least)
+		i++;
+	if (i < scales)
+		append_scaled(out, weight / counts[i].scale, counts[i].unit);
+	else
+		tally_flame_count(out, (uint64_t)weight);
+	if (i >= scales)
+		tally_buffer_char(out, ' ');
+	const char *noun = is_events ? event : unit;
+	size_t length = strlen(noun);
+	if (weight == 1 && !strcmp(noun, "samples"))
+		length--;
+	char copy[160];
+	snprintf(copy, sizeof(copy), "%.*s", (int)length, noun);
+	tally_flame_markup_text(out, copy);
+}

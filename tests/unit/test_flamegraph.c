@@ -1,0 +1,302 @@
+#include "test.h"
+
+#include "output/flamegraph.h"
+#include "output/flamegraph_colours.h"
+#include "output/flamegraph_parts.h"
+#include "output/flamegraph_text.h"
+
+#include <errno.h>
+#include <math.h>
+
+static const struct tally_flamegraph_options plain;
+
+static void read_text(struct tally_stacks *stacks, const char *text)
+{
+	*stacks = (struct tally_stacks){ 0 };
+	assert_int_equal(tally_stacks_read_text(stacks, text, strlen(text), NULL), 0);
+}
+
+typedef int draw_function(const struct tally_stacks *, const struct tally_flamegraph_options *, struct tally_buffer *,
+			  struct tally_error *);
+
+static struct tally_buffer draw_text(draw_function *draw, const char *text,
+				     const struct tally_flamegraph_options *options)
+{
+	struct tally_stacks stacks;
+	struct tally_buffer out = { 0 };
+	read_text(&stacks, text);
+	assert_int_equal(draw(&stacks, options, &out, NULL), 0);
+	tally_stacks_release(&stacks);
+	return out;
+}
+
+static unsigned count_of(const char *text, const char *part)
+{
+	unsigned count = 0;
+	for (; (text = strstr(text, part)); text += strlen(part))
+		count++;
+	return count;
+}
+
+static void totals_are_self_plus_children(void **state)
+{
+	(void)state;
+	struct tally_stacks stacks;
+	struct tally_flame_tree tree = { 0 };
+	read_text(&stacks, "b;x;y 6\na;x 2\nb;x;y;z 4\nb;x 8\nb 2\na;w;v;u 10\n");
+	assert_int_equal(tally_flame_tree_build(&tree, &stacks, false, false), 0);
+	static const struct { const char *name; uint32_t depth; uint64_t self, total; size_t end; } expected[] = {
+		{ "all", 0, 0, 16, 10 }, { "a", 1, 0, 6, 6 }, { "w", 2, 0, 5, 5 }, { "v", 3, 0, 5, 5 },
+		{ "u", 4, 5, 5, 5 }, { "x", 2, 1, 1, 6 }, { "b", 1, 1, 10, 10 }, { "x", 2, 4, 9, 10 },
+		{ "y", 3, 3, 5, 10 }, { "z", 4, 2, 2, 10 },
+	};
+	assert_int_equal(tree.unit, 2);
+	assert_int_equal(tree.nodes.count, 10);
+	for (unsigned i = 0; i < 10; i++) {
+		const struct tally_flame_node *node = &tree.nodes.items[i];
+		assert_string_equal(tally_flame_node_name(&tree, &stacks, node), expected[i].name);
+		assert_int_equal(node->depth, expected[i].depth);
+		assert_int_equal(node->self, expected[i].self);
+		assert_int_equal(node->total, expected[i].total);
+		assert_int_equal(node->end, expected[i].end);
+	}
+	assert_int_equal(tally_flame_tree_threshold(&tree, 10), 1);
+	assert_int_equal(tally_flame_tree_threshold(&tree, 4), 6);
+	tally_flame_tree_release(&tree);
+	tally_stacks_release(&stacks);
+}
+
+/* Every box of the picture: "<rect class=… x= y= width=". */
+static unsigned boxes_of(const char *svg, double (*boxes)[3], unsigned room)
+{
+	unsigned count = 0;
+	const char *at = strstr(svg, "picture-frames\">");
+	for (; count < room && (at = strstr(at, "<rect")); at++, count++)
+		if (sscanf(at, "<rect class=\"%*[^\"]\" x=\"%lf\" y=\"%lf\" width=\"%lf\"", &boxes[count][0],
+			   &boxes[count][1], &boxes[count][2]) != 3)
+			break;
+	return count;
+}
+
+static void widths_are_weights_and_boxes_never_overlap(void **state)
+{
+	(void)state;
+	double boxes[16][3];
+	struct tally_buffer svg = draw_text(tally_flamegraph_svg, "a;f;g 30\na;f;h 10\na;k 20\nb;f 40\n", &plain);
+	unsigned count = boxes_of(tally_buffer_string(&svg), boxes, 16);
+	static const struct { double x, width; int row; } expected[] = {
+		{ 0, 100, 0 }, { 0, 60, 1 }, { 0, 40, 2 }, { 0, 30, 3 }, { 30, 10, 3 }, { 40, 20, 2 }, { 60, 40, 1 },
+		{ 60, 40, 2 },
+	};
+	assert_int_equal(count, 8);
+	for (unsigned i = 0; i < count; i++) {
+		assert_true(fabs(boxes[i][0] - (16 + 11.68 * expected[i].x)) < 0.01);
+		assert_true(fabs(boxes[i][2] + 0.6 - 11.68 * expected[i].width) < 0.01);
+		assert_true(fabs(boxes[0][1] - boxes[i][1] - 18 * expected[i].row) < 0.01);
+	}
+	tally_buffer_release(&svg);
+	const struct tally_flamegraph_options icicle = { .icicle = true };
+	svg = draw_text(tally_flamegraph_svg, "a;f;g 30\n", &icicle);
+	assert_int_equal(boxes_of(tally_buffer_string(&svg), boxes, 16), 4);
+	assert_true(boxes[0][1] < boxes[3][1]);
+	tally_buffer_release(&svg);
+}
+
+static void the_same_stacks_give_the_same_bytes(void **state)
+{
+	(void)state;
+	draw_function *const draws[] = { tally_flamegraph_svg, tally_flamegraph_html };
+	for (unsigned i = 0; i < 2; i++) {
+		struct tally_buffer one = draw_text(draws[i], "a;f;g 3\nb;f_[k];[libc.so.6] 1\na;f 2\n", &plain);
+		struct tally_buffer two = draw_text(draws[i], "b;f_[k];[libc.so.6] 1\na;f 2\na;f;g 3\n", &plain);
+		assert_string_equal(tally_buffer_string(&one), tally_buffer_string(&two));
+		tally_buffer_release(&one);
+		tally_buffer_release(&two);
+	}
+}
+
+static void names_cannot_leave_their_place(void **state)
+{
+	(void)state;
+	const char *text = "</script><script>alert(1)</script>;]]><b>\"'&;\x01\x1b[31m\xff\xfe\xc3;"
+			   "\xe2\x80\xa8\xe2\x80\xae\xef\xbf\xbf;</title></noscript><img src=x onerror=alert(1)> 5\n";
+	const struct tally_flamegraph_options options = { .title = "</title><script>t", .subtitle = "\"]]>\x02" };
+	draw_function *const draws[] = { tally_flamegraph_svg, tally_flamegraph_html };
+	for (unsigned i = 0; i < 2; i++) {
+		struct tally_buffer file = draw_text(draws[i], text, &options);
+		const char *out = tally_buffer_string(&file);
+		assert_int_equal(strlen(out), file.length);
+		assert_int_equal(count_of(out, "<script"), 2);
+		assert_int_equal(count_of(out, "</script"), 2);
+		assert_int_equal(count_of(out, "]]>"), i ? 0 : 2);
+		assert_int_equal(count_of(out, "<img"), 0);
+		assert_int_equal(count_of(out, "<b>"), 0);
+		for (const char *c = out; *c; c++)
+			assert_true((unsigned char)*c >= 0x20 || *c == '\n' || *c == '\t');
+		/* Not UTF-8, line separators, direction marks, not-characters. */
+		assert_null(strchr(out, 0xff));
+		assert_null(strstr(out, "\xe2\x80\xa8"));
+		assert_null(strstr(out, "\xe2\x80\xae"));
+		assert_null(strstr(out, "\xef\xbf\xbf"));
+		assert_non_null(strstr(out, "&lt;/script&gt;&lt;script&gt;alert(1)"));
+		assert_non_null(strstr(out, "\\u003c/script\\u003e"));
+		tally_buffer_release(&file);
+	}
+}
+
+static void style_and_script_fit_into_both_files(void **state)
+{
+	(void)state;
+	const char *const parts[] = { tally_flamegraph_css, tally_flamegraph_js };
+	for (unsigned i = 0; i < 2; i++) {
+		assert_null(strstr(parts[i], "]]>"));
+		assert_null(strstr(parts[i], "</"));
+		assert_null(strstr(parts[i], "<!--"));
+		assert_null(strstr(parts[i], "innerHTML"));
+		assert_null(strstr(parts[i], "https:"));
+	}
+}
+
+static void what_is_left_out_is_counted(void **state)
+{
+	(void)state;
+	struct tally_buffer text = { 0 };
+	for (unsigned i = 0; i < 3000; i++)
+		tally_buffer_printf(&text, "a;f%u;g%u %u\n", i % 30, i, i < 10 ? 100000 : 1);
+	const struct tally_flamegraph_options options = { .nodes_max = 100 };
+	struct tally_buffer svg = draw_text(tally_flamegraph_svg, tally_buffer_string(&text), &options);
+	const char *out = tally_buffer_string(&svg);
+	/* 10 of f and 10 of g are heavy. */
+	assert_non_null(strstr(out, "\"left\":{\"frames\":2990,\"weight\":2990,"));
+	assert_non_null(strstr(out, ">3,010 frames are too narrow or too deep to be drawn here: 0.30\u00a0% of the weight<"));
+	double boxes[64][3];
+	assert_int_equal(boxes_of(out, boxes, 64), 22 + 2); /* and the narrow f's between f1 and f2, f2 and f3 */
+	tally_buffer_release(&svg);
+	tally_buffer_release(&text);
+}
+
+static void deep_stacks_are_drawn_to_a_limit(void **state)
+{
+	(void)state;
+	struct tally_buffer text = { 0 };
+	tally_buffer_text(&text, "a");
+	for (unsigned i = 0; i < 100000; i++)
+		tally_buffer_text(&text, ";f");
+	tally_buffer_text(&text, " 1\n");
+	struct tally_buffer svg = draw_text(tally_flamegraph_svg, tally_buffer_string(&text), &plain);
+	double (*boxes)[3] = calloc(1000, sizeof(*boxes));
+	assert_int_equal(boxes_of(tally_buffer_string(&svg), boxes, 1000), 400);
+	free(boxes);
+	tally_buffer_release(&svg);
+	tally_buffer_release(&text);
+}
+
+static void many_threads_share_a_box_by_command(void **state)
+{
+	(void)state;
+	struct tally_stacks stacks = { 0 };
+	struct tally_flame_tree tree = { 0 };
+	uint32_t frame = tally_stacks_frame(&stacks, "f", NULL, TALLY_FRAME_PROGRAM);
+	for (uint32_t i = 1; i <= 1000; i++)
+		tally_stacks_add(&stacks, tally_stacks_thread(&stacks, i % 2 ? "odd" : "even", i, i), &frame, 1, i, 1);
+	assert_int_equal(tally_flame_tree_build(&tree, &stacks, true, false), 0);
+	assert_int_equal(tree.slots.count, TALLY_FLAME_THREADS_MAX + 2);
+	assert_int_equal(tree.nodes.items[0].total, 500500);
+	uint32_t threads = 0;
+	for (size_t i = 0; i < tree.slots.count; i++)
+		threads += tree.slots.items[i].threads;
+	assert_int_equal(threads, 1000);
+	tally_flame_tree_release(&tree);
+	tally_stacks_release(&stacks);
+}
+
+static void nothing_to_draw_is_an_error(void **state)
+{
+	(void)state;
+	struct tally_stacks stacks = { 0 };
+	struct tally_buffer out = { 0 };
+	struct tally_error err = TALLY_ERROR_NONE;
+	assert_int_equal(tally_flamegraph_svg(&stacks, &plain, &out, &err), -ENODATA);
+	assert_true(err.hint[0]);
+	assert_int_equal(out.length, 0);
+}
+
+static void labels_fit_or_are_cut(void **state)
+{
+	(void)state;
+	static const struct { const char *name; unsigned columns; const char *label; } labels[] = {
+		{ "main", 4, "main" }, { "main", 3, "ma\u2026" }, { "main", 2, "" }, { "f(int, char)", 12, "f(int, char)" },
+		{ "f(int, char)", 5, "f" }, { "(anonymous namespace)::f()", 12, "(anonymous \u2026" },
+		{ "T::operator()(int)", 13, "T::operator()" }, { "\u6f22\u5b57", 4, "\u6f22\u5b57" },
+		{ "\u6f22\u5b57", 3, "\u6f22\u2026" }, { "a<b>", 4, "a&lt;b&gt;" }, { "a\xff" "b", 3, "a\ufffd" "b" },
+	};
+	for (unsigned i = 0; i < sizeof(labels) / sizeof(labels[0]); i++) {
+		struct tally_buffer out = { 0 };
+		tally_flame_label(&out, labels[i].name, labels[i].columns);
+		assert_string_equal(tally_buffer_string(&out), labels[i].label);
+		tally_buffer_release(&out);
+	}
+}
+
+static void weights_are_told_in_their_unit(void **state)
+{
+	(void)state;
+	static const struct { double weight; const char *unit, *event, *text; } weights[] = {
+		{ 1, "samples", "", "1 sample" }, { 1234567, "samples", "x", "1,234,567 samples" },
+		{ 999, "ns", "", "999 ns" }, { 1500, "ns", "", "1.50 \u00b5s" }, { 12345678, "ns", "", "12.3 ms" },
+		{ 999.9e6, "ns", "", "1.00 s" }, { 90e9, "ns", "", "1.50 min" }, { 2.5e9, "events", "cycles", "2.50 G cycles" },
+		{ 12, "events", "<x>", "12 &lt;x&gt;" }, { 12, "events", "", "12 events" },
+	};
+	for (unsigned i = 0; i < sizeof(weights) / sizeof(weights[0]); i++) {
+		struct tally_buffer out = { 0 };
+		tally_flame_weight(&out, weights[i].weight, weights[i].unit, weights[i].event);
+		assert_string_equal(tally_buffer_string(&out), weights[i].text);
+		tally_buffer_release(&out);
+	}
+}
+
+static double channel(uint32_t colour, unsigned shift)
+{
+	double value = (colour >> shift & 255) / 255.0;
+	return value <= 0.04045 ? value / 12.92 : pow((value + 0.055) / 1.055, 2.4);
+}
+
+/* WCAG 2.2: relative luminance and contrast ratio. */
+static double contrast(uint32_t a, uint32_t b)
+{
+	double l = 0.2126 * channel(a, 16) + 0.7152 * channel(a, 8) + 0.0722 * channel(a, 0);
+	double m = 0.2126 * channel(b, 16) + 0.7152 * channel(b, 8) + 0.0722 * channel(b, 0);
+	return l > m ? (l + 0.05) / (m + 0.05) : (m + 0.05) / (l + 0.05);
+}
+
+static void text_has_the_contrast_that_wcag_wants(void **state)
+{
+	(void)state;
+	const struct tally_flame_theme *const themes[] = { &tally_flame_light, &tally_flame_dark };
+	for (unsigned t = 0; t < 2; t++) {
+		for (unsigned kind = 0; kind < TALLY_FLAME_KINDS; kind++)
+			for (unsigned shade = 0; shade < TALLY_FLAME_SHADES; shade++)
+				assert_true(contrast(themes[t]->fills[kind][shade], themes[t]->ink) >= 4.5);
+		assert_true(contrast(themes[t]->text, themes[t]->background) >= 7);
+		assert_true(contrast(themes[t]->muted, themes[t]->background) >= 4.5);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(totals_are_self_plus_children),
+		cmocka_unit_test(widths_are_weights_and_boxes_never_overlap),
+		cmocka_unit_test(the_same_stacks_give_the_same_bytes),
+		cmocka_unit_test(names_cannot_leave_their_place),
+		cmocka_unit_test(style_and_script_fit_into_both_files),
+		cmocka_unit_test(what_is_left_out_is_counted),
+		cmocka_unit_test(deep_stacks_are_drawn_to_a_limit),
+		cmocka_unit_test(many_threads_share_a_box_by_command),
+		cmocka_unit_test(nothing_to_draw_is_an_error),
+		cmocka_unit_test(labels_fit_or_are_cut),
+		cmocka_unit_test(weights_are_told_in_their_unit),
+		cmocka_unit_test(text_has_the_contrast_that_wcag_wants),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
