@@ -7,7 +7,7 @@ scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 chmod 755 "$scratch"
 for program in "$TALLY" "$REFUSE_PERF" "$GETPPID_LOOP" "$SHARES"; do
-	cp "$program" "$scratch/" && chmod 755 "$scratch/${program##*/}"
+	cp "$program" "$scratch/" && chmod 755 "$scratch/${program##*/}" || exit 1
 done
 cd "$scratch" || exit 1
 export LC_ALL=C.UTF-8 HOME=$scratch PERF_CONFIG=/dev/null
@@ -234,7 +234,7 @@ sys.exit(cpu > .3)
 PY
 check "events that have ended are not spun upon"
 ./shares 300 2 >shared & pid=$!
-until [ "$(ls /proc/$pid/task 2>/dev/null | wc -l)" = 3 ]; do sleep 0.01; done
+for i in {1..500}; do [ "$(ls /proc/$pid/task 2>/dev/null | wc -l)" = 3 ] && break; sleep 0.01; done
 tid=$(ls /proc/$pid/task | tail -1)
 run 0 ./tally record -o thread -t $tid && wait $pid && [ "$(./tally script --stdio -i thread | awk '/cpu-clock:/ { print $2 }' | sort -u)" = "$tid" ]
 check "-t records one thread"
@@ -294,7 +294,7 @@ if command -v cc >/dev/null && cc -O1 -no-pie touch.c -o touch 2>out; then
 	cat >deep.c <<'C'
 #include <stdio.h>
 #include <stdlib.h>
-__attribute__((noinline, noclone)) long deep(long n)
+__attribute__((noinline)) long deep(long n)
 {
 	volatile char room[64] = { 0 };
 	if (n)

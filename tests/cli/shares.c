@@ -31,17 +31,17 @@ static inline __attribute__((always_inline)) uint64_t work(uint64_t value, unsig
 }
 
 /* Different names must stay different functions. */
-__attribute__((noinline, noclone)) static uint64_t half(uint64_t value)
+__attribute__((noinline)) static uint64_t half(uint64_t value)
 {
 	return work(value, 5 * STEPS) + 1;
 }
 
-__attribute__((noinline, noclone)) static uint64_t third(uint64_t value)
+__attribute__((noinline)) static uint64_t third(uint64_t value)
 {
 	return work(value, 3 * STEPS) + 2;
 }
 
-__attribute__((noinline, noclone)) static uint64_t fifth(uint64_t value)
+__attribute__((noinline)) static uint64_t fifth(uint64_t value)
 {
 	return work(value, 2 * STEPS) + 3;
 }
