@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { ROWS = 2000, COLUMNS = 4096, LOOPS = 10000000, FIBONACCI = 27 };
+enum { ROWS = 2000, COLUMNS = 4096, LOOPS = 10000000, FIBONACCI = 32 };
 
 static int array[ROWS][COLUMNS];
 static volatile long sink;

@@ -20,10 +20,9 @@ int main(void)
 		return 1;
 	}
 
-	struct tally_count count;
-	while (tally_counter_read(counter, &count) == 0 && printf("%s=%" PRIu64 "\n", event, count.value) > 0) {
+	for (struct tally_count count; tally_counter_read(counter, &count) == 0; usleep(100000)) {
+		printf("%s=%" PRIu64 "\n", event, count.value);
 		fflush(stdout);
-		usleep(100000);
 	}
 	tally_counter_close(counter);
 	return 0;

@@ -1,0 +1,80 @@
+#!/bin/bash
+# The examples do what they say. TAP; $TALLY is the binary, $EXAMPLES the directory of the examples, $REFUSE_PERF puts a
+# seccomp filter in front of a program.
+set -u
+number=0
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 1
+export LC_ALL=C.UTF-8
+
+ok() { number=$((number + 1)); echo "ok $number - $1"; }
+not_ok() { number=$((number + 1)); echo "not ok $number - $1"; sed 's/^/# /' out; }
+skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
+# check NAME: by the status of the last command
+check() { if [ $? = 0 ]; then ok "$1"; else not_ok "$1"; fi; }
+# run EXPECTED_STATUS command…: stdout and stderr go to ./out
+run() { expected=$1; shift; "$@" >out 2>&1; status=$?; [ "$status" = "$expected" ] || { echo "status $status" >>out; false; }; }
+# weight FUNCTION: samples that it was running in behind the wrapper
+weight() { awk -v f="$1" '$0 ~ ";run_round;" f "[; ]" { sum += $NF } END { print sum + 0 }' folded; }
+
+# --- hotspots ----------------------------------------------------------------------------------------------------
+run 0 timeout 60 "$EXAMPLES/hotspots" 1
+check "hotspots ends after so many rounds"
+
+if "$TALLY" record -o data -e cpu-clock -F 999 -- "$EXAMPLES/hotspots" 8 >out 2>&1; then
+	"$TALLY" fold --weight samples -i data >folded 2>>out
+	for function in integer_loop walk_columns walk_rows fibonacci; do
+		echo "$function $(weight $function)" >>out
+		[ "$(weight $function)" -gt 0 ]
+		check "$function is seen behind its wrapper"
+	done
+	[ "$(weight walk_columns)" -gt "$(weight walk_rows)" ]
+	check "walking down columns costs more than walking along rows"
+	grep -qE ';worker;run_round;(fibonacci;){5}' folded
+	check "the recursion is seen in its depth"
+	[ "$(grep -c ';worker;run_round;' folded)" -gt 4 ] && ! grep 'walk_\|integer_loop\|fibonacci' folded | grep -v ';worker;run_round;' >>out
+	check "all work is called through the wrapper, in the thread"
+else
+	skip "hotspots in a recording" "no sampling here: $(head -1 out)"
+fi
+
+"$TALLY" stat -j -e task-clock --timeout 1200 -- "$EXAMPLES/hotspots" 2>out
+python3 -c '
+import json
+d = json.loads(open("out").readlines()[-1])
+clock = d["events"][0]["value"]
+assert 0 < clock < 0.9 * d["elapsed_ns"], (clock, d["elapsed_ns"])' 2>>out
+check "without arguments hotspots waits for full seconds, and goes on"
+
+# --- self_count --------------------------------------------------------------------------------------------------
+if "$TALLY" stat -j -e instructions:u true 2>&1 | grep -q '"state":"counted"'; then
+	event=instructions
+else
+	event=task-clock
+fi
+if "$TALLY" stat -j -e task-clock:u true 2>&1 | grep -q '"source":"kernel"'; then
+	start=$(date +%s%N)
+	"$EXAMPLES/self_count" 2>errors | head -6 >out
+	took=$(($(date +%s%N) - start))
+	[ "$(grep -cE "^$event=[0-9]+$" out)" = 6 ]
+	check "self_count prints $event=N"
+	cut -d= -f2 out | sort -nc 2>>out && [ "$(head -1 out | cut -d= -f2)" -gt 0 ]
+	check "its counts never fall"
+	[ $took -ge 500000000 ]
+	check "it prints every 100 ms"
+	if [ $event = instructions ]; then
+		[ ! -s errors ]
+		check "it has nothing to explain"
+	else
+		cat errors >>out
+		grep -q "^self_count: 'instructions:u' can't be counted: " errors
+		check "it says why it does not count instructions"
+	fi
+	run 1 "$REFUSE_PERF" EPERM "$EXAMPLES/self_count" && [ "$(grep -c '^self_count: ' out)" = 2 ]
+	check "where nothing can be counted it says so and fails"
+else
+	skip "self_count" "the kernel refuses perf events"
+fi
+
+echo "1..$number"

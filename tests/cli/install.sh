@@ -1,0 +1,164 @@
+#!/bin/bash
+# What `make install` gives: the command, the library for others' programs, the documents. TAP; $BUILD is the build
+# directory, $SANITIZE its -fsanitize, $CC and $CXX its compilers.
+set -u
+number=0
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 1
+export LC_ALL=C.UTF-8
+
+ok() { number=$((number + 1)); echo "ok $number - $1"; }
+not_ok() { number=$((number + 1)); echo "not ok $number - $1"; sed 's/^/# /' out; }
+skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
+# check NAME: by the status of the last command
+check() { if [ $? = 0 ]; then ok "$1"; else not_ok "$1"; fi; }
+# run EXPECTED_STATUS command…: stdout and stderr go to ./out
+run() { expected=$1; shift; "$@" >out 2>&1; status=$?; [ "$status" = "$expected" ] || { echo "status $status" >>out; false; }; }
+has() { grep -qF -- "$1" out; }
+
+run 0 meson install -C "$BUILD" --no-rebuild --destdir "$scratch/a b"
+check "the build is installed below a directory, blanks in its name or not"
+mv "a b" root
+installed() { (cd "$scratch/root" && find . -path "*/$1"); }
+here() { find "$scratch/root" -path "*/$1" | head -1; }
+find root >out
+for file in bin/tally include/tally/counter.h libtally.so libtally.a pkgconfig/tally.pc doc/tally/LICENSE \
+	doc/tally/CHANGELOG.md doc/tally/design.md doc/tally/examples/self_count.c; do
+	[ -n "$(installed "$file")" ]
+	check "$file is installed"
+done
+[ -z "$(find root -name 'test_*' -o -name '*refuse*' -o -path '*/bin/*' ! -name tally -type f)" ]
+check "nothing else is installed as a program"
+tally=$(here bin/tally)
+
+# --- the command -------------------------------------------------------------------------------------------------
+run 0 "$tally" --version && grep -qx 'tally [0-9]*\.[0-9]*\.[0-9]*' out
+check "the installed tally tells its version"
+readelf -d "$tally" >out
+if [ "$SANITIZE" = none ]; then
+	unwanted=$(sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' out | grep -vE '^(libc|libelf|libdw|libzstd)\.so\.[0-9]+$')
+	[ -z "$unwanted" ]
+	check "it starts with libc, libelf, libdw and libzstd alone"
+else
+	skip "it starts with libc, libelf, libdw and libzstd alone" "sanitizers bring libraries of their own"
+fi
+grep -qE 'RPATH|RUNPATH' out
+[ $? = 1 ]
+check "it holds no path of the build"
+
+run 0 "$tally" help && [ -z "$(sed -n 's/^  \([a-z-]*\)  .*/\1/p' out | sort | uniq -d)" ]
+check "help lists each command once"
+run 2 "$tally"
+check "without a command it is used wrongly, and shows the help"
+commands=$("$tally" help | sed -n 's/^  \([a-z-]*\)  .*/\1/p')
+for command in $commands; do
+	run 0 "$tally" "$command" --help && [ "$(head -1 out | cut -d' ' -f1-3)" = "usage: tally $command" ] &&
+		{ [ "$command" = help ] || grep -qE '^  (-.|   ) ?.*--[a-z]' out; }
+	check "$command --help tells its use and options"
+	cp out long
+	run 0 "$tally" help "$command" && { [ "$command" = help ] || cmp -s out long; }
+	check "help $command says the same"
+	# Each option that the help shows is understood; --help behind it keeps the command from running.
+	: >wrong
+	grep -E '^  (-[A-Za-z]|    --)' long | sed 's/^ *//; s/   *.*//' | while read -r shown; do
+		letter=$(grep -oE '^-[A-Za-z]' <<<"$shown")
+		name=$(grep -oE -- '--[a-z0-9-]+' <<<"$shown")
+		value=
+		[ "$(sed 's/^-[A-Za-z]\(, \)\?//; s/--[a-z0-9-]*//' <<<"$shown")" ] && value=1
+		for option in ${letter:+"$letter$value"} ${name:+"$name${value:+=$value}"}; do
+			timeout 20 "$tally" "$command" "$option" --help </dev/null >out 2>&1
+			[ $? != 124 ] && ! grep -qF 'there is no option' out || echo "$option" >>wrong
+		done
+	done
+	cp wrong out
+	[ ! -s wrong ]
+	check "$command knows the options that its help shows"
+	run 2 "$tally" "$command" --no-such-option && has '--no-such-option' && has "tally $command --help"
+	check "$command refuses a wrong option, and names the help"
+done
+run 2 "$tally" no-such-command && has "no-such-command"
+check "an unknown command is wrong use"
+run 2 "$tally" stta && has "did you mean 'tally stat'"
+check "a mistyped command gets the nearest"
+run 2 "$tally" help no-such-command && has "no-such-command"
+check "the help of an unknown command is wrong use"
+run 1 sh -c '"$1" help >/dev/full' sh "$tally"
+check "a full disk is a failure"
+
+# --- the library -------------------------------------------------------------------------------------------------
+if ! command -v pkg-config >/dev/null; then
+	skip "the installed library" "no pkg-config"
+	echo "1..$number"
+	exit
+fi
+export PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1 PKG_CONFIG_ALLOW_SYSTEM_LIBS=1 PKG_CONFIG_SYSROOT_DIR=$scratch/root
+PKG_CONFIG_LIBDIR=$(dirname "$(here pkgconfig/tally.pc)")
+export PKG_CONFIG_LIBDIR
+cflags=$(pkg-config --cflags tally 2>out) && libs=$(pkg-config --libs tally 2>>out)
+check "pkg-config finds tally, which requires no other package"
+[ "tally $(pkg-config --modversion tally)" = "$("$tally" --version)" ]
+check "command and library have one version"
+library=$(here libtally.so)
+export LD_LIBRARY_PATH=${library%/*}
+sanitize=
+[ "$SANITIZE" = none ] || sanitize=-fsanitize=$SANITIZE
+
+for header in $(cd root && find . -name '*.h' | sed 's|.*/include/||'); do
+	echo "#include <$header>" >alone.c
+	cp alone.c alone.cpp
+	for standard in c99 c11 gnu17; do
+		run 0 $CC $cflags -std=$standard -Wall -Wextra -Werror -pedantic-errors -fsyntax-only alone.c
+		check "$header alone is clean $standard"
+	done
+	if command -v ${CXX%% *} >/dev/null; then
+		for standard in c++11 c++17; do
+			run 0 $CXX $cflags -std=$standard -Wall -Wextra -Werror -pedantic-errors -fsyntax-only alone.cpp
+			check "$header alone is clean $standard"
+		done
+	else
+		skip "$header alone is clean C++" "no C++ compiler"
+	fi
+done
+
+run 0 $CC $sanitize -Wall -Wextra -Werror $cflags "$(here examples/self_count.c)" -o self_count $libs
+check "the installed example compiles"
+./self_count 2>&1 | head -2 >out
+grep -qE '=[0-9]+$|be counted' out
+check "it runs with the shared library"
+run 0 $CC $sanitize $cflags "$(here examples/self_count.c)" -o self_count_static "$(here libtally.a)"
+check "it links the static library with nothing but libc"
+env -u LD_LIBRARY_PATH ./self_count_static 2>&1 | head -2 >out
+grep -qE '=[0-9]+$|be counted' out
+check "it runs without the shared library"
+cat >use.cpp <<'CPP'
+#include <tally/counter.h>
+int main()
+{
+	char error[256] = "";
+	tally_counter *counter = tally_counter_open("no-such-event", error, sizeof(error));
+	return counter == nullptr && error[0] != '\0' ? 0 : 1;
+}
+CPP
+if command -v ${CXX%% *} >/dev/null; then
+	run 0 $CXX $sanitize -std=c++11 -Wall -Wextra -Werror -pedantic $cflags use.cpp -o use $libs && run 0 ./use
+	check "a C++ program links and runs"
+else
+	skip "a C++ program links and runs" "no C++ compiler"
+fi
+
+declared=$(cat $(find root -name '*.h') | grep -oE '\<tally_[a-z0-9_]+\(' | tr -d '(' | sort -u)
+nm -D --defined-only "$library" | awk '$2 ~ /[TDBRVWi]/ { sub(/@.*/, "", $3); print $3 }' | sort -u >out
+[ "$declared" = "$(cat out)" ]
+check "the library exports what its headers declare, and nothing else"
+readelf -d "$library" >out
+grep -q 'SONAME.*libtally\.so\.[0-9]*\]' out
+check "the library has a versioned name"
+if [ "$SANITIZE" = none ]; then
+	[ "$(sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' out)" = libc.so.6 ]
+	check "the library needs libc alone"
+else
+	skip "the library needs libc alone" "sanitizers bring libraries of their own"
+fi
+
+echo "1..$number"
