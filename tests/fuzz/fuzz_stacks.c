@@ -1,0 +1,83 @@
+/* Stacks' text, folded or perf's: what was read adds up, folds to text that reads back to the same weight, and draws to
+ * markup that no name can leave. */
+#include "output/flamegraph.h"
+#include "output/folded.h"
+#include "profile/stacks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_sums(const struct tally_stacks *stacks)
+{
+	uint64_t weight = 0;
+	for (size_t i = 0; i < stacks->stacks.count; i++) {
+		const struct tally_stack *stack = &stacks->stacks.items[i];
+		if (__builtin_add_overflow(weight, stack->weight, &weight))
+			weight = UINT64_MAX;
+		if (stack->thread >= stacks->threads.count ||
+		    stack->first_frame + stack->frame_count > stacks->frame_ids.count)
+			abort();
+		for (uint32_t f = 0; f < stack->frame_count; f++)
+			if (stacks->frame_ids.items[stack->first_frame + f] >= stacks->frames.count)
+				abort();
+	}
+	if (weight != stacks->total_weight)
+		abort();
+}
+
+static void check_folding(const struct tally_stacks *stacks)
+{
+	const struct tally_folded_options options = { .full_names = true, .suffix_kernel = true };
+	struct tally_stacks again = { 0 };
+	struct tally_buffer text = { 0 };
+	if (tally_folded_write(stacks, &options, &text, NULL) < 0)
+		abort();
+	for (size_t i = 0; i < text.length; i++)
+		if ((unsigned char)text.bytes[i] < 0x20 && text.bytes[i] != '\n')
+			abort();
+	/* Weights at the limit of 64 bits may be summed in another order. */
+	if (text.length && text.bytes[0] != '#' && stacks->total_weight < UINT64_MAX &&
+	    tally_stacks_read_folded(&again, text.bytes, text.length, NULL) == 0 &&
+	    again.total_weight > stacks->total_weight)
+		abort();
+	tally_buffer_release(&text);
+	tally_stacks_release(&again);
+}
+
+static unsigned count_of(const char *text, const char *part)
+{
+	unsigned count = 0;
+	for (; (text = strstr(text, part)); text += strlen(part))
+		count++;
+	return count;
+}
+
+static void check_drawing(const struct tally_stacks *stacks, bool html)
+{
+	const struct tally_flamegraph_options options = { .nodes_max = 500 };
+	struct tally_buffer file = { 0 };
+	int status = (html ? tally_flamegraph_html : tally_flamegraph_svg)(stacks, &options, &file, NULL);
+	if (status && stacks->total_weight)
+		abort();
+	const char *text = tally_buffer_string(&file);
+	if (!status && (strlen(text) != file.length || count_of(text, "<script") != 2 || count_of(text, "</script") != 2 ||
+			count_of(text, "]]>") != (html ? 0 : 2)))
+		abort();
+	tally_buffer_release(&file);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct tally_stacks stacks = { 0 };
+	struct tally_error err = TALLY_ERROR_NONE;
+	int status = tally_stacks_read_text(&stacks, (const char *)data, size, &err);
+	if (status && !err.message[0])
+		abort();
+	check_sums(&stacks);
+	check_folding(&stacks);
+	check_drawing(&stacks, size & 1);
+	tally_stacks_release(&stacks);
+	return 0;
+}
