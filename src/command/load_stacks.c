@@ -3,6 +3,7 @@
 #include "base/buffer.h"
 #include "base/terminal.h"
 #include "command/recording_path.h"
+#include "command/recording_warnings.h"
 #include "profile/profile.h"
 
 #include <errno.h>
@@ -42,15 +43,6 @@ static int take_profile(struct tally_profile *profile, struct tally_stacks *stac
 	return result < 0 ? tally_error_set(err, result, "out of memory") : 0;
 }
 
-static void say_warnings(const struct tally_command *command, const struct tally_recording *recording)
-{
-	struct tally_buffer warnings = { 0 };
-	tally_profile_warnings(recording, &warnings);
-	for (const char *line = tally_buffer_string(&warnings); *line; line += strcspn(line, "\n") + 1)
-		fprintf(stderr, "tally %s: warning: %.*s\n", command->name, (int)strcspn(line, "\n"), line);
-	tally_buffer_release(&warnings);
-}
-
 /* A recording in a file, or the whole of one that came down a pipe, in `bytes`. */
 static int load_recording(const struct tally_command *command, const char *path, const struct tally_buffer *bytes,
 			  struct tally_stacks *stacks, struct tally_error *err)
@@ -64,7 +56,7 @@ static int load_recording(const struct tally_command *command, const char *path,
 	if (result < 0)
 		return result;
 	result = take_profile(profile, stacks, err);
-	say_warnings(command, profile->recording);
+	tally_command_warn(command, profile->recording);
 	tally_profile_free(profile);
 	return result;
 }

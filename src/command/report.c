@@ -2,6 +2,7 @@
 #include "base/json.h"
 #include "command/command.h"
 #include "command/recording_path.h"
+#include "command/recording_warnings.h"
 #include "output/pager.h"
 #include "output/report_text.h"
 #include "profile/profile.h"
@@ -48,7 +49,7 @@ struct request {
 	const char *input, *event;
 	struct tally_profile_filter filter;
 	struct tally_report_options report;
-	bool children_given, json, no_pager, mangled;
+	bool children_given, percent_given, json, no_pager, mangled;
 };
 
 static int parse_sort(const char *text, bool by[TALLY_SORT_KEYS], struct tally_error *err)
@@ -75,11 +76,17 @@ static int parse_sort(const char *text, bool by[TALLY_SORT_KEYS], struct tally_e
 static int parse_time(const char *text, struct tally_profile_filter *filter, struct tally_error *err)
 {
 	char *end;
-	filter->time_start = *text == ',' ? 0 : strtod(text, &end);
 	const char *comma = strchr(text, ',');
-	if (comma && comma[1])
+	bool sound = comma != NULL;
+	if (sound && comma > text) {
+		filter->time_start = strtod(text, &end);
+		sound = end == comma && filter->time_start >= 0;
+	}
+	if (sound && comma[1]) {
 		filter->time_end = strtod(comma + 1, &end);
-	if (!comma || (*text != ',' && strtod(text, &end) < 0))
+		sound = !*end && filter->time_end >= filter->time_start;
+	}
+	if (!sound)
 		return tally_error_set(err, -22, "option --time: '%s' is not START,END in seconds", text);
 	return 0;
 }
@@ -123,6 +130,7 @@ static int apply_option(int id, const char *value, struct request *request, stru
 	case OPTION_PERCENT:
 		result = parse_number("--percent-limit", value, &request->report.percent_min, err);
 		request->report.tree_percent_min = request->report.percent_min;
+		request->percent_given = true;
 		break;
 	case OPTION_EVENT: request->event = value; break;
 	case OPTION_COMM: request->filter.comms = value; break;
@@ -169,10 +177,26 @@ static int put_events(const struct tally_profile *profile, struct request *reque
 	return result;
 }
 
+static void put_json_warnings(const struct tally_recording *recording, struct tally_json *json)
+{
+	struct tally_buffer warnings = { 0 };
+	tally_json_array(json, "warnings");
+	tally_profile_warnings(recording, &warnings);
+	for (char *line = warnings.bytes; line && *line;) {
+		size_t length = strcspn(line, "\n");
+		bool is_last = !line[length];
+		line[length] = '\0';
+		tally_json_text(json, NULL, line);
+		line += length + !is_last;
+	}
+	tally_json_end(json);
+	tally_buffer_release(&warnings);
+}
+
 static int show(const struct tally_command *command, struct request *request, struct tally_profile *profile)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
-	struct tally_buffer out = { 0 }, warnings = { 0 };
+	struct tally_buffer out = { 0 };
 	struct tally_json json = { .out = &out, .indent = true };
 	struct tally_pager pager = { 0 };
 	int result;
@@ -186,6 +210,7 @@ static int show(const struct tally_command *command, struct request *request, st
 		tally_json_object(&json, NULL);
 		tally_json_u64(&json, "version", 1);
 		tally_json_u64(&json, "lost", profile->recording->counts.lost);
+		put_json_warnings(profile->recording, &json);
 		tally_json_array(&json, "events");
 		result = put_events(profile, request, NULL, &out, &json, &err);
 		tally_json_end(&json);
@@ -199,11 +224,8 @@ static int show(const struct tally_command *command, struct request *request, st
 	if (!result)
 		fwrite(tally_buffer_string(&out), 1, out.length, stdout);
 	tally_pager_finish(&pager);
-	tally_profile_warnings(profile->recording, &warnings);
-	for (char *line = warnings.bytes; line && *line; line += strcspn(line, "\n") + 1)
-		fprintf(stderr, "warning: %.*s\n", (int)strcspn(line, "\n"), line);
+	tally_command_warn(command, profile->recording);
 	tally_buffer_release(&out);
-	tally_buffer_release(&warnings);
 	return result < 0 ? tally_command_fail(command, &err) : TALLY_EXIT_OK;
 }
 
@@ -214,6 +236,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	struct request request = { .report = { .percent_min = 0.5, .tree_percent_min = 0.5 } };
 	struct tally_recording *recording;
 	struct tally_profile *profile;
+	struct tally_command_progress progress;
 	int id;
 	request.report.by[TALLY_SORT_COMM] = request.report.by[TALLY_SORT_OBJECT] =
 		request.report.by[TALLY_SORT_SYMBOL] = true;
@@ -227,11 +250,16 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	if (walk.index < argc)
 		return tally_command_misuse(command, "one recording at a time; what is '%s'?", argv[walk.index]);
 	request.input = tally_recording_path(request.input);
+	if (request.json && !request.percent_given) /* for programs: all of it */
+		request.report.percent_min = request.report.tree_percent_min = 0;
 
 	if (tally_recording_open(request.input, &recording, &err) < 0)
 		return tally_command_fail(command, &err);
 	recording->names.keep_mangled = request.mangled;
-	if (tally_profile_new(recording, &request.filter, NULL, NULL, &profile, &err) < 0)
+	tally_command_progress_start(&progress);
+	int result = tally_profile_new(recording, &request.filter, tally_command_progress, &progress, &profile, &err);
+	tally_command_progress_end(&progress);
+	if (result < 0)
 		return tally_command_fail(command, &err);
 	int status = show(command, &request, profile);
 	tally_profile_free(profile);

@@ -2,6 +2,7 @@
 #include "base/terminal.h"
 #include "command/command.h"
 #include "command/recording_path.h"
+#include "command/recording_warnings.h"
 #include "output/pager.h"
 #include "output/script_text.h"
 #include "profile/profile.h"
@@ -78,7 +79,6 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct request request = { 0 };
 	struct tally_recording *recording;
-	struct tally_buffer warnings = { 0 };
 	struct tally_pager pager;
 	int id;
 	while ((id = tally_options_next(&walk)) > 0)
@@ -102,10 +102,12 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	tally_pager_start(&pager, !request.no_pager);
 	int result = print_all(recording, &request, pager.columns > 0, &err);
 	tally_pager_finish(&pager);
-	tally_profile_warnings(recording, &warnings);
-	for (const char *line = tally_buffer_string(&warnings); *line; line += strcspn(line, "\n") + 1)
-		fprintf(stderr, "warning: %.*s\n", (int)strcspn(line, "\n"), line);
-	tally_buffer_release(&warnings);
+	tally_command_warn(command, recording);
+	/* Damage that left something to print is no failure, damage that left nothing is. */
+	if (!result && !recording->counts.records && tally_perfdata_damage(recording->data)) {
+		result = tally_error_set(&err, -74, "%s: nothing in it can be used", request.input);
+		tally_error_hint(&err, "record again with tally record");
+	}
 	tally_recording_close(recording);
 	return result < 0 ? tally_command_fail(command, &err) : TALLY_EXIT_OK;
 }

@@ -2,12 +2,27 @@
 
 #include "base/terminal.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+static bool is_installed(const char *program)
+{
+	const char *path = getenv("PATH");
+	char file[512];
+	while (path && *path) {
+		size_t length = strcspn(path, ":");
+		snprintf(file, sizeof(file), "%.*s/%s", (int)length, path, program);
+		if (!access(file, X_OK))
+			return true;
+		path += length + (path[length] == ':');
+	}
+	return false;
+}
 
 static const char *pager_command(void)
 {
@@ -17,7 +32,7 @@ static const char *pager_command(void)
 		if (command)
 			return *command && strcmp(command, "cat") ? command : NULL;
 	}
-	return "less";
+	return is_installed("less") ? "less" : NULL;
 }
 
 void tally_pager_start(struct tally_pager *pager, bool wanted)
@@ -41,6 +56,9 @@ void tally_pager_start(struct tally_pager *pager, bool wanted)
 	}
 	if (pid > 0) {
 		signal(SIGPIPE, SIG_IGN); /* leaving the pager early is no error */
+		/* Ctrl-C is the pager's: ours would leave it alone with the terminal. */
+		signal(SIGINT, SIG_IGN);
+		signal(SIGQUIT, SIG_IGN);
 		dup2(pipe_fds[1], STDOUT_FILENO);
 		pager->pid = pid;
 	}
@@ -55,7 +73,9 @@ void tally_pager_finish(struct tally_pager *pager)
 	fflush(stdout);
 	clearerr(stdout);
 	close(STDOUT_FILENO);
-	while (waitpid(pager->pid, NULL, 0) < 0)
+	while (waitpid(pager->pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	pager->pid = 0;
+	signal(SIGINT, SIG_DFL);
+	signal(SIGQUIT, SIG_DFL);
 }

@@ -13,24 +13,35 @@ static void put_function(const struct tally_profile *profile, uint32_t function,
 }
 
 static void put_branches(const struct tally_profile *profile, const struct tally_branch_node *first,
-			 struct tally_json *json)
+			 uint64_t least, unsigned depth, struct tally_json *json)
 {
-	/* JSON nests two levels a frame; deeper trees are cut there rather than refused. */
-	if (!first || json->depth + 2 >= TALLY_JSON_DEPTH_MAX)
-		return;
-	tally_json_array(json, "tree");
-	for (const struct tally_branch_node *branch = first; branch; branch = branch->sibling) {
+	for (const struct tally_branch_node *branch = first; branch && branch->weight >= least;
+	     branch = branch->sibling) {
 		tally_json_object(json, NULL);
+		tally_json_u64(json, "depth", depth);
 		put_function(profile, branch->function, json);
 		tally_json_u64(json, "weight", branch->weight);
-		put_branches(profile, branch->child, json);
 		tally_json_end(json);
+		put_branches(profile, branch->child, least, depth + 1, json);
 	}
+}
+
+/* Flat, each branch before those below it: stacks are deeper than what parsers of JSON nest. */
+static void put_tree(const struct tally_profile *profile, const struct tally_report *report,
+		     const struct tally_report_options *options, const struct tally_branch_node *first,
+		     struct tally_json *json)
+{
+	uint64_t least = (uint64_t)(options->tree_percent_min / 100 * (double)report->period);
+	if (options->tree == TALLY_TREE_NONE)
+		return;
+	tally_json_array(json, "tree");
+	put_branches(profile, first, least, 0, json);
 	tally_json_end(json);
 }
 
-static void put_entry(const struct tally_profile *profile, const struct tally_report_options *options,
-		      const struct tally_report_entry *entry, struct tally_json *json)
+static void put_entry(const struct tally_profile *profile, const struct tally_report *report,
+		      const struct tally_report_options *options, const struct tally_report_entry *entry,
+		      struct tally_json *json)
 {
 	const struct tally_tasks *tasks = &profile->recording->tasks;
 	tally_json_object(json, NULL);
@@ -52,7 +63,7 @@ static void put_entry(const struct tally_profile *profile, const struct tally_re
 	tally_json_u64(json, "self_samples", entry->self_samples);
 	if (options->children)
 		tally_json_u64(json, "total_samples", entry->total_samples);
-	put_branches(profile, entry->tree, json);
+	put_tree(profile, report, options, entry->tree, json);
 	tally_json_end(json);
 }
 
@@ -66,9 +77,11 @@ void tally_report_json(const struct tally_profile *profile, const struct tally_r
 	tally_json_u64(json, "samples", report->samples);
 	tally_json_u64(json, "period", report->period);
 	tally_json_u64(json, "hidden_entries", report->hidden);
+	if (report->trees_cut)
+		tally_json_bool(json, "trees_cut", true);
 	tally_json_array(json, "entries");
 	for (size_t i = 0; i < report->entries.count; i++)
-		put_entry(profile, options, &report->entries.items[i], json);
+		put_entry(profile, report, options, &report->entries.items[i], json);
 	tally_json_end(json);
 	tally_json_end(json);
 }

@@ -3,6 +3,7 @@
 #include "output/report_text.h"
 
 #include "base/terminal.h"
+#include "output/fit_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -87,36 +88,10 @@ static void cell_text(const struct table *table, const struct tally_report_entry
 	}
 }
 
-/* Columns of a text on a terminal: bytes that begin a UTF-8 character. */
-static int text_width(const char *text)
+static void put_padded(const struct table *table, const char *text, int width)
 {
-	int width = 0;
-	for (; *text; text++)
-		width += (*text & 0xc0) != 0x80;
-	return width;
-}
-
-/* `text` in at most `width` columns, its end replaced by "…" where it is longer; `width` 0: whole. */
-static void put_fitted(struct tally_buffer *out, const char *text, int width)
-{
-	if (width <= 0 || text_width(text) <= width) {
-		tally_buffer_text(out, text);
-		return;
-	}
-	int columns = 0;
-	const char *end = text;
-	for (; *end && columns < width; end++)
-		if ((end[0] & 0xc0) != 0x80 && ++columns == width)
-			break;
-	tally_buffer_append(out, text, (size_t)(end - text));
-	tally_buffer_text(out, "…");
-}
-
-static void put_padded(struct tally_buffer *out, const char *text, int width)
-{
-	put_fitted(out, text, width);
-	for (int n = text_width(text); n < width; n++)
-		tally_buffer_char(out, ' ');
+	for (int n = tally_fit_text(table->out, text, width, table->view->ascii); n < width; n++)
+		tally_buffer_char(table->out, ' ');
 }
 
 static void choose_columns(struct table *table)
@@ -133,10 +108,42 @@ static void choose_columns(struct table *table)
 		*column = (struct column){ .key = key, .title = titles[key], .width = (int)strlen(titles[key]) };
 		for (size_t i = 0; i < table->report->entries.count; i++) {
 			cell_text(table, &table->report->entries.items[i], key, cell, sizeof(cell));
-			int width = text_width(cell);
+			int width = tally_text_width(cell);
 			if (width > column->width)
 				column->width = width > CELL_MAX ? CELL_MAX : width;
 		}
+	}
+}
+
+/* Columns before the first of choose_columns(). */
+static int lead_width(const struct table *table)
+{
+	return table->options->children ? 17 : 10;
+}
+
+/* Where a narrow terminal leaves the last column too little room, commands and objects give of theirs. */
+static void shrink_columns(struct table *table)
+{
+	enum { LAST_MIN = 28, SHRUNK_MIN = 8 };
+	int used = lead_width(table);
+	if (!table->view->columns || !table->column_count)
+		return;
+	for (unsigned i = 0; i + 1 < table->column_count; i++)
+		used += table->columns[i].width + 2;
+	int last = table->columns[table->column_count - 1].width;
+	last = last < LAST_MIN ? last : LAST_MIN;
+	while (used + last > (int)table->view->columns) {
+		struct column *widest = NULL;
+		for (unsigned i = 0; i + 1 < table->column_count; i++) {
+			struct column *column = &table->columns[i];
+			bool flexible = column->key == TALLY_SORT_COMM || column->key == TALLY_SORT_OBJECT;
+			if (flexible && column->width > SHRUNK_MIN && (!widest || column->width > widest->width))
+				widest = column;
+		}
+		if (!widest)
+			return;
+		widest->width--;
+		used--;
 	}
 }
 
@@ -161,7 +168,11 @@ static void put_head(struct table *table)
 	tally_buffer_text(table->out, colour(table, "\x1b[1m"));
 	put_count(table->out, table->report->samples);
 	tally_terminal_clean(events[table->options->event].name, text, sizeof(text));
-	tally_buffer_printf(table->out, " samples of %s%s", text, colour(table, "\x1b[0m"));
+	tally_buffer_text(table->out, " samples of ");
+	int rest = 44; /* of this line, at most in most cases */
+	tally_fit_text(table->out, text, (int)table->view->columns > 2 * rest ? (int)table->view->columns - rest :
+					 table->view->columns ? rest : 0, table->view->ascii);
+	tally_buffer_text(table->out, colour(table, "\x1b[0m"));
 	if (seconds > 0)
 		tally_buffer_printf(table->out, " over %.2f s", seconds);
 	if (table->report->comms == 1 && table->report->entries.count) {
@@ -186,7 +197,7 @@ static void put_titles(struct table *table)
 	tally_buffer_text(table->out, "    SELF  ");
 	for (unsigned i = 0; i < table->column_count; i++) {
 		bool last = i + 1 == table->column_count;
-		put_padded(table->out, table->columns[i].title, last ? 0 : table->columns[i].width);
+		put_padded(table, table->columns[i].title, last ? 0 : table->columns[i].width);
 		tally_buffer_text(table->out, last ? "" : "  ");
 	}
 	tally_buffer_printf(table->out, "%s\n", colour(table, "\x1b[0m"));
@@ -195,23 +206,22 @@ static void put_titles(struct table *table)
 static void put_row(struct table *table, const struct tally_report_entry *entry)
 {
 	double total = percent_of(table, entry->total), self = percent_of(table, entry->self);
-	int used = 10;
+	int used = lead_width(table);
 	char cell[NAME_BYTES];
 	if (table->options->children) {
 		tally_buffer_printf(table->out, "%s%6.2f%%%s", heat(table, total), total, colour(table, "\x1b[0m"));
-		used += 7;
 	}
 	tally_buffer_printf(table->out, "%s%7.2f%%%s  ", heat(table, self), self, colour(table, "\x1b[0m"));
 	for (unsigned i = 0; i < table->column_count; i++) {
 		const struct column *column = &table->columns[i];
 		cell_text(table, entry, column->key, cell, sizeof(cell));
 		if (i + 1 < table->column_count) {
-			put_padded(table->out, cell, column->width);
+			put_padded(table, cell, column->width);
 			tally_buffer_text(table->out, "  ");
 			used += column->width + 2;
 		} else {
 			int room = table->view->columns ? (int)table->view->columns - used : 0;
-			put_fitted(table->out, cell, room < 20 && table->view->columns ? 20 : room);
+			tally_fit_text(table->out, cell, room < 8 && table->view->columns ? 8 : room, table->view->ascii);
 		}
 	}
 	tally_buffer_char(table->out, '\n');
@@ -228,7 +238,7 @@ static void put_branch_line(struct table *table, const struct tally_branch_node 
 			    const char *joint, bool percent)
 {
 	char name[NAME_BYTES];
-	int used = text_width(prefix) + text_width(joint);
+	int used = tally_text_width(prefix) + tally_text_width(joint);
 	function_text(table, branch->function, name, sizeof(name));
 	tally_buffer_printf(table->out, "%s%s%s%s", colour(table, "\x1b[2m"), prefix, joint, colour(table, "\x1b[0m"));
 	if (percent) {
@@ -237,7 +247,7 @@ static void put_branch_line(struct table *table, const struct tally_branch_node 
 		used += share >= 10 ? 7 : 6;
 	}
 	int room = table->view->columns ? (int)table->view->columns - used : 0;
-	put_fitted(table->out, name, room < 12 && table->view->columns ? 12 : room);
+	tally_fit_text(table->out, name, room < 8 && table->view->columns ? 8 : room, table->view->ascii);
 	tally_buffer_char(table->out, '\n');
 }
 
@@ -269,6 +279,7 @@ void tally_report_text(const struct tally_profile *profile, const struct tally_r
 	struct table table = { .profile = profile, .report = report, .options = options, .view = view, .out = out };
 	char prefix[NAME_BYTES];
 	choose_columns(&table);
+	shrink_columns(&table);
 	put_head(&table);
 	put_titles(&table);
 	for (size_t i = 0; i < report->entries.count; i++) {
@@ -279,6 +290,8 @@ void tally_report_text(const struct tally_profile *profile, const struct tally_r
 		if (is_shown(&table, entry->tree))
 			tally_buffer_char(out, '\n');
 	}
+	if (report->trees_cut)
+		tally_buffer_text(out, "the call trees grew too large and are not complete\n");
 	if (report->hidden)
 		tally_buffer_printf(out, "%s%zu more below %.3g%%%s; --percent-limit 0 shows all%s\n",
 				    colour(&table, "\x1b[2m"), report->hidden, options->percent_min,

@@ -6,6 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Each frame of a stack may head a tree of all the frames below it: 8,000 frames in a record of 64 KiB, which nobody's
+ * program has, would take 32 million branches. */
+enum { BRANCHES_MAX = 4 << 20 };
+
 struct builder {
 	const struct tally_profile *profile;
 	const struct tally_report_options *options;
@@ -14,6 +18,7 @@ struct builder {
 	struct tally_map index; /* hash of an entry's key → number */
 	uint32_t *seen;         /* by number: the last row (+ 1) that was counted in its total */
 	size_t seen_capacity;
+	size_t branches;
 	size_t *place;          /* by number: where it stands in the report; SIZE_MAX: hidden */
 };
 
@@ -148,6 +153,7 @@ static struct tally_branch_node *branch_for(struct builder *builder, struct tall
 	while (*link && !same_function(builder, (*link)->function, function))
 		link = &(*link)->sibling;
 	if (!*link) {
+		builder->branches++;
 		*link = tally_arena_alloc(&builder->report->arena, sizeof(**link));
 		if (!*link)
 			return NULL;
@@ -164,6 +170,10 @@ static int add_path(struct builder *builder, struct tally_report_entry *entry, c
 	struct tally_branch_node **level = &entry->tree;
 	long step = from <= to ? 1 : -1;
 	for (long i = from;; i += step) {
+		if (builder->branches > BRANCHES_MAX) {
+			builder->report->trees_cut = true;
+			return 0;
+		}
 		struct tally_branch_node *branch = branch_for(builder, level, path[i], weight);
 		if (!branch)
 			return -ENOMEM;

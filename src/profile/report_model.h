@@ -56,6 +56,7 @@ struct tally_report {
 	struct { struct tally_report_entry *items; size_t count, capacity; } entries; /* sorted, heaviest first */
 	size_t hidden; /* entries left out by percent_min and limit */
 	uint64_t period, samples;
+	bool trees_cut; /* they grew beyond a bound: branches are missing */
 	size_t comms, threads; /* distinct ones in this event */
 };
 

@@ -1,0 +1,20 @@
+/* How far to trust what was read, on stderr. */
+#ifndef TALLY_COMMAND_RECORDING_WARNINGS_H
+#define TALLY_COMMAND_RECORDING_WARNINGS_H
+
+#include "command/command.h"
+#include "profile/profile.h"
+
+/* "tally report: warning: …", a line each, terminal escapes in names neutralised. */
+void tally_command_warn(const struct tally_command *command, const struct tally_recording *recording);
+
+/* Shows on a terminal how much of a recording has been read, once that takes longer than a moment. */
+struct tally_command_progress {
+	double started, shown; /* seconds */
+	bool is_terminal, visible;
+};
+void tally_command_progress_start(struct tally_command_progress *progress);
+void tally_command_progress(void *progress, double share);
+void tally_command_progress_end(struct tally_command_progress *progress);
+
+#endif

@@ -1,0 +1,16 @@
+/* Names cut to the columns that there are. */
+#ifndef TALLY_OUTPUT_FIT_TEXT_H
+#define TALLY_OUTPUT_FIT_TEXT_H
+
+#include "base/buffer.h"
+
+#include <stdbool.h>
+
+/* Columns of a text on a terminal: bytes that begin a UTF-8 character. */
+int tally_text_width(const char *text);
+
+/* Appends `text` in at most `width` columns; 0: whole.  What is too long loses the arguments of its templates first
+ * ("std::vector<…>::push_back"), then its end, for "…" (".." with `ascii`).  Returns the columns. */
+int tally_fit_text(struct tally_buffer *out, const char *text, int width, bool ascii);
+
+#endif

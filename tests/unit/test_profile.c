@@ -1,0 +1,187 @@
+#include "test.h"
+
+#include "profile_fixture.h"
+
+#include <errno.h>
+
+static uint64_t period_with(const struct tally_profile_filter *filter, uint32_t event)
+{
+	struct profile_fixture fixture;
+	uint64_t samples, period;
+	fixture_usual(&fixture);
+	struct tally_profile *profile = fixture_profile(&fixture, filter);
+	tally_profile_totals(profile, event, &samples, &period);
+	fixture_release(&fixture, profile);
+	return period;
+}
+
+static void every_sample_counts_once(void **state)
+{
+	(void)state;
+	assert_int_equal(period_with(NULL, 0), 75);
+	assert_int_equal(period_with(NULL, 1), 100);
+}
+
+static void filters_take_what_they_name(void **state)
+{
+	char pid[16], tids[32];
+	(void)state;
+	snprintf(pid, sizeof(pid), "%u", fixture_pid());
+	snprintf(tids, sizeof(tids), "1,%u", fixture_pid());
+	const struct { struct tally_profile_filter filter; uint64_t period; } cases[] = {
+		{ { .comms = "alpha" }, 55 },
+		{ { .comms = "beta,alpha" }, 75 },
+		{ { .comms = "alph" }, 0 },
+		{ { .pids = pid }, 75 },
+		{ { .tids = "101" }, 20 },
+		{ { .tids = tids }, 55 },
+		{ { .cpus = "1" }, 25 },
+		{ { .symbols = "leaf" }, 70 },
+		{ { .symbols = "loop,main" }, 5 },
+		{ { .objects = "nothing" }, 0 },
+		{ { .comms = "alpha", .cpus = "1" }, 5 },
+		{ { .time_start = 5e-9 }, 65 },
+		{ { .time_end = 4e-9 }, 10 },
+		{ { .time_start = 5e-9, .time_end = 6e-9 }, 60 },
+	};
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(period_with(&cases[i].filter, 0), cases[i].period);
+}
+
+static void an_event_is_found_by_name_and_number(void **state)
+{
+	struct profile_fixture fixture;
+	struct tally_error err = TALLY_ERROR_NONE;
+	uint32_t event = 9;
+	(void)state;
+	fixture_usual(&fixture);
+	struct tally_profile *profile = fixture_profile(&fixture, NULL);
+	assert_int_equal(tally_profile_event(profile, "faults", &event, NULL), 0);
+	assert_int_equal(event, 1);
+	assert_int_equal(tally_profile_event(profile, "0", &event, NULL), 0);
+	assert_int_equal(event, 0);
+	assert_int_equal(tally_profile_event(profile, NULL, &event, NULL), 0);
+	assert_int_equal(event, 0);
+	assert_int_equal(tally_profile_event(profile, "cycles", &event, &err), -ENOENT);
+	assert_non_null(strstr(err.hint, "clock, faults"));
+	fixture_release(&fixture, profile);
+}
+
+static void what_is_amiss_is_told_and_counted(void **state)
+{
+	struct profile_fixture fixture;
+	struct tally_buffer warnings = { 0 };
+	(void)state;
+	fixture_usual(&fixture);
+	struct tally_profile *profile = fixture_profile(&fixture, NULL);
+	tally_profile_warnings(profile->recording, &warnings);
+	assert_non_null(strstr(warnings.bytes, "7 records were lost"));
+	assert_non_null(strstr(warnings.bytes, "1 malformed lines of perf maps"));
+	tally_buffer_release(&warnings);
+	fixture_release(&fixture, profile);
+}
+
+static void a_map_of_another_user_is_not_believed(void **state)
+{
+	struct profile_fixture fixture;
+	char path[64];
+	(void)state;
+	fixture_map_path(path);
+	if (geteuid() || chown(path, 65534, 65534) < 0) {
+		print_message("SKIP: needs root\n");
+		skip();
+	}
+	fixture_usual(&fixture);
+	struct tally_profile *profile = fixture_profile(&fixture, NULL);
+	uint32_t function = profile->nodes.items[0].function;
+	assert_string_equal(tally_names_text(&profile->recording->names, function), "[unknown]");
+	assert_int_equal(profile->recording->names.gaps.distrusted_maps, 1);
+	assert_int_equal(chown(path, 0, 0), 0);
+	fixture_release(&fixture, profile);
+}
+
+static void a_map_that_is_a_link_is_not_followed(void **state)
+{
+	struct profile_fixture fixture;
+	char path[64], moved[80];
+	(void)state;
+	fixture_map_path(path);
+	snprintf(moved, sizeof(moved), "%s.moved", path);
+	assert_int_equal(rename(path, moved), 0);
+	assert_int_equal(symlink(moved, path), 0);
+	fixture_usual(&fixture);
+	struct tally_profile *profile = fixture_profile(&fixture, NULL);
+	assert_string_equal(tally_names_text(&profile->recording->names, profile->nodes.items[0].function), "[unknown]");
+	fixture_release(&fixture, profile);
+	assert_int_equal(rename(moved, path), 0);
+}
+
+/* {clock,faults}:S: a sample of the leader tells what each member has counted so far. */
+static void a_group_gives_each_event_what_it_counted(void **state)
+{
+	struct profile_fixture fixture = { 0 };
+	uint64_t samples, period;
+	(void)state;
+	fixture_comm(&fixture, fixture_pid(), "alpha");
+	fixture_map(&fixture);
+	for (uint64_t i = 1; i <= 3; i++) {
+		/* IDENTIFIER IP TID TIME CPU PERIOD, READ: nr {value, id}…, CALLCHAIN: nr */
+		uint64_t words[] = { 1, LEAF, fixture_ids_of(fixture_pid(), fixture_pid()), ++fixture.time_ns, 0, 999,
+				     3, 100 * i, 1, i == 2 ? 7 : 7 * i, 2, 5, 77, 1, TALLY_CONTEXT_USER };
+		words[9] = i == 1 ? 7 : i == 2 ? 7 : 20;
+		fixture_put_words(&fixture, TALLY_RECORD_SAMPLE, TALLY_MISC_USER, words, 15);
+	}
+	fixture_finish(&fixture, TALLY_SAMPLE_READ, TALLY_FORMAT_GROUP | TALLY_FORMAT_ID);
+	struct tally_profile *profile = fixture_profile(&fixture, NULL);
+	tally_profile_totals(profile, 0, &samples, &period);
+	assert_int_equal(samples, 3);
+	assert_int_equal(period, 300);
+	tally_profile_totals(profile, 1, &samples, &period);
+	assert_int_equal(samples, 2); /* nothing counted between the first and the second */
+	assert_int_equal(period, 20);
+	assert_int_equal(profile->recording->counts.unknown_ids, 3);
+	fixture_release(&fixture, profile);
+}
+
+static void a_marker_that_nobody_defined_is_no_context(void **state)
+{
+	struct profile_fixture fixture = { 0 };
+	const uint64_t stack[] = { LEAF + 8, (uint64_t)-56, MAIN + 8 };
+	(void)state;
+	fixture_comm(&fixture, fixture_pid(), "alpha");
+	fixture_map(&fixture);
+	fixture_sample(&fixture, 1, fixture_pid(), 0, 1, stack, 3);
+	fixture_finish(&fixture, 0, 0);
+	struct tally_profile *profile = fixture_profile(&fixture, NULL);
+	assert_int_equal(profile->nodes.count, 2);
+	fixture_release(&fixture, profile);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	fixture_write_map();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	fixture_remove_map();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_sample_counts_once),
+		cmocka_unit_test(filters_take_what_they_name),
+		cmocka_unit_test(an_event_is_found_by_name_and_number),
+		cmocka_unit_test(what_is_amiss_is_told_and_counted),
+		cmocka_unit_test(a_map_of_another_user_is_not_believed),
+		cmocka_unit_test(a_map_that_is_a_link_is_not_followed),
+		cmocka_unit_test(a_group_gives_each_event_what_it_counted),
+		cmocka_unit_test(a_marker_that_nobody_defined_is_no_context),
+	};
+	return cmocka_run_group_tests_name("profile", tests, set_up, tear_down);
+}
