@@ -84,12 +84,20 @@ static void set_clock(struct tally_attr *attr)
 	attr->clockid = CLOCK_MONOTONIC;
 }
 
+static bool takes_each_hit(const struct tally_attr *attr)
+{
+	return !(attr->flags & TALLY_ATTR_FREQ) && attr->sample_period == 1;
+}
+
 static void set_call_graph(const struct tally_recorder *recorder, struct tally_attr *attr)
 {
 	if (recorder->call_graph == TALLY_CALL_GRAPH_NONE)
 		return;
 	attr->sample_type |= TALLY_SAMPLE_CALLCHAIN;
 	if (recorder->call_graph != TALLY_CALL_GRAPH_STACK || attr->flags & TALLY_ATTR_EXCLUDE_CALLCHAIN_USER)
+		return;
+	/* Hits come in bursts: with a copy each, a full ring loses most of them.  Only who asks gets copies there. */
+	if (recorder->options.call_graph == TALLY_CALL_GRAPH_AUTO && takes_each_hit(attr))
 		return;
 	attr->sample_type |= TALLY_SAMPLE_REGS_USER | TALLY_SAMPLE_STACK_USER;
 	attr->sample_regs_user = TALLY_UNWIND_REGS_MASK;
@@ -178,6 +186,24 @@ static void make_side_band(struct tally_recorder *recorder, struct tally_record_
 	source->written = source->attr;
 }
 
+/* Where copies were chosen but some or all events take each hit. */
+static void describe_each_hit(struct tally_recorder *recorder)
+{
+	size_t copies = 0, events = recorder->source_count - 1;
+	if (recorder->options.call_graph != TALLY_CALL_GRAPH_AUTO || recorder->call_graph != TALLY_CALL_GRAPH_STACK)
+		return;
+	for (size_t i = 0; i < events; i++)
+		copies += !!(recorder->sources[i].attr.sample_type & TALLY_SAMPLE_STACK_USER);
+	size_t used = strlen(recorder->call_graph_text), room = sizeof(recorder->call_graph_text);
+	if (!copies) {
+		recorder->call_graph = TALLY_CALL_GRAPH_FP;
+		snprintf(recorder->call_graph_text, room, "call graphs by frame pointers, for each hit is taken; "
+			 "--call-graph dwarf unwinds stack copies");
+	} else if (copies < events) {
+		snprintf(recorder->call_graph_text + used, room - used, "; by frame pointers where each hit is taken");
+	}
+}
+
 int tally_record_make_sources(struct tally_recorder *recorder, const struct tally_event_list *events,
 			      struct tally_error *err)
 {
@@ -192,6 +218,7 @@ int tally_record_make_sources(struct tally_recorder *recorder, const struct tall
 	for (size_t i = 0; i < events->count; i++)
 		make_source(recorder, &events->items[i], &recorder->sources[i]);
 	join_groups(recorder);
+	describe_each_hit(recorder);
 	make_side_band(recorder, tally_record_side_band(recorder));
 	return 0;
 }

@@ -335,6 +335,9 @@ check "stack copies with -a: kernel threads have none"
 run 0 ./tally record --keep-stacks --call-graph dwarf,4096 -o kept -- ./shares 100 && ./tally script --stdio -i kept | grep -q 'spend+'
 check "--keep-stacks keeps the copies, unwound by the reader"
 
+run 0 ./tally record -o hits -e cpu-clock -e mem:0x1000:w -- bash -c "$spin" && has 'where each hit is taken'
+check "each hit of an event takes no stack copy unless asked to"
+
 # --- limits ------------------------------------------------------------------------------------------------------
 (ulimit -Hn 64; ulimit -Sn 20; ./tally record -o limits -- sh -c 'ulimit -Sn') >out 2>&1
 grep -qx 20 out
@@ -393,7 +396,7 @@ check "shares of 50, 30 and 20 % come out within 2 points, and the time within 5
 export ASAN_OPTIONS=detect_leaks=0
 private="unshare -m sh -c 'mount -t tracefs none /sys/kernel/tracing 2>/dev/null; exec \"\$@\"' sh"
 if [ $is_root = yes ] && eval $private ./tally stat -e syscalls:sys_enter_getppid true >out 2>&1; then
-	for n in 0 1 4321; do
+	for n in 0 1 43210; do
 		run 0 ./tally record -e syscalls:sys_enter_getppid -o getppid -- ./getppid_loop $n && [ "$(said)" = $n ] && [ "$(samples getppid)" = $n ]
 		check "$n getppid calls are $n samples"
 	done
@@ -457,7 +460,7 @@ if [ $has_perf = yes ]; then
 	if [ -e switches ]; then
 		run 0 perf script -i switches && grep -c sched_switch: out >perf.count && [ "$(cat perf.count)" = "$(samples switches)" ] && has 'prev_comm='
 		check "perf decodes the tracepoints"
-		run 0 perf script -i getppid && [ "$(grep -c sys_enter_getppid: out)" = 4321 ]
+		run 0 perf script -i getppid && [ "$(grep -c sys_enter_getppid: out)" = 43210 ]
 		check "perf counts the tracepoints"
 	fi
 	./tally record -q -F 2000 -o - -- ./shares 200 2>/dev/null | tee piped | perf script -i - 2>&1 | grep -c cpu-clock: >out
