@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { OPTION_EVENT = 256, OPTION_WEIGHT, OPTION_FORMAT, OPTION_TITLE, OPTION_SUBTITLE, OPTION_WIDTH, OPTION_MIN_WIDTH,
@@ -40,6 +41,7 @@ struct flamegraph {
 	const char *output; /* NULL until chosen */
 	bool is_html, has_format;
 	char **command; /* to record, or NULL */
+	int status;     /* the command's, once it was recorded */
 };
 
 static int choose_word(const char *option, const char *value, const char *const *words, struct tally_error *err)
@@ -123,20 +125,54 @@ static int write_output(const char *path, const struct tally_buffer *text, struc
 					tally_errno_text(errno)) : 0;
 }
 
-static int record_command(char **command, struct tally_error *err)
+extern const struct tally_command tally_command_record;
+
+/* Records the command into a file of its own; the status is record's, and the command's. */
+static int record_command(struct flamegraph *graph, char path[], struct tally_error *err)
 {
-	tally_error_set(err, -ENOTSUP, "this version can't record '%s' and draw it in one step yet", command[0]);
-	tally_error_hint(err, "perf record -g -- %s … && perf script | tally flamegraph", command[0]);
-	return -ENOTSUP;
+	char *head[] = { "record", "-q", "-o", path, "--" };
+	enum { HEAD = sizeof(head) / sizeof(head[0]) };
+	int count = 0, fd = mkstemp(path);
+	if (fd < 0)
+		return tally_error_set(err, -errno, "making %s failed: %s", path, tally_errno_text(errno));
+	close(fd);
+	while (graph->command[count])
+		count++;
+	char **argv = calloc((size_t)(HEAD + count + 1), sizeof(*argv));
+	if (!argv)
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	memcpy(argv, head, sizeof(head));
+	memcpy(argv + HEAD, graph->command, (size_t)count * sizeof(*argv));
+	graph->status = tally_command_record.run(&tally_command_record, HEAD + count, argv);
+	free(argv);
+	struct stat recorded;
+	graph->input.path = path;
+	/* What could not be recorded has been told, and leaves nothing. */
+	return stat(path, &recorded) < 0 || !recorded.st_size ? 1 : 0;
 }
 
-static int draw(const struct tally_command *command, const struct flamegraph *graph, struct tally_error *err)
+/* 0, 1 when there is nothing to draw and why has been told, or -errno. */
+static int load(const struct tally_command *command, struct flamegraph *graph, struct tally_stacks *stacks,
+		struct tally_error *err)
+{
+	char path[4096];
+	const char *folder = getenv("TMPDIR");
+	if (!graph->command)
+		return tally_load_stacks(command, &graph->input, stacks, err);
+	if (snprintf(path, sizeof(path), "%s/tally-XXXXXX", folder && *folder ? folder : "/tmp") >= (int)sizeof(path))
+		return tally_error_set(err, -ENAMETOOLONG, "TMPDIR is too long a path");
+	int status = record_command(graph, path, err);
+	if (!status)
+		status = tally_load_stacks(command, &graph->input, stacks, err);
+	unlink(path);
+	return status;
+}
+
+static int draw(const struct tally_command *command, struct flamegraph *graph, struct tally_error *err)
 {
 	struct tally_stacks stacks = { 0 };
 	struct tally_buffer file = { 0 };
-	int status = graph->command ? record_command(graph->command, err) : 0;
-	if (!status)
-		status = tally_load_stacks(command, &graph->input, &stacks, err);
+	int status = load(command, graph, &stacks, err);
 	if (!status)
 		status = (graph->is_html ? tally_flamegraph_html : tally_flamegraph_svg)(&stacks, &graph->drawing, &file, err);
 	if (!status)
@@ -178,7 +214,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	choose_output(&graph);
 	if (draw(command, &graph, &err) < 0)
 		return tally_command_fail(command, &err);
-	return TALLY_EXIT_OK;
+	return graph.status;
 }
 
 const struct tally_command tally_command_flamegraph = {
@@ -186,7 +222,7 @@ const struct tally_command tally_command_flamegraph = {
 	.summary = "draw stacks as a flame graph, in one SVG or HTML file",
 	.usage = "[options] [file | -- command [argument…]]",
 	.details = "The input is a recording, `perf script` text or folded text: a file, standard input, or\n"
-		   "perf.data where neither is given.  The file needs nothing but itself: mail it, attach it,\n"
+		   "the last recording (tally.data) where neither is given.  The file needs nothing but itself: mail it, attach it,\n"
 		   "open it in a browser to zoom, search and filter; without scripts it is a still picture.\n\n"
 		   "  tally flamegraph -o out.svg\n"
 		   "  tally flamegraph -o out.html -- make -j8\n"

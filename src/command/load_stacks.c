@@ -38,6 +38,11 @@ static int take_profile(struct tally_profile *profile, struct tally_stacks *stac
 	if (result < 0)
 		return result;
 	snprintf(stacks->event, sizeof(stacks->event), "%s", events[event].name);
+	struct tally_buffer recorded = { 0 };
+	tally_recording_command(profile->recording, &recorded);
+	if (recorded.length)
+		snprintf(stacks->title, sizeof(stacks->title), "%s", tally_buffer_string(&recorded));
+	tally_buffer_release(&recorded);
 	snprintf(stacks->unit, sizeof(stacks->unit), "%s", unit_of(&events[event].attr));
 	result = tally_profile_stacks(profile, event, true, true, stacks);
 	return result < 0 ? tally_error_set(err, result, "out of memory") : 0;

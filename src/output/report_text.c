@@ -58,7 +58,7 @@ static void function_text(const struct table *table, uint32_t function, char *ou
 		snprintf(raw, sizeof(raw), object[0] == '[' ? "%s" : "[%s]", object);
 	} else {
 		bool kernel = names->functions.items[function].kind == TALLY_FRAME_KERNEL;
-		snprintf(raw, sizeof(raw), kernel ? "%s [k]" : "%s", tally_names_text(names, function));
+		snprintf(raw, sizeof(raw), kernel ? "%s [k]" : "%s", tally_names_plain_text(names, function));
 	}
 	tally_terminal_clean(raw, out, size);
 }

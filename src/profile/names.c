@@ -203,6 +203,13 @@ static uint32_t intern_name(struct tally_names *names, const char *mangled)
 	return name;
 }
 
+static uint32_t plain_name(struct tally_names *names, uint32_t name)
+{
+	const char *text = name == TALLY_STRING_NONE ? "" : tally_strings_text(&names->strings, name);
+	const char *version = strstr(text, "@@");
+	return version && version > text ? tally_strings_add(&names->strings, text, (size_t)(version - text)) : name;
+}
+
 /* The function of `symbol` (NULL: none is known) in `file`; `module`: its object's name where it isn't `object`. */
 static uint32_t intern_function(struct tally_names *names, uint32_t file, uint32_t object,
 				enum tally_frame_kind kind, const struct tally_symbol *symbol)
@@ -226,6 +233,7 @@ static uint32_t intern_function(struct tally_names *names, uint32_t file, uint32
 			.start = start,
 			.kind = kind,
 		};
+		function.plain = plain_name(names, function.name);
 		*slot = names->functions.count;
 		if (tally_vector_push(&names->functions, function) < 0)
 			return UINT32_MAX;
@@ -283,11 +291,21 @@ uint32_t tally_names_function(struct tally_names *names, const struct tally_plac
 	return intern_function(names, place->file, table->object, table->kind, symbol);
 }
 
+static const char *text_or_unknown(const struct tally_names *names, uint32_t text)
+{
+	return text == TALLY_STRING_NONE ? "[unknown]" : tally_strings_text(&names->strings, text);
+}
+
 const char *tally_names_text(const struct tally_names *names, uint32_t function)
 {
-	uint32_t name = function < names->functions.count ? names->functions.items[function].name :
-							    TALLY_STRING_NONE;
-	return name == TALLY_STRING_NONE ? "[unknown]" : tally_strings_text(&names->strings, name);
+	bool known = function < names->functions.count;
+	return text_or_unknown(names, known ? names->functions.items[function].name : TALLY_STRING_NONE);
+}
+
+const char *tally_names_plain_text(const struct tally_names *names, uint32_t function)
+{
+	bool known = function < names->functions.count;
+	return text_or_unknown(names, known ? names->functions.items[function].plain : TALLY_STRING_NONE);
 }
 
 const char *tally_names_object(const struct tally_names *names, uint32_t function)

@@ -21,6 +21,7 @@ struct tally_place {
 
 struct tally_function {
 	uint32_t name;   /* string id; TALLY_STRING_NONE: no symbol */
+	uint32_t plain;  /* the same without a symbol version ("@@GLIBC_2.34") */
 	uint32_t object; /* string id of its path: "/usr/lib/…/libc.so.6", "[kernel.kallsyms]", "[unknown]" */
 	uint64_t start;  /* in its file's terms: subtract from a symbol address for the offset */
 	enum tally_frame_kind kind;
@@ -60,8 +61,9 @@ void tally_names_release(struct tally_names *names);
  * from its start.  UINT32_MAX when memory is out. */
 uint32_t tally_names_function(struct tally_names *names, const struct tally_place *place, uint64_t *symbol_offset);
 
-/* "main", or "[unknown]". */
+/* "main", or "[unknown]"; as the symbol table has it, or without its version. */
 const char *tally_names_text(const struct tally_names *names, uint32_t function);
+const char *tally_names_plain_text(const struct tally_names *names, uint32_t function);
 /* The object's whole path, and its last part. */
 const char *tally_names_object(const struct tally_names *names, uint32_t function);
 const char *tally_names_short_object(const struct tally_names *names, uint32_t function);

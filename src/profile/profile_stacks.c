@@ -10,7 +10,7 @@ static const char *frame_text(const struct tally_names *names, const struct tall
 			      size_t size)
 {
 	if (names->functions.items[node->function].name != TALLY_STRING_NONE)
-		return tally_names_text(names, node->function);
+		return tally_names_plain_text(names, node->function);
 	const char *object = tally_names_short_object(names, node->function);
 	snprintf(buffer, size, object[0] == '[' ? "%s" : "[%s]", object);
 	return buffer;

@@ -1,5 +1,6 @@
 #include "profile/recording.h"
 
+#include "base/reader.h"
 #include "base/vector.h"
 
 #include <errno.h>
@@ -282,6 +283,23 @@ int tally_recording_chain(struct tally_recording *recording, const struct tally_
 	if (!recording->chain.count && sample->type & TALLY_SAMPLE_IP)
 		return push_frame(recording, sample->pid, sample->ip, false, is_kernel_mode(record->header.misc));
 	return 0;
+}
+
+void tally_recording_command(const struct tally_recording *recording, struct tally_buffer *out)
+{
+	struct tally_feature_bytes feature = tally_perfdata_feature(recording->data, TALLY_FEATURE_CMDLINE);
+	struct tally_reader reader;
+	bool ours = false;
+	if (!feature.bytes)
+		return;
+	tally_reader_init(&reader, feature.bytes, feature.size, false);
+	for (uint32_t left = tally_reader_u32(&reader); left && !reader.failed; left--) {
+		uint32_t length = tally_reader_u32(&reader);
+		const char *text = tally_reader_bytes(&reader, length);
+		if (text && memchr(text, 0, length) && ours)
+			tally_buffer_printf(out, "%s%s", out->length ? " " : "", text);
+		ours |= text && length > 2 && !memcmp(text, "--", 3);
+	}
 }
 
 bool tally_recording_has_stacks(const struct tally_attr *attr)

@@ -6,6 +6,7 @@
 #ifndef TALLY_PROFILE_RECORDING_H
 #define TALLY_PROFILE_RECORDING_H
 
+#include "base/buffer.h"
 #include "perfdata/order.h"
 #include "perfdata/perfdata.h"
 #include "profile/names.h"
@@ -67,6 +68,10 @@ int tally_recording_next(struct tally_recording *recording, struct tally_raw_rec
 /* The stack of the sample that next() just gave: frames leaf first, in recording->chain.  0 or -ENOMEM. */
 int tally_recording_chain(struct tally_recording *recording, const struct tally_raw_record *raw,
 			  const struct tally_record *record);
+
+/* The command that was recorded ("make -j8"), by the recorder's command line; its last part behind "--" where there is
+ * one.  Nothing is appended where the recording doesn't tell. */
+void tally_recording_command(const struct tally_recording *recording, struct tally_buffer *out);
 
 /* True when the recording's samples carry stacks. */
 bool tally_recording_has_stacks(const struct tally_attr *attr);
