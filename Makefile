@@ -3,7 +3,7 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-.PHONY: all demo check bench install fuzz clean
+.PHONY: all demo check check-slow bench install fuzz clean
 all: build/build.ninja
 	@ninja -C build
 
@@ -18,6 +18,10 @@ demo: all
 # Installs what the tests need, builds, runs every test.
 check:
 	@scripts/check
+
+# What takes a minute or more: a million samples.
+check-slow: all
+	meson test -C build --suite slow --print-errorlogs
 
 # Against perf, in the same run: the table of docs/performance.md.
 bench: all
