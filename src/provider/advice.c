@@ -61,6 +61,13 @@ static bool of_another_user(pid_t pid)
 	return pid > 0 && stat(path, &owner) == 0 && owner.st_uid != geteuid();
 }
 
+static bool happens_in_kernel(const struct tally_attr *attr)
+{
+	return attr->type == TALLY_TYPE_SOFTWARE &&
+	       (attr->config == TALLY_SW_CONTEXT_SWITCHES || attr->config == TALLY_SW_CPU_MIGRATIONS ||
+		attr->config == TALLY_SW_CGROUP_SWITCHES);
+}
+
 static void contained(const struct refusal *r, const struct tally_capabilities *own)
 {
 	tally_error_hint(r->err, "%s: a container's rules stand above the sysctl; start it with --cap-add PERFMON "
@@ -90,6 +97,8 @@ static void forbidden(const struct refusal *r)
 				target(r, who, sizeof(who)), tally_errno_text(r->code));
 	if (barred && !own.initial_namespace && geteuid() == 0)
 		contained(r, &own);
+	else if (barred && needed == 1 && happens_in_kernel(r->attr))
+		tally_error_hint(r->err, "it happens in the kernel alone; as root: sysctl kernel.perf_event_paranoid=%d", needed);
 	else if (barred && needed == 1 && level <= 2)
 		tally_error_hint(r->err, "count user space alone (%s:u), or as root: "
 					 "sysctl kernel.perf_event_paranoid=%d",

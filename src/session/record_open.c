@@ -8,6 +8,7 @@
 #include "base/vector.h"
 #include "machine/limits.h"
 #include "provider/advice.h"
+#include "session/counting.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -49,10 +50,23 @@ static bool wants_kernel(const struct tally_record_source *source)
 	       !(source->attr.flags & TALLY_ATTR_EXCLUDE_KERNEL) && !source->event->kernel_only;
 }
 
-/* The kernel refuses its own side to this user: what is left is user mode, and the names say so. */
+static bool is_empty_in_user_mode(const struct tally_record_source *source)
+{
+	struct tally_attr attr = source->attr;
+	attr.flags |= TALLY_ATTR_EXCLUDE_KERNEL;
+	return source->event && tally_counting_is_emptied(&attr);
+}
+
+/* The kernel refuses its own side to this user: what is left is user mode, and the names say so.  False when nothing
+ * is. */
 static bool fall_back_to_user(struct tally_recorder *recorder)
 {
 	bool changed = false;
+	size_t emptied = 0;
+	for (size_t i = 0; i + 1 < recorder->source_count; i++)
+		emptied += is_empty_in_user_mode(&recorder->sources[i]);
+	if (emptied + 1 == recorder->source_count)
+		return false;
 	for (size_t i = 0; i + 1 < recorder->source_count; i++) {
 		struct tally_record_source *source = &recorder->sources[i];
 		if (!wants_kernel(source))
@@ -307,6 +321,15 @@ static void close_all(struct tally_recorder *recorder)
 	tally_map_release(&recorder->source_of_id);
 }
 
+/* Switches and migrations happen in the kernel alone: the kernel gives 0 of them, not an error (SPEC B8). */
+static void tell_of_emptied(struct tally_recorder *recorder)
+{
+	for (size_t i = 0; i + 1 < recorder->source_count; i++)
+		if (tally_counting_is_emptied(&recorder->sources[i].attr))
+			tally_buffer_printf(recorder->notes, "'%s' can have no samples: it happens in the kernel alone\n",
+					    recorder->sources[i].name);
+}
+
 static void tell_of_small_rings(struct tally_recorder *recorder, const struct ring_sizes *sizes)
 {
 	size_t got = sizes->sample_pages * page_bytes();
@@ -343,8 +366,10 @@ int tally_record_open(struct tally_recorder *recorder, struct tally_error *err)
 			result = open_everywhere(recorder, &sizes, err);
 		}
 	} while (!result && (sizes.sample_pages < tried.sample_pages || sizes.side_pages < tried.side_pages));
-	if (!result)
+	if (!result) {
 		tell_of_small_rings(recorder, &sizes);
+		tell_of_emptied(recorder);
+	}
 	return result;
 }
 

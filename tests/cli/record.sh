@@ -339,6 +339,10 @@ run 0 ./tally record -o hits -e cpu-clock -e mem:0x1000:w -- bash -c "$spin" && 
 check "each hit of an event takes no stack copy unless asked to"
 
 # --- limits ------------------------------------------------------------------------------------------------------
+echo from-stdin | run 0 ./tally record -o input cat && has from-stdin
+check "the command has standard input"
+run 1 ./tally record -o . true && has 'irectory' && run 1 ./tally record -o /proc/none true
+check "a directory is no output"
 (ulimit -Hn 64; ulimit -Sn 20; ./tally record -o limits -- sh -c 'ulimit -Sn') >out 2>&1
 grep -qx 20 out
 check "the command has its limit of descriptors as it was"
@@ -355,6 +359,10 @@ if [ $is_root = yes ] && [ "$paranoid" = 2 ]; then
 	check "-a is refused to an unprivileged user, with the cure"
 	run 1 $nobody ./tally record -p $$ -o own/other && has hint: && [ ! -e own/other ]
 	check "another user's process is refused"
+	run 1 $nobody ./tally record -e context-switches -o own/none true && has 'perf_event_paranoid=1' && lacks 'context-switches:u' && [ ! -e own/none ]
+	check "what happens in the kernel alone is refused, not recorded as nothing"
+	run 0 $nobody ./tally record -e cpu-clock,context-switches -o own/some -- ./shares 50 && has "'context-switches:u' can have no samples"
+	check "among others it is said that there are none"
 	run 1 $nobody ./tally record -o ./nowhere true && has './nowhere' && has 'hint: -o' && [ ! -e nowhere ]
 	check "a folder that can't be written is an error"
 	run 0 $nobody ./tally record -m 64M -o own/large -- ./shares 100 && has 'rings are' && has mlock && [ "$(samples own/large)" -gt 10 ]
