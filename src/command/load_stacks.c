@@ -29,6 +29,21 @@ static const char *unit_of(const struct tally_attr *attr)
 	return attr->type == TALLY_TYPE_HARDWARE && attr->config == TALLY_HW_CPU_CYCLES ? "cycles" : "events";
 }
 
+/* Samples of the events that weren't chosen. */
+static void count_others(const struct tally_profile *profile, uint32_t chosen, struct tally_stacks *stacks)
+{
+	size_t count;
+	const struct tally_recorded_event *events = tally_perfdata_events(profile->recording->data, &count);
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t samples = 0, period;
+		if (i != chosen)
+			tally_profile_totals(profile, i, &samples, &period);
+		if (samples && !stacks->other_samples)
+			snprintf(stacks->other_event, sizeof(stacks->other_event), "%s", events[i].name);
+		stacks->other_samples += samples;
+	}
+}
+
 static int take_profile(struct tally_profile *profile, struct tally_stacks *stacks, struct tally_error *err)
 {
 	uint32_t event;
@@ -44,6 +59,7 @@ static int take_profile(struct tally_profile *profile, struct tally_stacks *stac
 		snprintf(stacks->title, sizeof(stacks->title), "%s", tally_buffer_string(&recorded));
 	tally_buffer_release(&recorded);
 	snprintf(stacks->unit, sizeof(stacks->unit), "%s", unit_of(&events[event].attr));
+	count_others(profile, event, stacks);
 	result = tally_profile_stacks(profile, event, true, true, stacks);
 	return result < 0 ? tally_error_set(err, result, "out of memory") : 0;
 }
@@ -121,15 +137,13 @@ static int cannot_read(const char *path, int code, struct tally_error *err)
 	return code;
 }
 
-static int load_text(const struct tally_command *command, const struct tally_buffer *text,
-		     struct tally_stacks *stacks, const char *name, struct tally_error *err)
+static int is_empty(const char *path, struct tally_error *err)
 {
-	if (!text->length)
-		return tally_error_set(err, -ENODATA, "%s is empty", name);
-	int status = tally_stacks_read_text(stacks, tally_buffer_string(text), text->length, err);
-	if (!status)
-		warn_of_skipped(command, stacks);
-	return status;
+	bool is_stdin = !strcmp(path, "-");
+	tally_error_set(err, -ENODATA, "%s is empty", is_stdin ? "standard input" : path);
+	if (is_stdin)
+		tally_error_hint(err, "name a file to read that instead");
+	return -ENODATA;
 }
 
 int tally_load_stacks(const struct tally_command *command, const struct tally_stacks_input *input,
@@ -150,8 +164,12 @@ int tally_load_stacks(const struct tally_command *command, const struct tally_st
 		status = load_recording(command, path, is_stdin ? &text : NULL, stacks, err);
 	else if (status < 0)
 		status = cannot_read(path, status, err);
+	else if (!text.length)
+		status = is_empty(path, err);
 	else
-		status = load_text(command, &text, stacks, is_stdin ? "standard input" : path, err);
+		status = tally_stacks_read_text(stacks, text.bytes, text.length, err);
+	if (!status)
+		warn_of_skipped(command, stacks);
 	tally_buffer_release(&text);
 	if (!is_stdin)
 		close(fd);

@@ -155,14 +155,14 @@ function weightText(weight) {
 				return scaled(value / scale, unit);
 		return scaled(value, 'ns');
 	}
-	if (data.unit === 'events' && data.event) {
-		for (const [least, scale, unit] of [[0.9995e12, 1e12, 'T '], [0.9995e9, 1e9, 'G '],
-						     [0.9995e6, 1e6, 'M '], [1e5, 1e3, 'k ']])
-			if (value >= least)
-				return scaled(value / scale, unit + data.event);
-		return count(value) + ' ' + data.event;
-	}
-	return count(value) + ' ' + (value === 1 && data.unit === 'samples' ? 'sample' : data.unit);
+	if (data.unit === 'samples')
+		return count(value) + (value === 1 ? ' sample' : ' samples');
+	const noun = data.unit === 'events' && data.event ? data.event : data.unit;
+	for (const [least, scale, unit] of [[0.9995e12, 1e12, 'T '], [0.9995e9, 1e9, 'G '], [0.9995e6, 1e6, 'M '],
+					     [1e5, 1e3, 'k ']])
+		if (value >= least)
+			return scaled(value / scale, unit + noun);
+	return count(value) + ' ' + noun;
 }
 
 function percent(part, whole) {
@@ -804,7 +804,8 @@ function escape() {
 
 function onKey(event) {
 	const isTyping = document.activeElement === ui.search || document.activeElement === ui.threads;
-	const isFind = (event.ctrlKey || event.metaKey) && event.key === 'f';
+	/* A second Ctrl-F is the browser's own. */
+	const isFind = (event.ctrlKey || event.metaKey) && event.key === 'f' && document.activeElement !== ui.search;
 	if (isFind || (event.key === '/' && !isTyping)) {
 		ui.search.focus();
 		ui.search.select();

@@ -28,9 +28,8 @@ static void write_subtitle(struct tally_flame_drawing *drawing)
 		tally_buffer_printf(out, "%s \u00b7 ", stacks->event);
 	bool has_both = stacks->total_samples && strcmp(stacks->unit, "samples");
 	if (has_both || !stacks->total_samples) {
-		/* The text is escaped where it is written out; the unit is one of ours, the event may be not. */
-		const char *event = strcmp(stacks->unit, "events") ? "" : "events";
-		tally_flame_weight(out, (double)stacks->total_weight, stacks->unit, event);
+		/* The event stands there already, and this text is escaped where it is written out. */
+		tally_flame_weight(out, (double)stacks->total_weight, stacks->unit, "");
 	}
 	if (stacks->total_samples) {
 		tally_buffer_text(out, has_both ? " in " : "");

@@ -163,8 +163,8 @@ void tally_flame_weight(struct tally_buffer *out, double weight, const char *uni
 		append_scaled(out, weight / times[i].scale, times[i].unit);
 		return;
 	}
-	bool is_events = !strcmp(unit, "events") && *event;
-	unsigned i = 0, scales = is_events ? 4 : 0;
+	bool is_samples = !strcmp(unit, "samples");
+	unsigned i = 0, scales = is_samples ? 0 : 4;
 	while (i < scales && weight < counts[i].at_least)
 		i++;
 	if (i < scales)
@@ -173,9 +173,9 @@ void tally_flame_weight(struct tally_buffer *out, double weight, const char *uni
 		tally_flame_count(out, (uint64_t)weight);
 	if (i >= scales)
 		tally_buffer_char(out, ' ');
-	const char *noun = is_events ? event : unit;
+	const char *noun = !strcmp(unit, "events") && *event ? event : unit;
 	size_t length = strlen(noun);
-	if (weight == 1 && !strcmp(noun, "samples"))
+	if (weight == 1 && is_samples)
 		length--;
 	char copy[160];
 	snprintf(copy, sizeof(copy), "%.*s", (int)length, noun);

@@ -246,6 +246,7 @@ static void weights_are_told_in_their_unit(void **state)
 		{ 999, "ns", "", "999 ns" }, { 1500, "ns", "", "1.50 \u00b5s" }, { 12345678, "ns", "", "12.3 ms" },
 		{ 999.9e6, "ns", "", "1.00 s" }, { 90e9, "ns", "", "1.50 min" }, { 2.5e9, "events", "cycles", "2.50 G cycles" },
 		{ 12, "events", "<x>", "12 &lt;x&gt;" }, { 12, "events", "", "12 events" },
+		{ 123456, "cycles", "", "123 k cycles" },
 	};
 	for (unsigned i = 0; i < sizeof(weights) / sizeof(weights[0]); i++) {
 		struct tally_buffer out = { 0 };
