@@ -9,7 +9,7 @@
 (function () {
 'use strict';
 
-const ROW = 18, BOX = 17, NARROW = 0.6, ZOOM_MS = 190;
+const ROW = 18, BOX = 17, NARROW = 0.4, ZOOM_MS = 190;
 const XHTML = 'http://www.w3.org/1999/xhtml', SVG = 'http://www.w3.org/2000/svg';
 const FONT = '11px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace';
 const data = JSON.parse(document.getElementById('tally-data').textContent);
