@@ -1,0 +1,131 @@
+#!/bin/bash
+# SPEC G6: `tally report` counts what `perf report` counts, fits its terminal, and says what it can't read.
+# TAP; $TALLY is the binary, $WORKLOAD the program of record_workload.c.
+set -u
+number=0
+here=$(cd "$(dirname "$0")" && pwd)
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 1
+export PAGER=cat NO_COLOR=
+
+ok() { number=$((number + 1)); echo "ok $number - $1"; }
+not_ok() { number=$((number + 1)); echo "not ok $number - $1"; sed 's/^/# /' out; }
+skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
+check() { if "${@:2}"; then ok "$1"; else not_ok "$1"; fi; }
+have() { command -v "$1" >/dev/null 2>&1; }
+record() { timeout 60 perf record -q -o perf.data "$@" >record.out 2>&1; }
+report() { "$TALLY" report --stdio -i perf.data "$@" >out 2>err; }
+perf_report() { perf report --stdio --no-group -g none --percent-limit 0 -t '|' -i perf.data "$@" 2>/dev/null >perf.txt; }
+
+# same NAME [total]: ./perf.data summed up by both
+same() {
+	perf_report --no-children -w 0,0,16 -F overhead,period,comm,dso,sym
+	"$TALLY" report -j --no-children -i perf.data >tally.json 2>err
+	if "$here/compare_report.py" self perf.txt tally.json >out; then
+		ok "$1: self ($(tail -n 1 out))"
+	else
+		not_ok "$1: self"
+	fi
+	[ $# -gt 1 ] || return
+	perf_report --children -w 0,0,0,16 -F overhead_children,overhead,period,comm,dso,sym
+	"$TALLY" report -j --children -i perf.data >tally.json 2>err
+	if "$here/compare_report.py" total perf.txt tally.json >out; then
+		ok "$1: total ($(tail -n 1 out))"
+	else
+		not_ok "$1: total"
+	fi
+}
+
+# compare NAME perf-record-arguments…; totals NAME … compares them too
+compare() { if record "${@:2}"; then same "$1"; else skip "$1" "perf can't record it"; fi; }
+totals() { if record "${@:2}"; then same "$1" total; else skip "$1" "perf can't record it"; fi; }
+
+if ! have perf || ! have python3 || ! perf record -q -o perf.data -e cpu-clock true >out 2>&1; then
+	echo "1..0 # SKIP needs perf, which may record, and python3"
+	exit 0
+fi
+
+QUERY='with recursive c(x) as (select 1 union all select x+1 from c where x<200000) select sum(x) from c'
+compare "a clock" -e cpu-clock -F 999 "$WORKLOAD" spin
+totals "stacks" -e cpu-clock -F 1999 -g "$WORKLOAD" spin
+totals "recursion" -e cpu-clock -F 1999 -g "$WORKLOAD" recursion
+totals "threads" -e cpu-clock -F 1999 -g "$WORKLOAD" threads
+totals "several events" -e task-clock,context-switches,minor-faults -g "$WORKLOAD" threads
+totals "page faults" -e page-faults -c 1 -g "$WORKLOAD" faults 0.02
+compare "a group that its leader samples" -e '{cpu-clock,page-faults}:S' -F 999 "$WORKLOAD" faults
+compare "tracepoints" -a -e sched:sched_switch,sched:sched_wakeup sh -c 'ls >/dev/null; sleep 0.1'
+compare "forks and execs" -e cpu-clock -F 4999 sh -c 'for i in 1 2 3; do ls -l /usr/bin | sort | head -3; done'
+if have sqlite3; then totals "sqlite" -e cpu-clock -F 999 -g sqlite3 :memory: "$QUERY"; else skip "sqlite" "no sqlite3"; fi
+if have node; then
+	compare "node with a map of its code" -e cpu-clock -F 999 node --perf-basic-prof -e 'let s=0; for (let i=0;i<2e7;i++) s+=Math.sqrt(i); console.log(s)'
+else
+	skip "node with a map of its code" "no node"
+fi
+
+# ---- what is asked for ---------------------------------------------------------------------------------
+record -e cpu-clock,page-faults -F 1999 -g "$WORKLOAD" threads
+jq() { "$TALLY" report -j -i perf.data "${@:2}" >out 2>err && python3 -c 'import json,sys
+d=json.load(open("out")); e=d["events"]; x=e[0]["entries"]
+sys.exit(not eval(sys.argv[1]))' "$1"; }
+check "JSON has its version, each event, and leaves nothing out" jq 'd["version"] == 1 and len(e) == 2 and not e[0]["hidden_entries"]'
+check "selves add up to the event" jq 'all(sum(x["self"] for x in v["entries"]) == v["period"] for v in e)'
+check "one event by name" jq 'len(e) == 1 and e[0]["event"] == "page-faults"' -e page-faults
+check "one event by number" jq 'len(e) == 1 and e[0]["event"] == "page-faults"' -e 1
+check "a command alone" jq '{r["command"] for r in x} == {"beta worker"}' --comm 'beta worker'
+check "--sort tid keeps threads apart" jq 'len(x) >= 4 and all("tid" in r and "function" not in r for r in x)' --sort tid --no-children
+check "-n limits, and counts what it hides" jq 'len(x) == 3 and e[0]["hidden_entries"] > 0' -n 3
+check "--percent-limit" jq 'all(100 * r["total"] >= 20 * e[0]["period"] for r in x)' --percent-limit 20
+check "a caller tree goes down" jq '[(b["depth"], b["function"]) for b in [r for r in x if r["function"] == "spin"][0]["tree"]][0] in ((0, "inner"), (0, "outer"))' --sort sym -g caller
+check "a callee tree goes up" jq '[b["function"] for b in [r for r in x if r["function"] == "inner"][0]["tree"]][0] in ("outer", "spin")' --sort sym -g callee
+check "an unknown event is refused with those that there are" eval '! report -e cycles && grep -q "page-faults" err'
+check "a sort key that is none is wrong use" eval 'report --sort colour; [ $? = 2 ]'
+check "a time that is none is wrong use" eval 'report --time now,then; [ $? = 2 ]'
+
+# ---- what a person sees --------------------------------------------------------------------------------
+report && ! LC_ALL=C grep -q $'\033' out
+check "without a terminal there are no colours" [ $? = 0 ]
+if have script; then
+	on_terminal() { script -qec "stty cols $1; TERM=xterm $3 $TALLY report -i perf.data $2" /dev/null </dev/null 2>&1 | tr -d '\r' >out; }
+	widest() { sed 's/\x1b\[[0-9;]*[mK]//g' out | python3 -c 'import sys; print(max(len(l.rstrip("\n")) for l in open(0, encoding="utf-8", errors="replace")))'; }
+	for columns in 60 80 160; do
+		on_terminal $columns "-g" "LC_ALL=C.UTF-8"
+		check "it fits $columns columns" [ "$(widest)" -le $columns ]
+	done
+	on_terminal 80 "-g" "LC_ALL=C"
+	check "without UTF-8 all is ASCII" python3 -c 'open("out", encoding="ascii").read()'
+	on_terminal 80 "" "PAGER=false"
+	check "a pager that is left at once is no error" eval '! grep -q tally out'
+	record -e cpu-clock -F 999 "$WORKLOAD" escapes
+	on_terminal 80 "" ""
+	check "a command's escape sequences don't reach the terminal" eval 'grep -q "red" out && ! grep -q $'"'\\033\\[31mred'"' out'
+else
+	for name in 60 80 160 ASCII pager escapes; do skip "on a terminal: $name" "no script(1)"; done
+fi
+
+# ---- what can't be read --------------------------------------------------------------------------------
+cp /dev/null empty
+check "an empty file is said to be empty" eval '! "$TALLY" report --stdio empty >out 2>&1 && grep -q "file is empty" out'
+check "no samples are said to be none" eval 'perf record -q -o perf.data -e cpu-clock -c 1000000000000 true >/dev/null 2>&1; ! report && grep -q "no samples" err'
+record -e cpu-clock -F 999 "$WORKLOAD" spin
+head -c $(($(stat -c %s perf.data) * 3 / 4)) perf.data >cut
+check "a cut recording is used as far as it goes" eval '"$TALLY" report --stdio cut >out 2>err && grep -q "damaged at offset" err && grep -q inner out'
+
+# Names of files that changed since are not trusted.
+cp "$WORKLOAD" changing && record -N -e cpu-clock -F 999 ./changing spin
+cp /bin/true changing
+check "a program that has changed since is not named, and said" eval 'report && grep -q "changing has changed since the recording" err && ! grep -q inner out'
+
+if [ "$(id -u)" = 0 ] && have setpriv; then
+	record -e cpu-clock -F 1999 -g "$WORKLOAD" faults
+	chmod 755 . && chmod 644 perf.data && cp "$TALLY" tally && chmod 755 tally
+	setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set -all ./tally report --stdio -i perf.data >out 2>err
+	if [ "$(setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set -all head -c 16 /proc/kallsyms)" = 0000000000000000 ]; then
+		check "hidden kernel names are said to be hidden" grep -q 'kallsyms hides its addresses' err
+	else
+		skip "hidden kernel names are said to be hidden" "this kernel hides none"
+	fi
+else
+	skip "hidden kernel names are said to be hidden" "needs root and setpriv"
+fi
+echo "1..$number"
