@@ -3,8 +3,10 @@
 #include "output/script_text.h"
 
 #include "base/vector.h"
+#include "perfdata/feature.h"
 #include "tracepoint/format.h"
 #include "tracepoint/print.h"
+#include "tracepoint/printk.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -21,6 +23,8 @@ struct event_format {
 struct tally_script {
 	struct tally_recording *recording;
 	struct { struct event_format *items; size_t count, capacity; } formats; /* by event */
+	struct tally_printk printk; /* of the tracing data at printk_source */
+	const uint8_t *printk_source;
 	int name_width;
 	size_t events_seen;
 };
@@ -44,6 +48,7 @@ void tally_script_free(struct tally_script *script)
 		tally_tracepoint_free(script->formats.items[i].tracepoint);
 	}
 	tally_vector_release(&script->formats);
+	tally_printk_release(&script->printk);
 	free(script);
 }
 
@@ -120,13 +125,33 @@ static const char *kernel_function(void *context, uint64_t address, uint64_t *st
 	return tally_names_text(&script->recording->names, function);
 }
 
+/* The kernel's strings by address, once they have come (a pipe brings them in the stream). */
+static int read_printk(struct tally_script *script)
+{
+	struct tally_feature_bytes bytes = tally_perfdata_feature(script->recording->data, TALLY_FEATURE_TRACING_DATA);
+	size_t length;
+	if (!bytes.bytes || bytes.bytes == script->printk_source)
+		return 0;
+	script->printk_source = bytes.bytes;
+	tally_printk_release(&script->printk);
+	const char *text = tally_tracing_data_printk(bytes.bytes, bytes.size, &length);
+	return text ? tally_printk_parse(&script->printk, text, length) : 0;
+}
+
+static const char *kernel_string(void *context, uint64_t address)
+{
+	struct tally_script *script = context;
+	return tally_printk_find(&script->printk, address);
+}
+
 static void put_trace(struct tally_script *script, const struct tally_raw_record *raw,
 		      const struct tally_sample *sample, struct tally_buffer *out)
 {
 	size_t count;
 	const struct tally_recorded_event *events = tally_perfdata_events(script->recording->data, &count);
 	struct event_format *format = format_of(script, raw->event, (size_t)(raw->event - events));
-	const struct tally_print_names names = { .context = script, .function = kernel_function };
+	const struct tally_print_names names = { .context = script, .function = kernel_function,
+					      .string = kernel_string };
 	if (format && format->print && sample->raw)
 		tally_print_event(format->print, sample->raw, sample->raw_size, &names, out);
 	else
@@ -175,6 +200,8 @@ int tally_script_sample(struct tally_script *script, const struct tally_raw_reco
 	if (tally_recording_chain(script->recording, raw, record) < 0)
 		return -ENOMEM;
 	put_head(script, raw->event, &record->sample, out);
+	if (tracepoint && read_printk(script) < 0)
+		return -ENOMEM;
 	if (tracepoint)
 		put_trace(script, raw, &record->sample, out);
 	if (stacks) {

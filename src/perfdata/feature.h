@@ -85,6 +85,9 @@ int tally_tracing_data_walk(const void *bytes, size_t size, size_t *used,
 			    int (*visit)(void *context, const char *system, const char *text, size_t length),
 			    void *context);
 
+/* The printk formats of a TRACING_DATA section, or NULL; not NUL-terminated. */
+const char *tally_tracing_data_printk(const void *bytes, size_t size, size_t *length);
+
 /* The "ID:" line of a format. */
 bool tally_tracing_format_id(const char *text, size_t length, uint64_t *id);
 

@@ -96,10 +96,10 @@ static int walk_formats(struct walk *walk, const char *system, uint32_t count)
 	return 0;
 }
 
-static void skip_text(struct tally_reader *reader, bool is_64)
+static const char *skip_text(struct tally_reader *reader, bool is_64, size_t *length)
 {
-	uint64_t size = is_64 ? tally_reader_u64(reader) : tally_reader_u32(reader);
-	tally_reader_bytes(reader, size);
+	*length = is_64 ? tally_reader_u64(reader) : tally_reader_u32(reader);
+	return tally_reader_bytes(reader, *length);
 }
 
 /* Of "0.6" there are the saved command lines; "0.5" ends before them. */
@@ -109,15 +109,45 @@ static bool skip_head(struct tally_reader *reader, bool *has_cmdlines)
 	if (!magic || memcmp(magic, MAGIC, sizeof(MAGIC) - 1) != 0)
 		return false;
 	const char *version = tally_reader_string(reader);
+	size_t length;
 	bool big_endian = tally_reader_u8(reader);
 	*has_cmdlines = version && strcmp(version, "0.6") >= 0;
 	tally_reader_u8(reader);  /* sizeof long */
 	tally_reader_u32(reader); /* page size */
 	for (unsigned i = 0; i < 2; i++) {
 		tally_reader_string(reader);
-		skip_text(reader, true);
+		skip_text(reader, true, &length);
 	}
 	return !reader->failed && big_endian == (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
+}
+
+struct printk_text {
+	const char *text;
+	size_t length;
+};
+
+static int walk_all(const void *bytes, size_t size, struct walk *walk, struct printk_text *printk)
+{
+	struct tally_reader *reader = &walk->reader;
+	size_t length;
+	bool has_cmdlines;
+	tally_reader_init(reader, bytes, size, false);
+	if (!skip_head(reader, &has_cmdlines))
+		return -EBADMSG;
+	int stop = walk_formats(walk, "ftrace", tally_reader_u32(reader));
+	uint32_t systems = tally_reader_u32(reader);
+	for (uint32_t i = 0; !stop && i < systems; i++) {
+		const char *system = tally_reader_string(reader);
+		uint32_t count = tally_reader_u32(reader);
+		stop = reader->failed ? -EBADMSG : walk_formats(walk, system, count);
+	}
+	if (stop)
+		return stop;
+	skip_text(reader, false, &length); /* kallsyms */
+	printk->text = skip_text(reader, false, &printk->length);
+	if (has_cmdlines)
+		skip_text(reader, true, &length);
+	return reader->failed ? -EBADMSG : 0;
 }
 
 int tally_tracing_data_walk(const void *bytes, size_t size, size_t *used,
@@ -125,27 +155,20 @@ int tally_tracing_data_walk(const void *bytes, size_t size, size_t *used,
 			    void *context)
 {
 	struct walk walk = { .visit = visit, .context = context };
-	struct tally_reader *reader = &walk.reader;
-	bool has_cmdlines;
-	tally_reader_init(reader, bytes, size, false);
-	if (!skip_head(reader, &has_cmdlines))
-		return -EBADMSG;
-	int stop = walk_formats(&walk, "ftrace", tally_reader_u32(reader));
-	uint32_t systems = tally_reader_u32(reader);
-	for (uint32_t i = 0; !stop && i < systems; i++) {
-		const char *system = tally_reader_string(reader);
-		uint32_t count = tally_reader_u32(reader);
-		stop = reader->failed ? -EBADMSG : walk_formats(&walk, system, count);
-	}
-	if (stop)
-		return stop;
-	skip_text(reader, false);
-	skip_text(reader, false);
-	if (has_cmdlines)
-		skip_text(reader, true);
+	struct printk_text printk = { 0 };
+	int result = walk_all(bytes, size, &walk, &printk);
 	if (used)
-		*used = tally_reader_offset(reader);
-	return reader->failed ? -EBADMSG : 0;
+		*used = tally_reader_offset(&walk.reader);
+	return result;
+}
+
+const char *tally_tracing_data_printk(const void *bytes, size_t size, size_t *length)
+{
+	struct walk walk = { 0 };
+	struct printk_text printk = { 0 };
+	walk_all(bytes, size, &walk, &printk);
+	*length = printk.text ? printk.length : 0;
+	return printk.text;
 }
 
 bool tally_tracing_format_id(const char *text, size_t length, uint64_t *id)

@@ -209,7 +209,7 @@ static size_t read_formats(struct tally_recorder *recorder, int tracefs, struct 
 
 static int tracing_features(struct tally_recorder *recorder, struct tally_buffer *bytes, struct tally_error *err)
 {
-	struct tally_buffer page = { 0 }, event = { 0 };
+	struct tally_buffer page = { 0 }, event = { 0 }, printk = { 0 };
 	struct tally_tracing_data data = { 0 };
 	bool any = false;
 	for (size_t i = 0; i + 1 < recorder->source_count; i++)
@@ -225,10 +225,13 @@ static int tracing_features(struct tally_recorder *recorder, struct tally_buffer
 		data.header_page = page.bytes;
 	if (!tally_buffer_read_file(&event, tracefs, "events/header_event", FORMAT_BYTES_MAX))
 		data.header_event = event.bytes;
+	if (!tally_buffer_read_file(&printk, tracefs, "printk_formats", FORMAT_BYTES_MAX))
+		data.printk_formats = printk.bytes;
 	close(tracefs);
 	tally_feature_tracing_data(bytes, &data);
 	tally_buffer_release(&page);
 	tally_buffer_release(&event);
+	tally_buffer_release(&printk);
 	return put_feature(recorder, TALLY_FEATURE_TRACING_DATA, bytes, err);
 }
 
