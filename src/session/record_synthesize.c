@@ -51,7 +51,10 @@ static void put_u64(struct synthesis *synthesis, uint64_t value)
 /* Padded with zeroes to whole words. */
 static void put_string(struct synthesis *synthesis, const char *text)
 {
-	size_t length = strnlen(text, FILENAME_MAX_BYTES - 1), padded = (length + 8) & ~(size_t)7;
+	size_t length = strlen(text);
+	if (length >= FILENAME_MAX_BYTES)
+		length = FILENAME_MAX_BYTES - 1;
+	size_t padded = (length + 8) & ~(size_t)7;
 	memset(synthesis->bytes + synthesis->size, 0, padded);
 	memcpy(synthesis->bytes + synthesis->size, text, length);
 	synthesis->size += padded;
