@@ -220,7 +220,7 @@ static int keep_old(struct request *request, struct tally_error *err)
 	struct stat there;
 	char *old = request->old_output;
 	size_t size = sizeof(request->old_output);
-	bool keep = !lstat(request->output, &there) && S_ISREG(there.st_mode) && there.st_size;
+	bool keep = !stat(request->output, &there) && S_ISREG(there.st_mode) && there.st_size;
 	if (!keep || snprintf(old, size, "%s.old", request->output) >= (int)size) {
 		*old = '\0';
 		return 0;

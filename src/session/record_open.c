@@ -301,7 +301,7 @@ static int open_everywhere(struct tally_recorder *recorder, struct ring_sizes *s
 			opened += (size_t)result;
 		}
 	} while (tally_target_refresh(target) > 0);
-	return opened ? 0 : tally_error_set(err, -ESRCH, "the tasks to record have ended");
+	return opened ? 0 : tally_error_set(err, -ESRCH, "none of the tasks to record is there (any more)");
 }
 
 static void close_all(struct tally_recorder *recorder)
@@ -328,6 +328,16 @@ static void tell_of_emptied(struct tally_recorder *recorder)
 		if (tally_counting_is_emptied(&recorder->sources[i].attr))
 			tally_buffer_printf(recorder->notes, "'%s' can have no samples: it happens in the kernel alone\n",
 					    recorder->sources[i].name);
+}
+
+static void tell_of_group_reads(struct tally_recorder *recorder)
+{
+	bool any = false;
+	for (size_t i = 0; i + 1 < recorder->source_count; i++)
+		any |= recorder->sources[i].event->group_read;
+	if (any && !recorder->target->all)
+		tally_buffer_text(recorder->notes, "with :S new threads and children are not sampled: groups of inherited "
+						   "events can't be read; -a takes in all\n");
 }
 
 static void tell_of_small_rings(struct tally_recorder *recorder, const struct ring_sizes *sizes)
@@ -369,6 +379,7 @@ int tally_record_open(struct tally_recorder *recorder, struct tally_error *err)
 	if (!result) {
 		tell_of_small_rings(recorder, &sizes);
 		tell_of_emptied(recorder);
+		tell_of_group_reads(recorder);
 	}
 	return result;
 }

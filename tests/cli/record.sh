@@ -45,6 +45,10 @@ run 2 ./tally record -F 1000000000 true && has 'perf_event_max_sample_rate' && [
 check "a rate above the kernel's is refused with the kernel's limit"
 run 2 ./tally record --call-graph lbr true && has 'fp, dwarf'
 check "an unknown kind of call graph is named"
+run 1 ./tally record -t 999999999 && has 'tasks' && [ ! -e tally.data ]
+check "a thread that is not there is an error"
+run 1 ./tally record -C 9999 true && has 'CPU 9999' && [ ! -e tally.data ]
+check "a CPU that is not there is an error"
 run 2 ./tally record -m 4G true && has '2 GiB' && [ ! -e tally.data ]
 check "a ring too large for anyone is refused"
 run 1 ./tally record -o /no/such/dir/file true && has '/no/such/dir/file' && has 'hint: -o'
@@ -185,13 +189,24 @@ signalled TERM 143
 check "SIGTERM ends recording and command"
 signalled HUP 129
 check "SIGHUP ends recording and command"
+./tally record -o ended -- sh -c 'trap "" TERM; echo $$ >ready; while :; do sleep 0.05; done' >out 2>&1 & pid=$!
+read -r child <ready
+kill -TERM $pid
+for i in {1..500}; do has 'samples in' && break; sleep 0.01; done
+./tally script --stdio -i ended >/dev/null 2>&1
+kill -TERM $pid
+wait $pid
+status=$?
+kill -KILL $child &&
+	[ $status = 130 ]
+check "a command that does not end: the recording is whole at the first signal, the second one stops waiting"
 run 143 ./tally record --duration 0.1 -o ended -- sh -c 'while :; do :; done' && [ "$(samples ended)" -gt 5 ]
 check "--duration ends a command"
-./tally record -o ended -- sh -c 'echo >ready; while :; do :; done' >out 2>&1 & pid=$!
-read -r line <ready
+./tally record -o ended -- sh -c 'echo $$ >ready; while :; do :; done' >out 2>&1 & pid=$!
+read -r child <ready
 sleep 1.5
 kill -KILL $pid; wait $pid 2>/dev/null
-child=$(ps -eo pid,args | awk '/echo >read[y]; while/ { print $1 }'); [ -z "$child" ] || kill $child
+kill $child
 run 0 ./tally script --stdio -i ended && [ "$(grep -c cpu-clock: out)" -gt 100 ]
 check "a killed recorder's file is readable"
 
@@ -263,7 +278,7 @@ check "-D samples later"
 run 0 ./tally record -o group -e '{cpu-clock,page-faults}' -- ./shares 100 && ./tally script --stdio -i group >out &&
 	has cpu-clock: && has page-faults:
 check "a group of two samples both"
-run 0 ./tally record -o reads -e '{cpu-clock,page-faults}:S' -- ./shares 100 && run 0 ./tally script --stdio -i reads && has cpu-clock
+run 0 ./tally record -o reads -e '{cpu-clock,page-faults}:S' -- ./shares 100 && has 'children are not sampled' && run 0 ./tally script --stdio -i reads && has cpu-clock
 check "with :S the leader samples"
 run 0 ./tally record -o user -e cpu-clock:u -- ./shares 100 && run 0 ./tally script --stdio -i user && has cpu-clock:u: && lacks '[kernel'
 check "with :u no kernel addresses"
