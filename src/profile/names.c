@@ -168,7 +168,8 @@ static void load_file(struct tally_names *names, struct tally_file_symbols *tabl
 		table->kind = TALLY_FRAME_JIT;
 		table->symbols = load_perf_map(names, file->pid);
 		snprintf(jit_path, sizeof(jit_path), "/tmp/perf-%u.map", file->pid);
-		path = jit_path;
+		if (table->symbols || strncmp(path, "/memfd:", 7))
+			path = jit_path; /* else a file in memory, which has a name to show */
 	} else if (!file->pid) {
 		struct tally_object_entry *entry = tally_objects_get(&names->objects, names->tasks, file_id);
 		if (entry && entry->object) {

@@ -118,6 +118,44 @@ static size_t lower_bound(const struct tally_process *process, uint64_t address)
 	return low;
 }
 
+static void drop_mappings(struct tally_process *process)
+{
+	bool is_last = !process->shares || !--*process->shares;
+	if (is_last) {
+		free(process->mappings);
+		free(process->shares);
+	}
+	process->mappings = NULL;
+	process->shares = NULL;
+	process->count = process->capacity = 0;
+}
+
+/* Gives a process mappings of its own before they change.  A recording that forks large processes without end has
+ * them start empty at some point: memory is to follow from the file's size, not from its square. */
+static int own_mappings(struct tally_tasks *tasks, struct tally_process *process)
+{
+	const uint64_t free_copies = 1 << 20, copies_per_map = 64;
+	if (!process->shares)
+		return 0;
+	if (*process->shares == 1) {
+		free(process->shares);
+		process->shares = NULL;
+		return 0;
+	}
+	struct tally_process own = { .pid = process->pid };
+	tasks->maps_copied += process->count;
+	if (tasks->maps_copied <= free_copies + copies_per_map * tasks->maps_seen) {
+		if (tally_vector_reserve_((void **)&own.mappings, &own.capacity, process->count + 2,
+					  sizeof(*own.mappings)) < 0)
+			return -ENOMEM;
+		memcpy(own.mappings, process->mappings, process->count * sizeof(*own.mappings));
+		own.count = process->count;
+	}
+	drop_mappings(process);
+	*process = own;
+	return 0;
+}
+
 /* Cuts [start, end) out of what is mapped; leaves room for two more mappings. */
 static int cut(struct tally_process *process, uint64_t start, uint64_t end)
 {
@@ -185,24 +223,31 @@ static int apply_mmap(struct tally_tasks *tasks, const struct tally_record *reco
 	if (mapping.file == TALLY_FILE_NONE || !process)
 		return -ENOMEM;
 	tasks->generation++;
-	return add_mapping(process, &mapping);
+	tasks->maps_seen++;
+	return own_mappings(tasks, process) < 0 ? -ENOMEM : add_mapping(process, &mapping);
 }
 
-static int copy_mappings(struct tally_tasks *tasks, uint32_t from_pid, uint32_t to_pid)
+static int share_mappings(struct tally_tasks *tasks, uint32_t from_pid, uint32_t to_pid)
 {
 	struct tally_process *to = need_process(tasks, to_pid);
-	const struct tally_process *from = find_process(tasks, from_pid);
+	struct tally_process *from = find_process(tasks, from_pid);
 	if (!to)
 		return -ENOMEM;
-	to->count = 0;
 	tasks->generation++;
-	if (!from || from == to || !from->count)
+	if (from == to)
 		return 0;
-	if (to->capacity < from->count &&
-	    tally_vector_reserve_((void **)&to->mappings, &to->capacity, from->count, sizeof(*to->mappings)) < 0)
-		return -ENOMEM;
-	memcpy(to->mappings, from->mappings, from->count * sizeof(*to->mappings));
-	to->count = from->count;
+	drop_mappings(to);
+	if (!from || !from->count)
+		return 0;
+	if (!from->shares) {
+		from->shares = malloc(sizeof(*from->shares));
+		if (!from->shares)
+			return -ENOMEM;
+		*from->shares = 1;
+	}
+	++*from->shares;
+	*to = *from;
+	to->pid = to_pid;
 	return 0;
 }
 
@@ -254,7 +299,7 @@ static int apply_fork(struct tally_tasks *tasks, const struct tally_record *reco
 		tasks->threads.items[thread].comm = comm;
 	if (fork->pid == fork->parent_pid || record->header.misc & TALLY_MISC_FORK_EXEC)
 		return 0;
-	return copy_mappings(tasks, fork->parent_pid, fork->pid);
+	return share_mappings(tasks, fork->parent_pid, fork->pid);
 }
 
 int tally_tasks_record(struct tally_tasks *tasks, const struct tally_record *record)
@@ -299,8 +344,8 @@ const char *tally_tasks_comm(const struct tally_tasks *tasks, uint32_t pid, uint
 void tally_tasks_release(struct tally_tasks *tasks)
 {
 	for (size_t i = 0; i < tasks->processes.count; i++)
-		free(tasks->processes.items[i].mappings);
-	free(tasks->kernel.mappings);
+		drop_mappings(&tasks->processes.items[i]);
+	drop_mappings(&tasks->kernel);
 	tally_vector_release(&tasks->processes);
 	tally_vector_release(&tasks->threads);
 	tally_vector_release(&tasks->files);

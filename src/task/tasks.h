@@ -43,6 +43,7 @@ struct tally_process {
 	uint32_t pid;
 	struct tally_mapping *mappings; /* sorted, without overlap */
 	size_t count, capacity;
+	uint32_t *shares; /* how many processes have these mappings in common since a fork; NULL: one */
 };
 
 struct tally_thread {
@@ -60,6 +61,7 @@ struct tally_tasks {
 	struct tally_map build_id_index; /* path's string id → build_ids */
 	struct tally_process kernel; /* of records with pid -1 */
 	uint64_t generation; /* changes whenever any mapping does */
+	uint64_t maps_seen, maps_copied; /* by records; for processes that went on from their parent's */
 };
 
 /* Applies a record; types that say nothing of tasks are ignored.  0 or -ENOMEM. */

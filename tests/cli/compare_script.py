@@ -11,13 +11,17 @@ import re
 import sys
 
 CAUSES = ('call-site', 'plt', 'marker', 'unwound-further', 'past-the-end', 'sigreturn', 'nested',
-          'timer-flags')
+          'memfd', 'timer-flags')
 
-FRAME = re.compile(r'^\t *([0-9a-f]+) (.*) \((.*)\)$')
-LEAF = re.compile(r'^(.*: +)([0-9a-f]+) (.*) \((.*)\)$')
+OBJECT = r'\(([^()]*(?: \(deleted\))?)\)$'
+FRAME = re.compile(r'^\t *([0-9a-f]+) (.*) ' + OBJECT)
+LEAF = re.compile(r'^(.*: +)([0-9a-f]+) (.*) ' + OBJECT)
 TIMER_FLAGS = re.compile(r'(.* timer:timer_start: .*) flags=[MDPI|]*$')
 CONTEXTS = {(1 << 64) - n for n in (32, 128, 512, 640, 2048, 2176, 2560)}
 MARKERS_START = (1 << 64) - 4095
+
+
+OUTERMOST = {'_start', '__clone3', '__GI___clone3', 'clone3', '__clone', 'clone'}
 
 
 def read_samples(path):
@@ -70,8 +74,17 @@ def named_by_the_innermost(perf, tally):
     return int(tally[2], 16) < int(perf[2], 16)
 
 
+def in_memory_file(perf, tally):
+    """Code in a memfd: perf takes it for a file, shows offsets and looks for no map of it; tally takes it for a JIT's."""
+    return (perf[3].startswith('/memfd:') and perf[1] == '[unknown]' and
+            (tally[3] == perf[3] or re.match(r'/tmp/perf-\d+\.map$', tally[3])) and
+            int(perf[0], 16) % 4096 == int(tally[0], 16) % 4096)
+
+
 def frame_cause(perf, tally, is_leaf):
     perf, tally = split(perf), split(tally)
+    if in_memory_file(perf, tally):
+        return 'memfd'
     if named_by_the_plt(perf, tally):
         return 'plt'
     if not is_leaf and named_by_the_call(perf, tally):
@@ -95,8 +108,9 @@ def emptied_by_a_marker(perf, tally, words):
 
 def unwound_further(perf, tally):
     """perf's unwinder skipped frames or stopped: all that it found is in tally's stack, in this order, but for a last
-    frame in no file."""
-    found = perf[:-1] if perf and is_garbage(perf[-1]) else perf
+    frame that is in no file, or anywhere where tally's stack goes on to the end."""
+    strayed = perf and (is_garbage(perf[-1]) or (tally and perf[-1] not in tally and split(tally[-1])[1] in OUTERMOST))
+    found = perf[:-1] if strayed else perf
     rest = iter(tally)
     return len(tally) > len(found) and all(frame in rest for frame in found)
 

@@ -112,6 +112,50 @@ static void anonymous_memory_belongs_to_its_process(void **state)
 	tally_tasks_release(&tasks);
 }
 
+static const char *path_at(const struct tally_tasks *tasks, uint32_t pid, uint64_t address)
+{
+	const struct tally_mapping *mapping = tally_tasks_find(tasks, pid, false, address);
+	return mapping ? tally_tasks_path(tasks, mapping->file) : "";
+}
+
+static void maps_are_shared_until_one_side_changes(void **state)
+{
+	(void)state;
+	struct tally_tasks tasks = { 0 };
+	feed_mmap(&tasks, 1, 0x1000, 0x1000, 0, "/a");
+	feed_fork(&tasks, 1, 2, 2);
+	feed_fork(&tasks, 2, 3, 3);
+	feed_mmap(&tasks, 2, 0x1000, 0x1000, 0, "/b");
+	assert_string_equal(path_at(&tasks, 1, 0x1800), "/a");
+	assert_string_equal(path_at(&tasks, 2, 0x1800), "/b");
+	assert_string_equal(path_at(&tasks, 3, 0x1800), "/a");
+	feed_mmap(&tasks, 1, 0x1000, 0x1000, 0, "/c");
+	assert_string_equal(path_at(&tasks, 1, 0x1800), "/c");
+	assert_string_equal(path_at(&tasks, 3, 0x1800), "/a");
+	feed_fork(&tasks, 3, 2, 2); /* an id used again */
+	assert_string_equal(path_at(&tasks, 2, 0x1800), "/a");
+	tally_tasks_release(&tasks);
+}
+
+/* 5,000 maps, inherited by 3,000 processes that change one each: 600 MB if each had its own. */
+static void forks_without_end_take_memory_by_the_record(void **state)
+{
+	(void)state;
+	struct tally_tasks tasks = { 0 };
+	size_t held = 0;
+	for (uint64_t i = 0; i < 5000; i++)
+		feed_mmap(&tasks, 1, i * 0x2000, 0x1000, 0, "/a");
+	for (uint32_t pid = 2; pid < 3000; pid++) {
+		feed_fork(&tasks, 1, pid, pid);
+		feed_mmap(&tasks, pid, 0x1000, 0x1000, 0, "/b");
+		assert_string_equal(path_at(&tasks, pid, 0x1000), "/b");
+	}
+	for (size_t i = 0; i < tasks.processes.count; i++)
+		held += tasks.processes.items[i].capacity;
+	assert_true(held < 4u << 20);
+	tally_tasks_release(&tasks);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -119,6 +163,8 @@ int main(void)
 		cmocka_unit_test(a_fork_inherits_maps_and_comm),
 		cmocka_unit_test(an_exec_changes_the_comm_and_maps_until_covered),
 		cmocka_unit_test(anonymous_memory_belongs_to_its_process),
+		cmocka_unit_test(maps_are_shared_until_one_side_changes),
+		cmocka_unit_test(forks_without_end_take_memory_by_the_record),
 	};
 	return cmocka_run_group_tests_name("tasks", tests, NULL, NULL);
 }
