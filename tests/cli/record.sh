@@ -472,7 +472,8 @@ if [ $has_perf = yes ]; then
 	./tally record -q -F 2000 -o as-none --call-graph none -- ./shares 200 >out 2>&1
 	./tally record -q -o as-plain -z 0 -- ./shares 200 2 >out 2>&1
 	./tally record -q -c 1 -e page-faults -o as-faults -- ls / >out 2>&1
-	for file in as-fp as-dwarf as-none as-plain as-faults; do
+	./tally record -q -c 1 -e page-faults -o - -- ls / >as-pipe 2>out
+	for file in as-fp as-dwarf as-none as-plain as-faults as-pipe; do
 		run 0 python3 compare.py $file
 		check "perf script gives what tally script gives: ${file#as-}"
 	done
@@ -481,6 +482,10 @@ if [ $has_perf = yes ]; then
 		check "perf script gives what tally script gives: $file"
 	done
 	if [ -e switches ]; then
+		./tally record -q -e sched:sched_process_fork,sched:sched_process_exec,sched:sched_process_exit -o as-forks -- \
+			sh -c 'for i in 1 2 3 4 5; do /bin/true; done' >out 2>&1
+		run 0 python3 compare.py as-forks many
+		check "perf script gives what tally script gives: tracepoints"
 		run 0 perf script -i switches && grep -c sched_switch: out >perf.count && [ "$(cat perf.count)" = "$(samples switches)" ] && has 'prev_comm='
 		check "perf decodes the tracepoints"
 		run 0 perf script -i getppid && [ "$(grep -c sys_enter_getppid: out)" = 43210 ]
