@@ -1,6 +1,8 @@
 /* Every record with all its fields, one a line: what the decoder made of it, nothing resolved. */
 #include "output/script_text.h"
 
+#include "output/tool_record_dump.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -220,6 +222,8 @@ void tally_record_dump(const struct tally_recording *recording, const struct tal
 		else
 			put_other(record, out);
 		put_sample_id(&raw->event->attr, &record->sample_id, out);
+	} else if (record->header.type >= TALLY_RECORD_USER_START) {
+		tally_tool_record_dump(raw, out);
 	}
 	tally_buffer_char(out, '\n');
 }

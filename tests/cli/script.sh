@@ -23,6 +23,7 @@ same() {
 	timeout 100 "$TALLY" script --stdio --records -i perf.data >records.txt 2>/dev/null
 	if "$here/compare_script.py" perf.txt tally.txt records.txt >out; then
 		ok "$1 ($(tail -n 1 out | sed 's/ [a-z-]* 0//g'))"
+		tail -n 1 out >>causes
 	else
 		cp perf.data "${TALLY_KEEP:-/dev/null}" 2>/dev/null
 		not_ok "$1"
@@ -187,5 +188,7 @@ fi
 "$TALLY" script --stdio -i perf.data 2>err | head -n 1 >out
 check "a reader that leaves early is no error" [ ! -s err ]
 "$TALLY" script --records --stdio -i perf.data >out
-check "--records shows each record's fields" eval 'grep -q " MMAP2 .* file=.*work" out && grep -q " COMM .*comm=" out && grep -q " SAMPLE .* ip=0x" out'
+check "--records shows each record's fields" eval 'grep -q " MMAP2 .* file=.*work" out && grep -q " COMM .*comm=" out && grep -q " SAMPLE .* ip=0x" out && grep -q " ID_INDEX .*id=[0-9]* idx=" out'
+awk '{ for (i = 1; i < NF; i += 2) sum[$i] += $(i + 1); recordings++ }
+     END { printf "# in all: recordings %d", recordings; for (name in sum) printf ", %s %d", name, sum[name]; print "" }' causes
 done_testing

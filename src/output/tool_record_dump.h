@@ -1,0 +1,11 @@
+/* The records that tools add to what the kernel wrote (types from 64 on), with all their fields. */
+#ifndef TALLY_OUTPUT_TOOL_RECORD_DUMP_H
+#define TALLY_OUTPUT_TOOL_RECORD_DUMP_H
+
+#include "base/buffer.h"
+#include "profile/recording.h"
+
+/* Appends " name=value" for each field of the record. */
+void tally_tool_record_dump(const struct tally_raw_record *raw, struct tally_buffer *out);
+
+#endif
