@@ -65,24 +65,37 @@ static bool running_kernel_is(const struct tally_build_id *recorded)
 	return same;
 }
 
+/* The address of a symbol in kallsyms' text.  Not from the table of symbols, which keeps one for each address: the
+ * first byte of the kernel has several. */
+static bool find_in_kallsyms(const struct tally_buffer *text, const char *name, uint64_t *address)
+{
+	size_t length = strlen(name);
+	for (const char *line = tally_buffer_string(text), *end; *line; line = end + (*end == '\n')) {
+		end = line + strcspn(line, "\n");
+		char *type;
+		*address = strtoull(line, &type, 16);
+		if ((size_t)(end - type) == length + 3 && !memcmp(type + 3, name, length))
+			return true;
+	}
+	return false;
+}
+
 /* KASLR moved the kernel since the recording when "[kernel.kallsyms]_text" was elsewhere: perf's MMAP of the
- * kernel has the address of that symbol as its file offset. */
-static int64_t kernel_shift(const struct tally_names *names)
+ * kernel has the address of that symbol as its file offset.  Modules move by themselves: theirs stay unnamed then. */
+static void see_kernel_shift(struct tally_names *names, const struct tally_buffer *kallsyms)
 {
 	static const char prefix[] = "[kernel.kallsyms]";
 	const struct tally_process *kernel = &names->tasks->kernel;
-	size_t count;
-	const struct tally_symbol *symbols = tally_symbols_list(names->kernel, &count);
+	uint64_t now;
 	for (size_t i = 0; i < kernel->count; i++) {
-		const char *path = tally_tasks_path(names->tasks, kernel->mappings[i].file);
-		if (strncmp(path, prefix, sizeof(prefix) - 1))
+		const struct tally_mapping *mapping = &kernel->mappings[i];
+		const char *path = tally_tasks_path(names->tasks, mapping->file);
+		if (strncmp(path, prefix, sizeof(prefix) - 1) || !path[sizeof(prefix) - 1] ||
+		    !find_in_kallsyms(kallsyms, path + sizeof(prefix) - 1, &now))
 			continue;
-		const char *reference = path + sizeof(prefix) - 1;
-		for (size_t s = 0; *reference && s < count; s++)
-			if (!strcmp(symbols[s].name, reference))
-				return (int64_t)(kernel->mappings[i].file_offset - symbols[s].start);
+		names->kernel_shift = (int64_t)(mapping->file_offset - now);
+		return;
 	}
-	return 0;
 }
 
 static void load_kernel(struct tally_names *names)
@@ -98,7 +111,7 @@ static void load_kernel(struct tally_names *names)
 		names->kernel = NULL;
 		names->gaps.kernel_hidden = true;
 	} else {
-		names->kernel_shift = kernel_shift(names);
+		see_kernel_shift(names, &text);
 	}
 	tally_buffer_release(&text);
 }
@@ -257,6 +270,10 @@ static uint32_t kernel_function(struct tally_names *names, const struct tally_pl
 	uint64_t address = place->address - (uint64_t)names->kernel_shift;
 	const struct tally_symbol *symbol = names->kernel ? tally_symbols_find(names->kernel, address) : NULL;
 	const char *module = symbol ? tally_symbol_module(names->kernel, symbol) : NULL;
+	if (module && names->kernel_shift) {
+		symbol = NULL;
+		module = NULL;
+	}
 	char object[80] = "[kernel.kallsyms]";
 	if (module)
 		snprintf(object, sizeof(object), "[%s]", module);

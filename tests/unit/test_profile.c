@@ -157,6 +157,53 @@ static void a_marker_that_nobody_defined_is_no_context(void **state)
 	fixture_release(&fixture, profile);
 }
 
+/* The address of a kernel function, as root sees it. */
+static uint64_t kernel_address(const char *wanted)
+{
+	char line[512], name[256];
+	unsigned long long address;
+	uint64_t found = 0;
+	FILE *file = fopen("/proc/kallsyms", "r");
+	while (file && !found && fgets(line, sizeof(line), file))
+		if (sscanf(line, "%llx %*c %255s", &address, name) == 2 && !strcmp(name, wanted))
+			found = address;
+	if (file)
+		fclose(file);
+	return found;
+}
+
+static void kernel_mmap(struct profile_fixture *fixture, uint64_t start)
+{
+	struct {
+		uint64_t ids, start, length, offset;
+		char name[24];
+		uint64_t trailer[4];
+	} mmap = { UINT32_MAX, start, 0x1000000, start, "[kernel.kallsyms]_text",
+		   { 0, ++fixture->time_ns, 0, 1 } };
+	fixture_put_words(fixture, TALLY_RECORD_MMAP, TALLY_MISC_KERNEL, (const uint64_t *)&mmap, sizeof(mmap) / 8);
+}
+
+/* A recording of before the machine was booted again, its kernel elsewhere by KASLR. */
+static void a_kernel_that_has_moved_is_named_all_the_same(void **state)
+{
+	struct profile_fixture fixture = { 0 };
+	const uint64_t shift = 0x5600000, text = kernel_address("_text"), function = kernel_address("vfs_read");
+	(void)state;
+	if (!text || !function) {
+		print_message("SKIP: kallsyms hides its addresses\n");
+		skip();
+	}
+	const uint64_t words[] = { 1, function + shift + 4, fixture_ids_of(fixture_pid(), fixture_pid()),
+				   5, 0, 1, 2, TALLY_CONTEXT_KERNEL, function + shift + 4 };
+	kernel_mmap(&fixture, text + shift);
+	fixture_put_words(&fixture, TALLY_RECORD_SAMPLE, TALLY_MISC_KERNEL, words, 9);
+	fixture_finish(&fixture, 0, 0);
+	struct tally_profile *profile = fixture_profile(&fixture, NULL);
+	const char *name = tally_names_text(&profile->recording->names, profile->nodes.items[0].function);
+	assert_non_null(strstr(name, "vfs_read"));
+	fixture_release(&fixture, profile);
+}
+
 static int set_up(void **state)
 {
 	(void)state;
@@ -181,6 +228,7 @@ int main(void)
 		cmocka_unit_test(a_map_of_another_user_is_not_believed),
 		cmocka_unit_test(a_map_that_is_a_link_is_not_followed),
 		cmocka_unit_test(a_group_gives_each_event_what_it_counted),
+		cmocka_unit_test(a_kernel_that_has_moved_is_named_all_the_same),
 		cmocka_unit_test(a_marker_that_nobody_defined_is_no_context),
 	};
 	return cmocka_run_group_tests_name("profile", tests, set_up, tear_down);
