@@ -15,8 +15,8 @@ function find() {
 class Browser {
 	constructor(program) {
 		this.profile = fs.mkdtempSync(path.join(os.tmpdir(), 'tally-browser-'));
-		const flags = ['--headless', '--no-sandbox', '--disable-gpu', '--remote-debugging-pipe', '--no-first-run',
-			'--user-data-dir=' + this.profile, '--window-size=1200,800', 'about:blank'];
+		const flags = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--no-first-run',
+			'--remote-debugging-pipe', '--user-data-dir=' + this.profile, '--window-size=1200,800', 'about:blank'];
 		this.process = spawn(program, flags, { stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'] });
 		this.waiting = new Map();
 		this.listeners = [];

@@ -7,7 +7,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
-export PAGER=cat NO_COLOR=
+export PAGER=cat NO_COLOR= HOME=$scratch # where perf keeps copies of what it recorded
 
 ok() { number=$((number + 1)); echo "ok $number - $1"; }
 not_ok() { number=$((number + 1)); echo "not ok $number - $1"; sed 's/^/# /' out; }
@@ -70,10 +70,10 @@ d=json.load(open("out")); e=d["events"]; x=e[0]["entries"]
 sys.exit(not eval(sys.argv[1]))' "$1"; }
 check "JSON has its version, each event, and leaves nothing out" jq 'd["version"] == 1 and len(e) == 2 and not e[0]["hidden_entries"]'
 check "selves add up to the event" jq 'all(sum(x["self"] for x in v["entries"]) == v["period"] for v in e)'
-check "one event by name" jq 'len(e) == 1 and e[0]["event"] == "page-faults"' -e page-faults
-check "one event by number" jq 'len(e) == 1 and e[0]["event"] == "page-faults"' -e 1
+check "one event by name" jq 'len(e) == 1 and e[0]["event"].split(":")[0] == "page-faults"' -e page-faults
+check "one event by number" jq 'len(e) == 1 and e[0]["event"].split(":")[0] == "page-faults"' -e 1
 check "a command alone" jq '{r["command"] for r in x} == {"beta worker"}' --comm 'beta worker'
-check "--sort tid keeps threads apart" jq 'len(x) >= 4 and all("tid" in r and "function" not in r for r in x)' --sort tid --no-children
+check "--sort tid keeps threads apart" jq 'len(x) >= 3 and all("tid" in r and "function" not in r for r in x)' --sort tid --no-children
 check "-n limits, and counts what it hides" jq 'len(x) == 3 and e[0]["hidden_entries"] > 0' -n 3
 check "--percent-limit" jq 'all(100 * r["total"] >= 20 * e[0]["period"] for r in x)' --percent-limit 20
 check "a caller tree goes down" jq '[(b["depth"], b["function"]) for b in [r for r in x if r["function"] == "spin"][0]["tree"]][0] in ((0, "inner"), (0, "outer"))' --sort sym -g caller
@@ -86,7 +86,7 @@ check "a time that is none is wrong use" eval 'report --time now,then; [ $? = 2 
 report && ! LC_ALL=C grep -q $'\033' out
 check "without a terminal there are no colours" [ $? = 0 ]
 if have script; then
-	on_terminal() { script -qec "stty cols $1; TERM=xterm $3 $TALLY report -i perf.data $2" /dev/null </dev/null 2>&1 | tr -d '\r' >out; }
+	on_terminal() { script -qec "stty cols $1; TERM=xterm $3 \"\$TALLY\" report -i perf.data $2" /dev/null </dev/null 2>&1 | tr -d '\r' >out; }
 	widest() { sed 's/\x1b\[[0-9;]*[mK]//g' out | python3 -c 'import sys; print(max(len(l.rstrip("\n")) for l in open(0, encoding="utf-8", errors="replace")))'; }
 	for columns in 60 80 160; do
 		on_terminal $columns "-g" "LC_ALL=C.UTF-8"
@@ -114,7 +114,7 @@ check "a cut recording is used as far as it goes" eval '"$TALLY" report --stdio 
 # Names of files that changed since are not trusted.
 cp "$WORKLOAD" changing && record -N -e cpu-clock -F 999 ./changing spin
 cp /bin/true changing
-check "a program that has changed since is not named, and said" eval 'report && grep -q "changing has changed since the recording" err && ! grep -q inner out'
+check "a program that has changed since is not named, and said" eval 'HOME=/nonexistent report && grep -q "changing has changed since the recording" err && ! grep -q inner out'
 
 if [ "$(id -u)" = 0 ] && have setpriv; then
 	record -e cpu-clock -F 1999 -g "$WORKLOAD" faults

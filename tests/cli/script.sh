@@ -7,6 +7,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
+export HOME=$scratch # where perf keeps copies of what it recorded
 
 ok() { number=$((number + 1)); echo "ok $number - $1"; }
 not_ok() { number=$((number + 1)); echo "not ok $number - $1"; sed 's/^/# /' out; }
@@ -137,7 +138,7 @@ wait $target 2>/dev/null
 perf record -q -o - -e cpu-clock -g -F 999 "$WORKLOAD" spin 2>/dev/null | cat >perf.data
 same "a pipe"
 perf record -q -o - -a -e sched:sched_switch -- sleep 0.1 2>/dev/null | cat >perf.data
-same "tracepoints down a pipe"
+if [ -s perf.data ]; then same "tracepoints down a pipe"; else skip "tracepoints down a pipe" "perf can't record it"; fi
 
 with python3 "python" -e cpu-clock -g -F 999 python3 program.py
 with python3 "python by stack copies" -e cpu-clock --call-graph dwarf -F 499 python3 program.py
@@ -150,7 +151,7 @@ with node "node with a map of its code" -e cpu-clock -g -F 999 node --perf-basic
 rm -f /tmp/perf-*.map.tally-test
 
 # ---- damage, foreign files, what a terminal gets --------------------------------------------------------
-record -e cpu-clock -F 999 "$WORKLOAD" spin
+record -e cpu-clock -F 4999 "$WORKLOAD" spin # mostly samples, so that its half ends in them
 refuses() { "$TALLY" script --stdio -i "$1" >out 2>&1; [ $? = 1 ] && grep -qF -- "$2" out; }
 : >empty
 check "an empty file is said to be empty" refuses empty 'the file is empty'
@@ -180,7 +181,7 @@ check "a file without its head is refused" refuses head 'damaged at offset'
 
 if have script; then
 	cp "$WORKLOAD" work && record -e cpu-clock -F 999 ./work escapes
-	script -qec "PAGER=cat TERM=xterm $TALLY script --stdio -i perf.data" /dev/null </dev/null >out 2>&1
+	script -qec "PAGER=cat TERM=xterm \"\$TALLY\" script --stdio -i perf.data" /dev/null </dev/null >out 2>&1
 	check "a command's escape sequences don't reach the terminal" eval "grep -q 'red' out && ! grep -q \$'\\033\\[31m' out"
 else
 	skip "a command's escape sequences don't reach the terminal" "no script(1)"

@@ -124,8 +124,7 @@ static void json_says_what_can_not_be_counted(void **state)
 static int list(const char *arguments)
 {
 	char command[512];
-	const char *root = getenv("TALLY_BUILD_ROOT");
-	snprintf(command, sizeof(command), "%s/tally list %s >/dev/null 2>&1", root ? root : "build", arguments);
+	snprintf(command, sizeof(command), "\"${TALLY_BUILD_ROOT:-build}/tally\" list %s >/dev/null 2>&1", arguments);
 	int status = system(command);
 	return status < 0 ? status : status >> 8;
 }

@@ -83,7 +83,7 @@ static void read_mappings(struct target *target)
 		struct mapping *mapping = &target->mappings[target->mapping_count];
 		memset(mapping, 0, sizeof(*mapping));
 		char access[8];
-		if (sscanf(line, "%lx-%lx %7s %lx %*s %*s %255s", &mapping->start, &mapping->end, access,
+		if (sscanf(line, "%lx-%lx %7s %lx %*s %*s %255[^\n]", &mapping->start, &mapping->end, access,
 			   &mapping->offset, mapping->path) < 4 || access[2] != 'x')
 			continue;
 		target->mapping_count++;
