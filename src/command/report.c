@@ -256,6 +256,8 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	if (tally_recording_open(request.input, &recording, &err) < 0)
 		return tally_command_fail(command, &err);
 	recording->names.keep_mangled = request.mangled;
+	recording->leaves_only = request.children_given && !request.report.children &&
+				 request.report.tree == TALLY_TREE_NONE;
 	tally_command_progress_start(&progress);
 	int result = tally_profile_new(recording, &request.filter, tally_command_progress, &progress, &profile, &err);
 	tally_command_progress_end(&progress);

@@ -275,13 +275,16 @@ int tally_recording_chain(struct tally_recording *recording, const struct tally_
 			  const struct tally_record *record)
 {
 	const struct tally_sample *sample = &record->sample;
+	bool kernel = is_kernel_mode(record->header.misc);
 	recording->chain.count = 0;
+	if (recording->leaves_only && sample->type & TALLY_SAMPLE_IP)
+		return push_frame(recording, sample->pid, sample->ip, false, kernel);
 	if (push_kernel_chain(recording, record) < 0)
 		return -ENOMEM;
 	if (sample->stack && push_user_stack(recording, &raw->event->attr, record) < 0)
 		return -ENOMEM;
 	if (!recording->chain.count && sample->type & TALLY_SAMPLE_IP)
-		return push_frame(recording, sample->pid, sample->ip, false, is_kernel_mode(record->header.misc));
+		return push_frame(recording, sample->pid, sample->ip, false, kernel);
 	return 0;
 }
 

@@ -41,6 +41,7 @@ struct tally_recording {
 	struct { struct tally_chain_frame *items; size_t count, capacity; } chain;
 	struct tally_recording_counts counts;
 	size_t build_ids_seen;
+	bool leaves_only; /* set by who wants no stacks: they are not looked at */
 	bool keep_groups; /* set by who wants samples as they were written: see tally_recording_next */
 	struct tally_map last_values; /* by event id: what its last sample read */
 	struct {
