@@ -158,35 +158,49 @@ static void put_count(struct tally_buffer *out, uint64_t number)
 	}
 }
 
-static void put_head(struct table *table)
+/* " over 1.20 s, command gcc, 4 threads" */
+static void put_circumstances(const struct table *table, struct tally_buffer *out)
 {
 	const struct tally_recording *recording = table->profile->recording;
-	size_t event_count;
-	const struct tally_recorded_event *events = tally_perfdata_events(recording->data, &event_count);
 	double seconds = (double)(recording->counts.last_time - recording->counts.first_time) / 1e9;
 	char text[NAME_BYTES];
-	tally_buffer_text(table->out, colour(table, "\x1b[1m"));
-	put_count(table->out, table->report->samples);
-	tally_terminal_clean(events[table->options->event].name, text, sizeof(text));
-	tally_buffer_text(table->out, " samples of ");
-	int rest = 44; /* of this line, at most in most cases */
-	tally_fit_text(table->out, text, (int)table->view->columns > 2 * rest ? (int)table->view->columns - rest :
-					 table->view->columns ? rest : 0, table->view->ascii);
-	tally_buffer_text(table->out, colour(table, "\x1b[0m"));
 	if (seconds > 0)
-		tally_buffer_printf(table->out, " over %.2f s", seconds);
+		tally_buffer_printf(out, " over %.2f s", seconds);
+	if (recording->counts.lost)
+		tally_buffer_printf(out, ", %" PRIu64 " lost", recording->counts.lost);
 	if (table->report->comms == 1 && table->report->entries.count) {
 		cell_text(table, &table->report->entries.items[0], TALLY_SORT_COMM, text, sizeof(text));
 		if (*text)
-			tally_buffer_printf(table->out, ", command %s", text);
+			tally_buffer_printf(out, ", command %s", text);
 	} else if (table->report->comms > 1) {
-		tally_buffer_printf(table->out, ", %zu commands", table->report->comms);
+		tally_buffer_printf(out, ", %zu commands", table->report->comms);
 	}
 	if (table->report->threads > 1)
-		tally_buffer_printf(table->out, ", %zu threads", table->report->threads);
-	if (recording->counts.lost)
-		tally_buffer_printf(table->out, ", %" PRIu64 " lost", recording->counts.lost);
+		tally_buffer_printf(out, ", %zu threads", table->report->threads);
+}
+
+static void put_head(struct table *table)
+{
+	enum { REST = 44 }; /* columns that the circumstances mostly take */
+	int columns = (int)table->view->columns;
+	size_t event_count, start = table->out->length;
+	const struct tally_recorded_event *events = tally_perfdata_events(table->profile->recording->data, &event_count);
+	struct tally_buffer rest = { 0 };
+	char name[NAME_BYTES];
+	tally_buffer_text(table->out, colour(table, "\x1b[1m"));
+	size_t marks = table->out->length - start;
+	put_count(table->out, table->report->samples);
+	tally_buffer_text(table->out, " samples of ");
+	int used = (int)(table->out->length - start - marks);
+	tally_terminal_clean(events[table->options->event].name, name, sizeof(name));
+	used += tally_fit_text(table->out, name, columns > 2 * REST ? columns - REST : columns ? REST / 2 : 0,
+			       table->view->ascii);
+	tally_buffer_text(table->out, colour(table, "\x1b[0m"));
+	put_circumstances(table, &rest);
+	if (!columns || columns - used > 2)
+		tally_fit_text(table->out, tally_buffer_string(&rest), columns ? columns - used : 0, table->view->ascii);
 	tally_buffer_text(table->out, "\n\n");
+	tally_buffer_release(&rest);
 }
 
 static void put_titles(struct table *table)
