@@ -245,6 +245,19 @@ void tally_profile_totals(const struct tally_profile *profile, uint32_t event, u
 	}
 }
 
+/* The event of that name, or the one that it became ("page-faults:u") where the kernel's part was not to be had. */
+static size_t find_event(const struct tally_recorded_event *events, size_t count, const char *name)
+{
+	size_t length = strlen(name);
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(events[i].name, name))
+			return i;
+	for (size_t i = 0; i < count; i++)
+		if (!strncmp(events[i].name, name, length) && events[i].name[length] == ':' && !strchr(name, ':'))
+			return i;
+	return count;
+}
+
 int tally_profile_event(const struct tally_profile *profile, const char *name, uint32_t *event,
 			struct tally_error *err)
 {
@@ -257,10 +270,11 @@ int tally_profile_event(const struct tally_profile *profile, const char *name, u
 		*event = (uint32_t)number;
 		return 0;
 	}
+	size_t named = name ? find_event(events, count, name) : count;
 	for (uint32_t i = 0; i < count; i++) {
 		uint64_t samples, period;
 		tally_profile_totals(profile, i, &samples, &period);
-		if (name ? !strcmp(events[i].name, name) : samples > 0) {
+		if (name ? i == named : samples > 0) {
 			*event = i;
 			tally_buffer_release(&known);
 			return 0;

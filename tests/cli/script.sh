@@ -172,6 +172,7 @@ size=$(stat -c %s perf.data)
 head -c $((size / 2)) perf.data >cut
 cut_is_used() {
 	"$TALLY" script --stdio -i cut >cut.txt 2>out || return 1
+	sed -i -E 's/ +cpu-clock(:u)?: +/ cpu-clock: /' cut.txt tally.txt # the name with its modifier stands at the end
 	[ -s cut.txt ] && grep -q 'damaged at offset [0-9]*' out && head -n "$(wc -l <cut.txt)" tally.txt | cmp -s - cut.txt
 }
 "$TALLY" script --stdio -i perf.data >tally.txt 2>/dev/null
