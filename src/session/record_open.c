@@ -247,8 +247,8 @@ static int open_place(struct tally_recorder *recorder, const struct place *place
 	size_t side = recorder->source_count - 1;
 	int handle = open_one(recorder, side, place, -1), leader = -1, result;
 	if (handle < 0) {
-		struct tally_event dummy = { .kind = TALLY_EVENT_SOFTWARE, .name = "dummy" };
-		tally_provider_open_error(&dummy, handle, place->tid, place->cpu, err);
+		/* What is refused to the side-band's event is refused to all: the user knows the one asked for. */
+		tally_provider_open_error(recorder->sources[0].event, handle, place->tid, place->cpu, err);
 		return handle;
 	}
 	result = join_ring(recorder, &recorder->side_rings[place->ring], handle, place->cpu, &sizes->side_pages, err);

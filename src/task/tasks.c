@@ -330,8 +330,10 @@ const struct tally_mapping *tally_tasks_find(const struct tally_tasks *tasks, ui
 
 const char *tally_tasks_comm(const struct tally_tasks *tasks, uint32_t pid, uint32_t tid, char buffer[16])
 {
-	uint32_t comm = comm_of(tasks, pid, tid);
-	if (comm == TALLY_STRING_NONE)
+	/* A task past its exit has no number any more: whoever was called -1 last says nothing of this one. */
+	bool ended = tid == UINT32_MAX;
+	uint32_t comm = ended ? TALLY_STRING_NONE : comm_of(tasks, pid, tid);
+	if (comm == TALLY_STRING_NONE && !ended)
 		comm = comm_of(tasks, pid, pid);
 	if (comm != TALLY_STRING_NONE)
 		return tally_strings_text(&tasks->strings, comm);

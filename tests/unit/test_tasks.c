@@ -96,6 +96,8 @@ static void an_exec_changes_the_comm_and_maps_until_covered(void **state)
 	assert_string_equal(tally_tasks_path(&tasks, tally_tasks_find(&tasks, 10, false, 0x1800)->file), "/bin/new");
 	assert_string_equal(tally_tasks_comm(&tasks, 10, 10, buffer), "new");
 	assert_string_equal(tally_tasks_comm(&tasks, 99, 99, buffer), ":99");
+	feed_comm(&tasks, UINT32_MAX, UINT32_MAX, "other", false); /* a task past its exit: perf has it as :-1 */
+	assert_string_equal(tally_tasks_comm(&tasks, UINT32_MAX, UINT32_MAX, buffer), ":-1");
 	tally_tasks_release(&tasks);
 }
 
