@@ -117,16 +117,6 @@ static void warn_of_skipped(const struct tally_command *command, const struct ta
 	}
 }
 
-static const char *choose_path(const char *path)
-{
-	struct stat status;
-	if (path)
-		return path;
-	bool is_fed = !fstat(STDIN_FILENO, &status) && (S_ISFIFO(status.st_mode) || S_ISREG(status.st_mode) ||
-							 S_ISSOCK(status.st_mode));
-	return is_fed ? "-" : tally_recording_path(NULL);
-}
-
 static int cannot_read(const char *path, int code, struct tally_error *err)
 {
 	tally_error_set(err, code, "%s can't be read: %s", strcmp(path, "-") ? path : "standard input",
@@ -149,7 +139,7 @@ static int is_empty(const char *path, struct tally_error *err)
 int tally_load_stacks(const struct tally_command *command, const struct tally_stacks_input *input,
 		      struct tally_stacks *stacks, struct tally_error *err)
 {
-	const char *path = choose_path(input->path);
+	const char *path = tally_recording_path(input->path);
 	bool is_stdin = !strcmp(path, "-");
 	struct tally_buffer text = { .maximum = (size_t)1 << 36 };
 	int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);

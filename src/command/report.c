@@ -22,7 +22,7 @@ static const struct tally_option options[] = {
 	  NULL, 0 },
 	{ 's', "sort", TALLY_ARGUMENT_REQUIRED, "KEYS", "of comm,pid,tid,cpu,dso,sym (comm,dso,sym)", NULL, 0 },
 	{ 'g', "call-graph", TALLY_ARGUMENT_OPTIONAL, "caller|callee",
-	  "show call trees: what an entry called (caller, the default)\nor who called it (callee)", "caller callee none",
+	  "show call trees: what an entry called (caller, the default)\nor who called it (callee)", "caller callee none graph fractal flat",
 	  0 },
 	{ 0, "children", TALLY_ARGUMENT_NONE, NULL, "heaviest total first, as with -g (else heaviest self first)", NULL,
 	  OPTION_CHILDREN },
@@ -91,14 +91,19 @@ static int parse_time(const char *text, struct tally_profile_filter *filter, str
 	return 0;
 }
 
+/* perf's "graph,0.5,callee" is taken for the order in it. */
 static int parse_tree(const char *value, struct request *request, struct tally_error *err)
 {
-	if (!value || !strncmp(value, "caller", 6))
-		request->report.tree = TALLY_TREE_CALLER;
-	else if (!strncmp(value, "callee", 6))
+	static const char *const styles[] = { "caller", "graph", "fractal", "flat" };
+	bool known = !value;
+	for (unsigned i = 0; value && i < sizeof(styles) / sizeof(styles[0]); i++)
+		known |= !strncmp(value, styles[i], strlen(styles[i]));
+	if (value && strstr(value, "callee"))
 		request->report.tree = TALLY_TREE_CALLEE;
-	else if (!strcmp(value, "none"))
+	else if (value && !strcmp(value, "none"))
 		request->report.tree = TALLY_TREE_NONE;
+	else if (known)
+		request->report.tree = TALLY_TREE_CALLER;
 	else
 		return tally_error_set(err, -22, "option -g: '%s' is neither caller nor callee", value);
 	return 0;

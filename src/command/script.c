@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPTION_RECORDS = 256, OPTION_MANGLED, OPTION_STDIO, FLUSH_BYTES = 1 << 16 };
+enum { OPTION_RECORDS = 256, OPTION_MANGLED, OPTION_STDIO, OPTION_NO_INLINE, FLUSH_BYTES = 1 << 16 };
 
 static const struct tally_option options[] = {
 	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE", "the recording (tally.data, else perf.data; - is standard input)",
@@ -20,6 +20,8 @@ static const struct tally_option options[] = {
 	{ 0, "records", TALLY_ARGUMENT_NONE, NULL, "every record with all its fields, not samples alone", NULL,
 	  OPTION_RECORDS },
 	{ 0, "no-demangle", TALLY_ARGUMENT_NONE, NULL, "names as they stand in the file", NULL, OPTION_MANGLED },
+	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL, "as perf's; inlined frames are not shown yet", NULL,
+	  OPTION_NO_INLINE },
 	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "no pager", NULL, OPTION_STDIO },
 	TALLY_OPTIONS_END,
 };

@@ -159,6 +159,16 @@ static void put_count(struct tally_buffer *out, uint64_t number)
 }
 
 /* " over 1.20 s, command gcc, 4 threads" */
+/* What all of the event's samples were called, where it is one name. */
+static const char *only_command(const struct table *table)
+{
+	const struct tally_profile *profile = table->profile;
+	for (size_t i = 0; i < profile->rows.count; i++)
+		if (profile->rows.items[i].event == table->options->event)
+			return tally_strings_text(&profile->recording->tasks.strings, profile->rows.items[i].comm);
+	return "";
+}
+
 static void put_circumstances(const struct table *table, struct tally_buffer *out)
 {
 	const struct tally_recording *recording = table->profile->recording;
@@ -168,10 +178,9 @@ static void put_circumstances(const struct table *table, struct tally_buffer *ou
 		tally_buffer_printf(out, " over %.2f s", seconds);
 	if (recording->counts.lost)
 		tally_buffer_printf(out, ", %" PRIu64 " lost", recording->counts.lost);
-	if (table->report->comms == 1 && table->report->entries.count) {
-		cell_text(table, &table->report->entries.items[0], TALLY_SORT_COMM, text, sizeof(text));
-		if (*text)
-			tally_buffer_printf(out, ", command %s", text);
+	if (table->report->comms == 1) {
+		tally_terminal_clean(only_command(table), text, sizeof(text));
+		tally_buffer_printf(out, ", command %s", text);
 	} else if (table->report->comms > 1) {
 		tally_buffer_printf(out, ", %zu commands", table->report->comms);
 	}
@@ -286,6 +295,19 @@ static void put_branches(struct table *table, const struct tally_branch_node *fi
 	}
 }
 
+static void put_hidden(struct table *table)
+{
+	double least = table->options->percent_min;
+	tally_buffer_printf(table->out, "%s%zu more", colour(table, "\x1b[2m"), table->report->hidden);
+	if (least > 0)
+		tally_buffer_printf(table->out, " below %.3g%%%s; --percent-limit 0 shows %s", least,
+				    table->options->limit ? " or beyond the limit" : "",
+				    table->options->limit ? "smaller ones, -n more" : "all");
+	else
+		tally_buffer_text(table->out, "; -n shows more");
+	tally_buffer_printf(table->out, "%s\n", colour(table, "\x1b[0m"));
+}
+
 void tally_report_text(const struct tally_profile *profile, const struct tally_report *report,
 		       const struct tally_report_options *options, const struct tally_report_view *view,
 		       struct tally_buffer *out)
@@ -307,7 +329,5 @@ void tally_report_text(const struct tally_profile *profile, const struct tally_r
 	if (report->trees_cut)
 		tally_buffer_text(out, "the call trees grew too large and are not complete\n");
 	if (report->hidden)
-		tally_buffer_printf(out, "%s%zu more below %.3g%%%s; --percent-limit 0 shows all%s\n",
-				    colour(&table, "\x1b[2m"), report->hidden, options->percent_min,
-				    options->limit ? " or beyond the limit" : "", colour(&table, "\x1b[0m"));
+		put_hidden(&table);
 }

@@ -126,7 +126,7 @@ static int keep_heaviest(struct builder *builder)
 	struct tally_report *report = builder->report;
 	double least = options->percent_min / 100 * (double)report->period;
 	for (size_t i = 0; i < builder->met.count; i++)
-		if ((double)builder->met.items[i].total >= least &&
+		if ((double)(options->by_self ? builder->met.items[i].self : builder->met.items[i].total) >= least &&
 		    tally_vector_push(&report->entries, builder->met.items[i]) < 0)
 			return -ENOMEM;
 	if (report->entries.count)
