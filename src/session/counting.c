@@ -15,7 +15,9 @@
  *   know no modes (measured: task-clock:u is the whole time), so no ":u" is put on them.
  *
  *   Refusal.  Where perf events are refused altogether (seccomp in containers: EPERM; no support: ENOSYS), times,
- *   faults and switches come from the resource usage, marked as such.
+ *   faults and switches come from the resource usage, marked as such.  Of CPUs only the exact counters of the whole
+ *   system are taken: /proc's times of CPUs are ticks of busy time, and no cpu-clock, and a list of CPUs has no
+ *   faults and switches of its own there.  Those are withheld.
  *
  *   Time.  A task that never ran has enabled = running = 0 and a true count of 0; an event that never got the PMU
  *   while its task ran has no count at all.
@@ -437,7 +439,8 @@ static bool substitute(struct tally_counting *c, size_t event, const struct tall
 	return true;
 }
 
-static bool is_substitutable(const struct tally_counting *c, size_t event)
+/* The kernel accounts for this event of tasks, or of the whole system. */
+static bool has_usage(const struct tally_counting *c, size_t event)
 {
 	int code = c->refusals[event];
 	struct tally_resource_usage all = { .has_times = true, .has_faults = true, .has_switches = true,
@@ -448,10 +451,23 @@ static bool is_substitutable(const struct tally_counting *c, size_t event)
 	return !is_open(c, event) && tally_resource_usage_value(&all, &c->options->events[event].attr, &value);
 }
 
+bool tally_counting_is_inexact(const struct tally_counting *c, size_t event)
+{
+	const struct tally_target *target = c->options->target;
+	return target->all && has_usage(c, event) &&
+	       (target->has_cpu_list || tally_counting_is_clock(&c->options->events[event].attr));
+}
+
+static bool is_substitutable(const struct tally_counting *c, size_t event)
+{
+	return has_usage(c, event) && !tally_counting_is_inexact(c, event);
+}
+
 static void fill_refused(struct tally_counting *c, size_t event, const struct tally_resource_usage *usage)
 {
 	struct tally_count *row = &c->rows[event];
-	row->state = c->refusals[event] == TALLY_REFUSED_EMPTIED ? TALLY_COUNT_WITHHELD : TALLY_COUNT_NOT_SUPPORTED;
+	bool is_withheld = c->refusals[event] == TALLY_REFUSED_EMPTIED || tally_counting_is_inexact(c, event);
+	row->state = is_withheld ? TALLY_COUNT_WITHHELD : TALLY_COUNT_NOT_SUPPORTED;
 	row->reason = tally_counting_reason(c, event);
 	if (usage && is_substitutable(c, event))
 		substitute(c, event, usage);

@@ -78,6 +78,10 @@ void tally_counting_read(struct tally_counting *counting, const struct tally_res
  * (exec of a set-user-ID program drops them), their figures are replaced or withheld. */
 void tally_counting_check_coverage(struct tally_counting *counting, const struct tally_resource_usage *usage);
 
+/* Refused, and what the kernel accounts is not the event: ticks of busy time for the clock of whole CPUs, figures of
+ * the whole system for a list of CPUs.  The row is withheld. */
+bool tally_counting_is_inexact(const struct tally_counting *counting, size_t event);
+
 bool tally_counting_needs_usage(const struct tally_counting *counting);
 
 /* The one code with which perf events are refused altogether, or 0: something opened, or it fails for other

@@ -43,10 +43,23 @@ static const char *refused_reason(const struct tally_counting *c, const struct t
 	return "perf events are refused here";
 }
 
+/* Ticks are hundredths of a second in all that the kernel shows, whatever its own rate is. */
+static const char *inexact_reason(const struct tally_counting *c, size_t i)
+{
+	bool is_missing = c->refusals[i] == -ENOSYS;
+	if (tally_counting_is_clock(&c->options->events[i].attr))
+		return is_missing ? "this kernel has no perf events; /proc counts in ticks of 10 ms"
+				  : "closed to this user; /proc counts in ticks of 10 ms";
+	return is_missing ? "this kernel has no perf events; /proc does not count it per CPU"
+			  : "closed to this user; /proc does not count it per CPU";
+}
+
 const char *tally_counting_reason(const struct tally_counting *c, size_t i)
 {
 	const struct tally_event *event = &c->options->events[i];
 	bool hardware = is_hardware(&event->attr);
+	if (c->refusals[i] != TALLY_REFUSED_EMPTIED && tally_counting_is_inexact(c, i))
+		return inexact_reason(c, i);
 	switch (c->refusals[i]) {
 	case 0:
 		return c->options->target->all ? "no CPU of its PMU is counted" : "the task has ended";
