@@ -36,6 +36,7 @@ struct run {
 	int64_t start_ns, end_ns;
 	bool has_ended;       /* the command, or all attached tasks */
 	bool should_stop;     /* interrupted, time over, intervals done */
+	bool was_limited;     /* the command was asked to end, since what was asked for is counted */
 	int wait_status;
 	struct rusage rusage; /* of the ended command */
 	struct tally_resource_usage usage_last;
@@ -223,6 +224,7 @@ static void end_command(struct run *run)
 {
 	if (!run->spawn.pid || run->has_ended)
 		return;
+	run->was_limited = true;
 	kill(run->spawn.pid, SIGTERM);
 	kill(run->spawn.pid, SIGCONT);
 	while (!run->has_ended)
@@ -293,6 +295,7 @@ static void note_status(struct run *run)
 	bool has_status = run->options->target->command && run->has_ended;
 	r->exit_status = has_status ? tally_spawn_exit_status(run->wait_status) : -1;
 	r->end_signal = has_status && WIFSIGNALED(run->wait_status) ? WTERMSIG(run->wait_status) : 0;
+	r->was_limited = run->was_limited && !r->was_interrupted && r->end_signal == SIGTERM;
 }
 
 static void note_times(struct run *run)
@@ -309,7 +312,7 @@ static void note_times(struct run *run)
 /* One run from start to the last read; the counting stays open for its rows. */
 static int run_once(struct run *run, struct tally_error *err)
 {
-	run->has_ended = run->should_stop = false;
+	run->has_ended = run->should_stop = run->was_limited = false;
 	run->intervals = 0;
 	run->reported_ns = 0;
 	int result = start(run, err);
@@ -376,8 +379,8 @@ static int sample_runs(struct run *run, struct tally_count *merged, int *exit_st
 		close_waits(run);
 		for (size_t row = 0; i && row < count; row++)
 			merged[row].name = run->counting.rows[row].name;
-		/* A run that fails is not hidden by a later one that does not. */
-		if (run->report.exit_status > 0 && !*exit_status)
+		/* A run that fails is not hidden by a later one that does not; a limit that was asked for is no failure. */
+		if (run->report.exit_status > 0 && !run->report.was_limited && !*exit_status)
 			*exit_status = run->report.exit_status;
 		/* A run that was cut short is no sample of the whole ones. */
 		if (run->report.was_interrupted && i)

@@ -21,6 +21,7 @@ struct tally_stat_report {
 	char **command;                 /* argv, or NULL */
 	int exit_status;                /* of the command; −1: there is none, or it did not end */
 	int end_signal;                 /* the signal that ended the command, 0: none */
+	bool was_limited;               /* that signal was tally's own: the time or the intervals asked for were over */
 	bool was_interrupted;           /* Ctrl-C or the like */
 	const char *notes[TALLY_STAT_NOTES_MAX];
 	size_t note_count;
