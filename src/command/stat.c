@@ -34,7 +34,7 @@ struct stat_command {
 	struct tally_buffer text;
 	struct tally_stat_view view;
 	const struct tally_stat_view_ops *ops;
-	bool write_failed;
+	bool write_failed, is_misused;
 };
 
 struct preset {
@@ -124,8 +124,10 @@ static int parse_events(struct stat_command *stat, struct tally_error *err)
 		result = stat->provider->ops->catalogue ? stat->provider->ops->catalogue(stat->provider, catalogue, err)
 							: tally_kernel_catalogue(catalogue, err);
 	}
+	bool has_names = result >= 0;
 	for (size_t i = 0; i < stat->expression_count && result >= 0; i++)
 		result = tally_event_parse(stat->expressions[i], catalogue, &stat->arena, &stat->events, err);
+	stat->is_misused = has_names && result < 0 && result != -ENOMEM;
 	if (stat->counts_nothing)
 		return result;
 	if (result >= 0 && !stat->expression_count)
@@ -169,6 +171,8 @@ static int open_output(struct stat_command *stat, struct tally_error *err)
 	}
 	stat->view.out = &stat->text;
 	stat->view.is_ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
+	if (isatty(fileno(stat->output)))
+		stat->view.columns = tally_terminal_columns(fileno(stat->output), 80);
 	stat->view.has_colours = tally_terminal_colours(fileno(stat->output));
 	return 0;
 }
@@ -349,15 +353,28 @@ static int prepare(struct stat_command *stat, struct tally_error *err)
 	return 0;
 }
 
+/* What looks like a hang to one who forgot the command. */
+static void say_waiting(const struct stat_command *stat)
+{
+	const struct tally_target *target = &stat->target;
+	if (target->all && !target->has_cpu_list && !target->command && !stat->options.timeout_ms &&
+	    !stat->options.interval_ms && isatty(STDERR_FILENO))
+		fputs("counting the whole system until Ctrl-C\n", stderr);
+}
+
 static int count(struct stat_command *stat)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
 	int status = TALLY_EXIT_FAILURE;
 	int result = prepare(stat, &err);
 	if (result >= 0)
+		say_waiting(stat);
+	if (result >= 0)
 		result = tally_stat_run(&stat->options, &status, &err);
 	if (result < 0)
 		tally_command_fail(stat->command, &err);
+	if (stat->is_misused)
+		status = TALLY_EXIT_USAGE;
 	if (result >= 0 && stat->write_failed) {
 		tally_error_set(&err, -EIO, "writing the counts failed");
 		status = tally_command_fail(stat->command, &err);
@@ -419,7 +436,8 @@ const struct tally_command tally_command_stat = {
 	.details =
 		"Without a command, -p or -t, the whole system is counted until Ctrl-C.  The counts go to standard\n"
 		"error, so that the command's own output stays clean; the exit status is the command's (128 + n when\n"
-		"signal n ended it, 127 when it was not found, 126 when it can't be executed).\n"
+		"signal n ended it, 127 when it was not found, 126 when it can't be executed).  A command that tally\n"
+		"stops at --duration, --timeout or --interval-count, as asked, gives 0; a wrong event gives 2.\n"
 		"\n"
 		"  tally stat -d ./program                  counts, cache and TLB misses, and a reading of them\n"
 		"  tally stat -r 10 -- make -s              mean and spread of ten runs\n"

@@ -196,7 +196,9 @@ static void show_time(struct tally_stat_view *view, const struct tally_stat_repo
 
 static void show_ending(struct tally_stat_view *view, const struct tally_stat_report *report)
 {
-	if (report->end_signal)
+	if (report->was_limited)
+		tally_buffer_text(view->out, "\n The command was stopped at the limit that was asked for.\n");
+	else if (report->end_signal)
 		tally_buffer_printf(view->out, "\n The command was ended by signal %d (%s).\n", report->end_signal,
 				    strsignal(report->end_signal));
 	else if (report->was_interrupted && report->runs_wanted > 1 && report->runs < report->runs_wanted)
@@ -236,17 +238,36 @@ static void show_notes(struct tally_stat_view *view, const struct tally_stat_rep
 	}
 }
 
+/* To `room` columns; `text` has room for the sign behind its end. */
+static void shorten(char *text, int room, bool is_ascii)
+{
+	int kept = room - (is_ascii ? 3 : 1), columns = 0;
+	if (width(text) <= room || kept < 1)
+		return;
+	char *at = text;
+	for (; *at; at++)
+		if ((*at & 0xc0) != 0x80 && columns++ == kept)
+			break;
+	*at = 0;
+	memcpy(at, "…", sizeof("…"));
+}
+
 static void show_heading(struct tally_stat_view *view, const struct tally_stat_report *report)
 {
-	char target[sizeof(report->target)];
-	tally_terminal_clean(report->target, target, sizeof(target));
-	tally_buffer_text(view->out, "\n Counts of ");
+	static const char start[] = " Counts of ";
+	char target[sizeof(report->target) + sizeof("…")], runs[64] = "";
+	tally_terminal_clean(report->target, target, sizeof(report->target));
+	if (report->runs > 1)
+		snprintf(runs, sizeof(runs), ", mean ± σ of %lu runs", report->runs);
+	if (view->columns)
+		shorten(target, (int)view->columns - (int)strlen(start) - width(runs) -
+				(view->is_ascii && runs[0] ? 5 : 0), /* "+- sigma" */
+			view->is_ascii);
+	tally_buffer_printf(view->out, "\n%s", start);
 	paint(view, INK_BOLD);
 	tally_buffer_text(view->out, target);
 	paint(view, INK_PLAIN);
-	if (report->runs > 1)
-		tally_buffer_printf(view->out, ", mean ± σ of %lu runs", report->runs);
-	tally_buffer_text(view->out, "\n\n");
+	tally_buffer_printf(view->out, "%s\n\n", runs);
 }
 
 static void show_interval(struct tally_stat_view *view, const struct tally_stat_report *report)

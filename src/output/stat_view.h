@@ -14,6 +14,7 @@ struct tally_stat_view {
 	const char *separator; /* CSV */
 	bool has_colours;      /* table */
 	bool is_ascii;         /* table: the terminal's locale can't show "±" */
+	unsigned columns;      /* table: the terminal's, 0: it is none and the heading stays whole */
 	unsigned long reports; /* shown so far: headings stand above the first */
 };
 

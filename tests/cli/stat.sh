@@ -55,7 +55,7 @@ run 2 ./tally stat -r 0 true
 check "-r 0 is wrong use"
 run 2 ./tally stat -e
 check "-e without events is wrong use"
-run 1 ./tally stat -e no-such-event true && has "no-such-event" && has '^'
+run 2 ./tally stat -e no-such-event true && has "no-such-event" && has '^'
 check "an unknown event is pointed at"
 run 1 ./tally stat -p 999999999 && has 'process 999999999'
 check "a process that is not there is an error"
@@ -93,6 +93,38 @@ PY
 run 0 python3 terminal.py
 check "Ctrl-C ends the command and prints what there is"
 
+cat >heading.py <<'PY'
+import fcntl, os, pty, struct, sys, termios, time
+pid, fd = pty.fork()
+if pid == 0:
+    fcntl.ioctl(2, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
+    os.execv("./tally", ["./tally"] + sys.argv[1:])
+seen = b""
+sent = False
+while True:
+    try:
+        data = os.read(fd, 4096)
+    except OSError:
+        break
+    if not data:
+        break
+    seen += data
+    if b"until Ctrl-C" in seen and not sent:
+        time.sleep(0.1)
+        os.write(fd, b"\x03")
+        sent = True
+os.waitpid(pid, 0)
+print(seen.decode().replace("\r", ""))
+PY
+long=$(printf 'word-%.0s' $(seq 40))
+run 0 env NO_COLOR=1 python3 heading.py stat -r 2 echo "$long" && grep -qE "^ Counts of 'echo word-.*…, mean ± σ of 2 runs$" out &&
+	[ "$(grep 'Counts of' out | wc -m)" = 61 ]
+check "a long command line is shortened to the terminal"
+run 0 ./tally stat sh -c : "$long" && has "$long'"
+check "a long command line is whole off a terminal"
+run 0 python3 heading.py stat && has 'counting the whole system until Ctrl-C' && has elapsed && run 0 ./tally stat --duration 0.02 && lacks Ctrl-C
+check "what waits for Ctrl-C says so on a terminal"
+
 mkfifo ready
 ./tally stat -- sh -c 'trap "exit 9" TERM; echo >ready; while :; do sleep 0.05; done' >out 2>&1 &
 pid=$!
@@ -120,8 +152,12 @@ cp counts out
 [ $status = 0 ] && has cpu-clock
 check "SIGINT ends a system-wide count with status 0, also in the background"
 
-run 143 ./tally stat --timeout 50 sleep 100 && has task-clock
-check "--timeout ends the command"
+run 0 ./tally stat --timeout 50 sleep 100 && has task-clock && has 'stopped at the limit'
+check "--timeout ends the command, which is no failure"
+run 0 ./tally stat -I 20 --interval-count 2 sleep 100 && run 0 ./tally stat --help && has 'as asked, gives 0'
+check "--interval-count ends the command, which is no failure"
+run 137 ./tally stat --duration 20 sh -c 'kill -KILL $$' && run 9 ./tally stat --timeout 50 sh -c 'trap "exit 9" TERM; while :; do sleep 0.01; done'
+check "other ends keep their status, limit or not"
 run 0 ./tally stat -a --duration 0.05 && has 'the whole system'
 check "--duration ends a system-wide count"
 
@@ -234,6 +270,13 @@ if [ $is_root = yes ] && [ "$paranoid" = 2 ] && [ $perf_works = yes ]; then
 	check "counters that a set-user-ID program dropped are no counts of it"
 	run 0 $nobody ./tally stat -a true && has '(/proc)' && has 'counting whole CPUs is refused'
 	check "a refused system-wide count falls back to /proc"
+	run 0 $nobody ./tally stat -j -a -e cpu-clock,task-clock,context-switches,page-faults sleep 0.05 &&
+		json 'all(e[n]["state"] == "withheld" and e[n]["value"] is None and "ticks of 10 ms" in e[n]["note"] for n in ("cpu-clock", "task-clock"))' &&
+		json 'all(e[n]["source"] == "/proc" and e[n]["value"] > 0 for n in ("context-switches", "page-faults"))'
+	check "ticks of busy time are no cpu-clock"
+	run 0 $nobody ./tally stat -j -C 0 -e cpu-clock,context-switches,page-faults sleep 0.05 &&
+		json 'all(x["state"] == "withheld" and x["value"] is None for x in e.values())' && json '"per CPU" in e["page-faults"]["note"]'
+	check "the whole system's figures are no CPU's"
 else
 	skip "an unprivileged user" "needs root and perf_event_paranoid 2"
 fi
