@@ -80,17 +80,6 @@ bool tally_proc_stat_parse(const char *text, uint64_t tick_ns, struct tally_reso
 	return true;
 }
 
-uint64_t tally_proc_schedstat_parse(const char *text)
-{
-	uint64_t sum = 0;
-	for (const char *line = text; line && *line; line = next_line(line)) {
-		unsigned long long running;
-		if (sscanf(line, "cpu%*u %*u %*u %*u %*u %*u %*u %llu", &running) == 1)
-			sum += running;
-	}
-	return sum;
-}
-
 static uint64_t tick_ns(void)
 {
 	long ticks = sysconf(_SC_CLK_TCK);
@@ -169,28 +158,14 @@ int tally_resource_usage_add_thread(struct tally_resource_usage *usage, pid_t ti
 	return result;
 }
 
-/* proc_stat(5): user nice system idle iowait irq softirq steal …; guest times are inside user and nice. */
-static bool add_cpu_line(struct tally_resource_usage *usage, const char *text)
-{
-	unsigned long long user, nice, system, idle, iowait, irq = 0, softirq = 0;
-	if (sscanf(text, "cpu %llu %llu %llu %llu %llu %llu %llu", &user, &nice, &system, &idle, &iowait, &irq,
-		   &softirq) < 5)
-		return false;
-	usage->user_ns = (user + nice) * tick_ns();
-	usage->system_ns = (system + irq + softirq) * tick_ns();
-	return true;
-}
-
 int tally_resource_usage_system(struct tally_resource_usage *usage)
 {
 	struct tally_buffer text = { 0 };
 	uint64_t faults = 0, major = 0;
 	*usage = (struct tally_resource_usage){ .source = "/proc" };
 	int result = tally_buffer_read_file(&text, AT_FDCWD, "/proc/stat", PROC_FILE_MAX);
-	if (result >= 0) {
-		usage->has_times = add_cpu_line(usage, tally_buffer_string(&text));
+	if (result >= 0)
 		usage->has_switches = tally_proc_key_number(tally_buffer_string(&text), "ctxt", &usage->switches);
-	}
 	tally_buffer_clear(&text);
 	if (tally_buffer_read_file(&text, AT_FDCWD, "/proc/vmstat", PROC_FILE_MAX) >= 0 &&
 	    tally_proc_key_number(tally_buffer_string(&text), "pgfault", &faults) &&
@@ -199,9 +174,6 @@ int tally_resource_usage_system(struct tally_resource_usage *usage)
 		usage->major_faults = major;
 		usage->has_faults = true;
 	}
-	tally_buffer_clear(&text);
-	if (tally_buffer_read_file(&text, AT_FDCWD, "/proc/schedstat", PROC_FILE_MAX) >= 0)
-		usage->cpu_ns = tally_proc_schedstat_parse(tally_buffer_string(&text));
 	tally_buffer_release(&text);
 	return result < 0 ? result : 0;
 }

@@ -2,8 +2,9 @@
  *
  * The last resort of `stat`: where perf_event_open(2) is refused, and for what a user-only restriction empties.
  * Sources: wait4(2)'s rusage for a command and the children that it waited for; /proc/PID/{stat,task/TID/...} for
- * running processes (switches and migrations of threads that are alive); /proc/{stat,schedstat,vmstat} for the whole
- * system.  /proc's user and system times are in ticks; the time of both comes from schedstat where there is one.
+ * running processes (switches and migrations of threads that are alive); /proc/{stat,vmstat} for the whole system.
+ * A task's user and system times are in ticks there; the time of both comes from its schedstat where there is one.
+ * The system has no times here: ticks of busy time are not what a clock event counts.
  */
 #ifndef TALLY_PROVIDER_RESOURCE_USAGE_H
 #define TALLY_PROVIDER_RESOURCE_USAGE_H
@@ -30,6 +31,7 @@ struct tally_resource_usage tally_resource_usage_of(const struct rusage *rusage)
 int tally_resource_usage_add_process(struct tally_resource_usage *usage, pid_t pid);
 int tally_resource_usage_add_thread(struct tally_resource_usage *usage, pid_t tid);
 
+/* Faults and switches alone. */
 int tally_resource_usage_system(struct tally_resource_usage *usage);
 
 /* now − before; what either lacks is lacking. */
@@ -43,9 +45,6 @@ bool tally_resource_usage_value(const struct tally_resource_usage *usage, const 
 
 /* Parsers, pure: /proc/PID/stat's line, and "KEY: NUMBER" or "KEY NUMBER" lines of /proc's tables. */
 bool tally_proc_stat_parse(const char *text, uint64_t tick_ns, struct tally_resource_usage *usage);
-/* The sum of "time on the CPU" over /proc/schedstat's cpu lines (Documentation/scheduler/sched-stats.rst: the 7th
- * number of each), 0 when it has none. */
-uint64_t tally_proc_schedstat_parse(const char *text);
 bool tally_proc_key_number(const char *text, const char *key, uint64_t *out);
 
 #endif
