@@ -17,7 +17,7 @@ struct tally_stat_report {
 	bool is_interval;
 	double timestamp_ns;            /* end of the interval, from the start */
 	const char *provider;           /* the provider's name */
-	char target[256];               /* what was counted: "'sleep 1'" */
+	char target[4096];              /* what was counted: "'sleep 1'" */
 	char **command;                 /* argv, or NULL */
 	int exit_status;                /* of the command; −1: there is none, or it did not end */
 	int end_signal;                 /* the signal that ended the command, 0: none */

@@ -120,7 +120,7 @@ long=$(printf 'word-%.0s' $(seq 40))
 run 0 env NO_COLOR=1 python3 heading.py stat -r 2 echo "$long" && grep -qE "^ Counts of 'echo word-.*…, mean ± σ of 2 runs$" out &&
 	[ "$(grep 'Counts of' out | wc -m)" = 61 ]
 check "a long command line is shortened to the terminal"
-run 0 ./tally stat sh -c : "$long" && has "$long'"
+run 0 ./tally stat sh -c : "$long" "$long" "$long" && has "$long $long $long'"
 check "a long command line is whole off a terminal"
 run 0 python3 heading.py stat && has 'counting the whole system until Ctrl-C' && has elapsed && run 0 ./tally stat --duration 0.02 && lacks Ctrl-C
 check "what waits for Ctrl-C says so on a terminal"
