@@ -53,12 +53,44 @@ static int level_needed(const struct refusal *r)
 	return r->attr->flags & TALLY_ATTR_EXCLUDE_KERNEL ? 2 : 1;
 }
 
-static bool of_another_user(pid_t pid)
+static bool of_another_user(pid_t pid, uid_t *user)
 {
 	char path[32];
 	struct stat owner;
 	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-	return pid > 0 && stat(path, &owner) == 0 && owner.st_uid != geteuid();
+	if (pid <= 0 || stat(path, &owner) < 0)
+		return false;
+	*user = owner.st_uid;
+	return owner.st_uid != geteuid();
+}
+
+/* "root", or a number: names may come from a network, which an error must not wait for. */
+static void foreign(const struct refusal *r, uid_t user)
+{
+	char owner[32] = "root";
+	if (user)
+		snprintf(owner, sizeof(owner), "user %u", (unsigned)user);
+	tally_error_set(r->err, r->code, "no permission to count '%s' of task %d: it belongs to %s", r->event->name,
+			(int)r->pid, owner);
+	tally_error_hint(r->err, user ? "run tally as that user, as root, or with CAP_PERFMON (old kernels: and CAP_SYS_PTRACE)"
+				      : "run tally as root, or with CAP_PERFMON (old kernels: and CAP_SYS_PTRACE)");
+}
+
+/* The event in user mode alone, as it is typed: "x" and "x:k" become "x:u", "x:pk" "x:pu". */
+static const char *user_name(const char *name, char *text, size_t size)
+{
+	const char *colon = strrchr(name, ':');
+	if (!colon || colon[1 + strspn(colon + 1, "ukhpPGHIeSDWR")]) {
+		snprintf(text, size, "%s:u", name);
+		return text;
+	}
+	size_t used = 0;
+	for (const char *c = name; *c && used + 2 < size; c++)
+		if (c < colon || !strchr("ukh", *c))
+			text[used++] = *c;
+	text[used++] = 'u';
+	text[used] = '\0';
+	return text;
 }
 
 static bool happens_in_kernel(const struct tally_attr *attr)
@@ -80,9 +112,15 @@ static void forbidden(const struct refusal *r)
 {
 	struct tally_capabilities own;
 	struct tally_sysctls settings;
-	char who[64];
+	char who[64], name[256];
 	int needed = level_needed(r);
+	uid_t user;
 	tally_capabilities_read(&own);
+	/* Whatever the level: the settings would not help. */
+	if (own.initial_namespace && !own.sys_ptrace && of_another_user(r->pid, &user)) {
+		foreign(r, user);
+		return;
+	}
 	tally_sysctls_read(&settings);
 	int level = settings.paranoid;
 	bool known = level != TALLY_SYSCTL_UNKNOWN;
@@ -100,13 +138,13 @@ static void forbidden(const struct refusal *r)
 	else if (barred && needed == 1 && happens_in_kernel(r->attr))
 		tally_error_hint(r->err, "it happens in the kernel alone; as root: sysctl kernel.perf_event_paranoid=%d", needed);
 	else if (barred && needed == 1 && level <= 2)
-		tally_error_hint(r->err, "count user space alone (%s:u), or as root: "
+		tally_error_hint(r->err, "count user space alone (%s), or as root: "
 					 "sysctl kernel.perf_event_paranoid=%d",
-				 r->event->name, needed);
+				 user_name(r->event->name, name, sizeof(name)), needed);
 	else if (barred)
 		tally_error_hint(r->err, "run tally as root, give it CAP_PERFMON (setcap cap_perfmon+ep), or as root: "
 					 "sysctl kernel.perf_event_paranoid=%d", needed);
-	else if (of_another_user(r->pid) && !own.sys_ptrace)
+	else if (of_another_user(r->pid, &user) && !own.sys_ptrace)
 		tally_error_hint(r->err, "task %d is another user's: run tally as that user or as root", (int)r->pid);
 	else
 		contained(r, &own);
