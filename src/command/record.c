@@ -5,6 +5,7 @@
 #include "provider/advice.h"
 #include "provider/kernel_catalogue.h"
 #include "session/counting.h"
+#include "session/program.h"
 #include "session/recorder.h"
 
 #include <errno.h>
@@ -55,6 +56,8 @@ struct request {
 	struct tally_event_list events;
 	const char *output;
 	char old_output[4096]; /* what stood there before has this name now; "" when nothing did */
+	char older_output[4096 + 1]; /* what had that name before; "" likewise.  Given up once the recording began */
+	bool pipe; /* the output can't seek */
 	const char *default_event_note; /* why it isn't cycles, or NULL */
 	bool quiet;
 };
@@ -187,6 +190,12 @@ static void say_size(uint64_t bytes, char *out, size_t size)
 	snprintf(out, size, value < 10 && unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
 }
 
+/* A command has the terminal for itself: its output and prompts would be overwritten. */
+static bool shows_progress(const struct request *request)
+{
+	return !request->quiet && !request->target.command && isatty(STDERR_FILENO);
+}
+
 static void show_progress(void *context, const struct tally_record_status *status)
 {
 	char size[32];
@@ -198,9 +207,10 @@ static void show_progress(void *context, const struct tally_record_status *statu
 	fflush(stderr);
 }
 
-static bool is_pipe(const struct request *request)
+static bool is_standard_output(const char *name)
 {
-	return !strcmp(request->output, "-");
+	return !strcmp(name, "-") || !strcmp(name, "/dev/stdout") || !strcmp(name, "/dev/fd/1") ||
+	       !strcmp(name, "/proc/self/fd/1");
 }
 
 /* The recording takes standard output for itself; what the command prints there goes to standard error. */
@@ -220,14 +230,21 @@ static int keep_old(struct request *request, struct tally_error *err)
 	struct stat there;
 	char *old = request->old_output;
 	size_t size = sizeof(request->old_output);
+	char *older = request->older_output;
 	bool keep = !stat(request->output, &there) && S_ISREG(there.st_mode) && there.st_size;
 	if (!keep || snprintf(old, size, "%s.old", request->output) >= (int)size) {
 		*old = '\0';
 		return 0;
 	}
+	/* A recording that never begins must cost nothing, not even the last but one. */
+	snprintf(older, sizeof(request->older_output), "%s~", old);
+	if (rename(old, older) < 0)
+		*older = '\0';
 	if (!rename(request->output, old))
 		return 0;
 	int code = -errno;
+	if (*older && !rename(older, old))
+		*older = '\0';
 	if (code == -EACCES || code == -EPERM) { /* the folder isn't ours, the file may be */
 		*old = '\0';
 		return 0;
@@ -237,17 +254,52 @@ static int keep_old(struct request *request, struct tally_error *err)
 	return code;
 }
 
-static int open_output(struct request *request, struct tally_error *err)
+static bool is_fifo(const char *name)
 {
-	if (is_pipe(request))
+	struct stat there;
+	return !stat(name, &there) && S_ISFIFO(there.st_mode);
+}
+
+/* Waits for a FIFO's reader, as a shell does: the signals that are kept for the recording still end us here.  Opened
+ * for reading, too, it would not tell later that the reader is gone. */
+static int open_fifo(const char *name, const sigset_t *signals_before)
+{
+	sigset_t now;
+	sigprocmask(SIG_SETMASK, signals_before, &now);
+	int fd = open(name, O_WRONLY | O_CLOEXEC), code = errno;
+	sigprocmask(SIG_SETMASK, &now, NULL);
+	errno = code;
+	return fd;
+}
+
+static void restore_old(const struct request *request)
+{
+	if (*request->old_output && rename(request->old_output, request->output) < 0)
+		fprintf(stderr, "hint: the last recording is in %s\n", request->old_output);
+	else if (*request->older_output && rename(request->older_output, request->old_output) < 0)
+		fprintf(stderr, "hint: the last recording but one is in %s\n", request->older_output);
+}
+
+static int open_output(struct request *request, const sigset_t *signals_before, struct tally_error *err)
+{
+	request->pipe = true;
+	if (is_standard_output(request->output))
 		return open_pipe(err);
-	int result = keep_old(request, err);
+	bool fifo = is_fifo(request->output);
+	int result = fifo ? 0 : keep_old(request, err);
 	if (result < 0)
 		return result;
-	int fd = open(request->output, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (fd >= 0)
+	int fd = fifo ? open_fifo(request->output, signals_before) :
+			open(request->output, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	request->pipe = fd >= 0 && lseek(fd, 0, SEEK_CUR) < 0;
+	if (fd >= 0 && !isatty(fd))
 		return fd;
+	if (fd >= 0) {
+		close(fd);
+		return tally_error_set(err, -EINVAL, "a recording is no text: %s is a terminal", request->output);
+	}
 	int code = -errno;
+	restore_old(request);
 	tally_error_set(err, code, "%s can't be written: %s", request->output, tally_errno_text(code));
 	tally_error_hint(err, "-o names another file");
 	return code;
@@ -257,10 +309,11 @@ static int open_output(struct request *request, struct tally_error *err)
 static void close_output(const struct request *request, int fd, bool began)
 {
 	struct stat there;
-	if (!began && !is_pipe(request) && !fstat(fd, &there) && S_ISREG(there.st_mode)) {
+	if (!began && !request->pipe && !fstat(fd, &there) && S_ISREG(there.st_mode)) {
 		unlink(request->output);
-		if (*request->old_output && rename(request->old_output, request->output) < 0)
-			fprintf(stderr, "hint: the last recording is in %s\n", request->old_output);
+		restore_old(request);
+	} else if (*request->older_output) {
+		unlink(request->older_output);
 	}
 	close(fd);
 }
@@ -269,7 +322,7 @@ static void say_notes(const struct request *request, const struct tally_recorder
 		      const struct tally_buffer *notes)
 {
 	const char *graph = recorder ? tally_recorder_call_graph_text(recorder) : NULL;
-	if (request->quiet)
+	if (request->quiet || (request->target.command && !tally_program_is_there(request->target.command[0])))
 		return;
 	if (request->default_event_note)
 		fprintf(stderr, "tally: %s\n", request->default_event_note);
@@ -280,12 +333,15 @@ static void say_notes(const struct request *request, const struct tally_recorder
 }
 
 /* What may be the reason that nothing was sampled. */
-static void say_nothing_sampled(const struct request *request)
+static void say_nothing_sampled(const struct request *request, double seconds)
 {
 	const struct tally_record_options *rate = &request->record;
 	const struct tally_event *event = &request->events.items[0];
 	bool is_clock = tally_counting_is_clock(&event->attr) || event->kind == TALLY_EVENT_HARDWARE;
-	if (is_clock && !rate->period && !event->has_period && !event->has_frequency)
+	if (rate->delay_s >= seconds)
+		fprintf(stderr, "hint: nothing was sampled: it ended after %.2f s, and sampling was to start after %.2f s (-D)\n",
+			seconds, rate->delay_s);
+	else if (is_clock && !rate->period && !event->has_period && !event->has_frequency)
 		fprintf(stderr, "hint: nothing was sampled: at -F %.0f that takes %.2g ms of CPU time; a higher -F, or a longer "
 				"run, gives samples\n", rate->frequency, 1000 / rate->frequency);
 	else if (rate->rate_given || event->has_period || event->has_frequency)
@@ -316,18 +372,18 @@ static void say_warnings(const struct request *request, const struct tally_recor
 static void say_result(const struct request *request, const struct tally_record_status *status)
 {
 	char size[32];
-	if (isatty(STDERR_FILENO))
+	if (shows_progress(request))
 		fputs("\r\x1b[K", stderr);
 	if (!request->quiet) {
 		say_size(status->bytes, size, sizeof(size));
 		fprintf(stderr, "tally: %" PRIu64 " samples in %.2f s, %s in %s; the recorder used %.3f s of CPU", status->samples,
-			status->seconds, size, is_pipe(request) ? "the pipe" : request->output,
+			status->seconds, size, request->pipe ? "the pipe" : request->output,
 			status->own_cpu_s);
 		fprintf(stderr, status->samples ? " (%.1f us a sample)\n" : "\n",
 			status->own_cpu_s * 1e6 / (double)status->samples);
 	}
 	if (!status->samples && !request->quiet)
-		say_nothing_sampled(request);
+		say_nothing_sampled(request, status->seconds);
 	say_warnings(request, status);
 }
 
@@ -363,7 +419,7 @@ static int finish(struct run *run, enum tally_record_end end, const struct tally
 	say_result(run->request, &status);
 	if (output_failed) {
 		tally_command_fail(run->command, end == TALLY_RECORD_END_OUTPUT ? run_err : &err);
-		if (!is_pipe(run->request))
+		if (!run->request->pipe)
 			fprintf(stderr, "hint: what was written until then is readable in %s\n", run->request->output);
 		int ignored;
 		if (run->spawn.pid > 0 && !tally_recorder_command_ended(run->recorder, &ignored))
@@ -380,15 +436,15 @@ static int record_into(struct run *run, int fd)
 	struct tally_buffer notes = { 0 };
 	enum tally_record_end end;
 	int result = tally_recorder_new(tally_provider_kernel(), &request->events, &request->target, &request->record,
-					fd, is_pipe(request), run->spawn.pid ? &run->spawn : NULL, &notes,
+					fd, request->pipe, run->spawn.pid ? &run->spawn : NULL, &notes,
 					&run->recorder, &err);
 	if (!(result < 0))
 		say_notes(request, run->recorder, &notes);
 	tally_buffer_release(&notes);
 	if (result < 0)
 		return tally_command_fail(run->command, &err);
-	bool progress = isatty(STDERR_FILENO) && !request->quiet;
-	result = tally_recorder_run(run->recorder, &run->signals, progress ? show_progress : NULL, NULL, &end, &err);
+	result = tally_recorder_run(run->recorder, &run->signals, shows_progress(request) ? show_progress : NULL,
+				    NULL, &end, &err);
 	if (result < 0) {
 		tally_command_fail(run->command, &err);
 		return request->target.command ? tally_spawn_failure_status(result) : TALLY_EXIT_FAILURE;
@@ -404,7 +460,7 @@ static int record(const struct tally_command *command, struct request *request)
 	char **argv = request->target.command;
 	if (tally_target_resolve(&request->target, &err) < 0 || tally_signals_open(&run.signals, &err) < 0)
 		return tally_command_fail(command, &err);
-	int fd = open_output(request, &err), status = TALLY_EXIT_FAILURE;
+	int fd = open_output(request, &run.signals.before, &err), status = TALLY_EXIT_FAILURE;
 	if (fd < 0 || (argv && tally_spawn_prepare(&run.spawn, argv, &run.signals.before, &err) < 0)) {
 		tally_command_fail(command, &err);
 	} else {

@@ -29,6 +29,12 @@ static int find_program(const char *command, char *out, size_t size)
 	return 0;
 }
 
+bool tally_program_is_there(const char *command)
+{
+	char path[PATH_BYTES];
+	return find_program(command, path, sizeof(path));
+}
+
 /* The interpreter of a "#!" script, also through /usr/bin/env; 0 when the file is no script. */
 static int find_interpreter(const char *path, char *out, size_t size)
 {

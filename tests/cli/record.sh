@@ -101,6 +101,8 @@ if [ $sanitized = yes ]; then skip "'record true' takes at most 100 ms" "sanitiz
 fi
 run 0 ./tally record -F 1 -o none true && has 'nothing was sampled' && has '-F 1 '
 check "no samples: it says why"
+run 0 ./tally record -D 5000 -o none sleep 0.1 && has 'sampling was to start after 5.00 s (-D)'
+check "no samples: it ended before the delay did"
 run 0 ./tally record -e mem:0x1000:w -o none true && has 'nothing was sampled' && has 'did not occur'
 check "no samples: the event did not occur"
 
@@ -121,8 +123,13 @@ check "a file that is not executable gives 126 and no file"
 run 0 ./tally record -o again sh -c "$spin" && cmp -s first again.old && ! cmp -s first again
 check "the last recording stays as .old"
 cp again second
-run 127 ./tally record -o again no-such-command-anywhere && cmp -s second again && [ ! -e again.old ]
-check "a recording that never began leaves the last one where it was"
+run 127 ./tally record -o again no-such-command-anywhere && cmp -s second again && cmp -s first again.old &&
+	lacks 'call graphs by'
+check "a recording that never began leaves the last one where it was, and says nothing of how it would have been"
+run 127 ./tally record -q -o again -- /nonexistent && cmp -s second again && cmp -s first again.old && [ ! -e again.old~ ]
+check "nor does it cost the last but one"
+run 0 ./tally record -q -o again true && cmp -s second again.old && [ ! -e again.old~ ]
+check "a recording that began leaves one .old"
 
 # --- pipes -------------------------------------------------------------------------------------------------------
 ./tally record -o - -- sh -c "echo to-stdout; $spin" 2>said-piped | ./tally script --stdio - >out 2>&1
@@ -142,6 +149,17 @@ while True:
 print(seen.decode())
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))' && has 'wants a pipe'
 check "a recording is not written to a terminal"
+rm -f fifo; mkfifo fifo
+./tally script --stdio - <fifo >read 2>&1 &
+reader=$!
+run 0 timeout 20 ./tally record -o fifo -- sh -c "$spin"; wait $reader
+[ "$status" = 0 ] && has 'in the pipe' && [ "$(grep -c cpu-clock: read)" = "$(said)" ]
+check "a FIFO is written as a pipe"
+timeout 20 ./tally record -o /dev/stdout -- sh -c "echo to-stdout; $spin" 2>out | ./tally script --stdio - >read 2>&1
+has to-stdout && [ "$(grep -c cpu-clock: read)" = "$(said)" ]
+check "/dev/stdout is standard output"
+run 124 timeout 0.5 ./tally record -o fifo true
+check "a FIFO without a reader is waited for, until a signal"
 (./tally record -F 5000 -o - -- sh -c "$spin; sleep 1; exit 3"; echo "status $?" >&2) 2>out | head -c 6000 >/dev/null
 has 'status 1' && has 'the program that reads the pipe has ended' && has 'runs on'
 check "a reader that goes away is told of, the command runs on"
@@ -151,7 +169,7 @@ check "the command has its SIGPIPE as it was"
 
 # --- ends --------------------------------------------------------------------------------------------------------
 cat >terminal.py <<'PY'
-import os, pty, sys
+import os, pty, sys, time
 pid, fd = pty.fork()
 if pid == 0:
     os.execv("./tally", ["./tally", "record", "-o", "ended", "--", "sh", "-c", "echo ready; while :; do :; done"])
@@ -161,15 +179,21 @@ while True:
     except OSError: break
     if not data: break
     seen += data
-    if b"recording: " in seen and not sent:
+    if b"ready" in seen and not sent:
+        time.sleep(1)
         os.write(fd, b"\x03")
         sent = True
 status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 print(status, seen.decode())
 sys.exit(not (status == 130 and b"samples in" in seen))
 PY
-run 0 python3 terminal.py && has 'recording: ' && [ "$(samples ended)" -gt 50 ]
-check "Ctrl-C ends the recording: a progress line before, a whole file after"
+run 0 python3 terminal.py && lacks 'recording: ' && [ "$(samples ended)" -gt 50 ]
+check "Ctrl-C ends the recording, the file is whole; the command has the terminal for itself"
+sleep 30 & slept=$!
+sed 's/"--", "sh", .*/"-p", "'$slept'"])/; s/b"ready"/b"recording: "/; s/status == 130/status >= 0/' terminal.py >attached.py
+run 0 timeout 20 python3 attached.py && has 'recording: '
+check "a recording of a process has a progress line"
+kill $slept; wait $slept 2>/dev/null
 
 # signalled SIGNAL: while a command spins under tally
 signalled() {
@@ -384,8 +408,11 @@ if [ $is_root = yes ] && [ "$paranoid" = 2 ]; then
 	check "what is recorded is called cpu-clock:u"
 	run 1 $nobody ./tally record -a -o own/all -- true && has 'perf_event_paranoid' && has 'hint:' && [ ! -e own/all ]
 	check "-a is refused to an unprivileged user, with the cure"
-	run 1 $nobody ./tally record -p $$ -o own/other && has hint: && [ ! -e own/other ]
+	run 1 $nobody ./tally record -p $$ -o own/other && has "task $$: it belongs to root" && has 'hint: run tally as root' &&
+		lacks perf_event_paranoid && [ ! -e own/other ]
 	check "another user's process is refused"
+	run 1 $nobody ./tally record -e cpu-clock:k -o own/none true && has '(cpu-clock:u)' && lacks ':k:u' && [ ! -e own/none ]
+	check "the kernel's side is refused with the event that would do"
 	run 1 $nobody ./tally record -e context-switches -o own/none true && has 'perf_event_paranoid=1' && lacks 'context-switches:u' && [ ! -e own/none ]
 	check "what happens in the kernel alone is refused, not recorded as nothing"
 	run 0 $nobody ./tally record -e cpu-clock,context-switches -o own/some -- ./shares 50 && has "'context-switches:u' can have no samples"
