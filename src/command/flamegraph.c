@@ -105,6 +105,16 @@ static bool ends_with(const char *text, const char *end)
 	return length >= tail && !strcasecmp(text + length - tail, end);
 }
 
+/* What a flame graph can't be: a picture without its names. */
+static bool is_other_picture(const char *path)
+{
+	static const char *const others[] = { ".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf" };
+	for (unsigned i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (ends_with(path, others[i]))
+			return true;
+	return false;
+}
+
 static void choose_output(struct flamegraph *graph)
 {
 	if (!graph->output)
@@ -212,6 +222,8 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	if (walk.dashes)
 		graph.command = argv + walk.index;
 	choose_output(&graph);
+	if (is_other_picture(graph.output))
+		return tally_command_misuse(command, "'%s': a flame graph is an .svg or an .html file", graph.output);
 	if (draw(command, &graph, &err) < 0)
 		return tally_command_fail(command, &err);
 	return graph.status;

@@ -78,7 +78,7 @@ static int take_long(struct tally_options *options, const char *word)
 	const char *name = word + 2, *equals = strchr(name, '=');
 	size_t length = equals ? (size_t)(equals - name) : strlen(name);
 	const struct tally_option *nearest = NULL, *found = NULL;
-	unsigned best = 3, matches = 0;
+	unsigned matches = 0, best = length < 6 ? 2 : 3; /* of three letters, two wrong ones are another word */
 	char typed[64], shown[72];
 	snprintf(typed, sizeof(typed), "%.*s", (int)(length < 60 ? length : 60), name);
 	snprintf(shown, sizeof(shown), "--%s", typed);
