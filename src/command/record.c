@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { OPTION_CALL_GRAPH = 256, OPTION_NO_CALL_GRAPH, OPTION_DURATION, OPTION_KEEP_STACKS };
@@ -401,8 +402,11 @@ struct run {
 static int await_command(struct run *run, enum tally_record_end end)
 {
 	int status, ended = tally_recorder_wait(run->recorder, &run->signals, end);
-	if (tally_recorder_command_ended(run->recorder, &status))
-		return tally_spawn_exit_status(status);
+	if (tally_recorder_command_ended(run->recorder, &status)) {
+		/* A limit that was asked for is no failure of the command, as with stat. */
+		bool stopped_by_us = end == TALLY_RECORD_END_DURATION && WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM;
+		return stopped_by_us ? TALLY_EXIT_OK : tally_spawn_exit_status(status);
+	}
 	if (ended == -EINTR) {
 		fprintf(stderr, "tally: the command goes on\n");
 		return 128 + SIGINT;

@@ -30,7 +30,8 @@ static void choose_call_graph(struct tally_recorder *recorder)
 		tally_program_probe_pid(target->tids.items[0], &probe);
 	else {
 		snprintf(recorder->call_graph_text, sizeof(recorder->call_graph_text),
-			 "call graphs by frame pointers (the whole system)");
+			 "call graphs by frame pointers (the whole system); --call-graph dwarf unwinds programs built "
+			 "without them");
 		return;
 	}
 	/* Nearly all must keep them: one function without hides its caller.  Where nothing is known, copies do for

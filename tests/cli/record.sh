@@ -225,7 +225,7 @@ status=$?
 kill -KILL $child &&
 	[ $status = 130 ]
 check "a command that does not end: the recording is whole at the first signal, the second one stops waiting"
-run 143 ./tally record --duration 0.1 -o ended -- sh -c 'while :; do :; done' && [ "$(samples ended)" -gt 5 ]
+run 0 ./tally record --duration 0.1 -o ended -- sh -c 'while :; do :; done' && [ "$(samples ended)" -gt 5 ]
 check "--duration ends a command"
 ./tally record -o ended -- sh -c 'echo $$ >ready; while :; do :; done' >out 2>&1 & pid=$!
 read -r child <ready
