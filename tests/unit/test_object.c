@@ -1,5 +1,7 @@
 #include "test.h"
 
+#include "object_fixture.h"
+
 #include "base/buffer.h"
 #include "object/object.h"
 
@@ -20,29 +22,6 @@ static struct tally_object *open_self(void)
 	return object;
 }
 
-/* Runs a command of binutils in a directory of its own; false when it can't be run here. */
-static bool run(const char *directory, const char *command)
-{
-	char line[2048];
-	snprintf(line, sizeof(line), "cd %s && (%s) >/dev/null 2>&1", directory, command);
-	return system(line) == 0;
-}
-
-static int make_directory(void **state)
-{
-	static char directory[64];
-	snprintf(directory, sizeof(directory), "/tmp/tally-object-XXXXXX");
-	*state = mkdtemp(directory);
-	return *state ? 0 : -1;
-}
-
-static int remove_directory(void **state)
-{
-	char line[128];
-	snprintf(line, sizeof(line), "rm -rf %s", (const char *)*state);
-	return system(line);
-}
-
 /* This program in a file of its own, altered by a command. */
 static void make_fixture(void **state, const char *command)
 {
@@ -54,13 +33,7 @@ static void make_fixture(void **state, const char *command)
 
 static struct tally_object *open_fixture(void **state, const char *name)
 {
-	char path[256];
-	snprintf(path, sizeof(path), "%s/%s", (const char *)*state, name);
-	struct tally_object *object = NULL;
-	struct tally_error err = TALLY_ERROR_NONE;
-	if (tally_object_open(AT_FDCWD, path, &object, &err) < 0)
-		fail_msg("%s", err.message);
-	return object;
+	return open_in(*state, name);
 }
 
 struct notes {

@@ -1,5 +1,7 @@
 #include "test.h"
 
+#include "object_fixture.h"
+
 #include "base/buffer.h"
 #include "object/object.h"
 #include "symbol/symbol.h"
@@ -7,39 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
-
-static bool run(const char *directory, const char *command)
-{
-	char line[4096];
-	snprintf(line, sizeof(line), "cd %s && (%s) >/dev/null 2>&1", directory, command);
-	return system(line) == 0;
-}
-
-static int make_directory(void **state)
-{
-	static char directory[64];
-	snprintf(directory, sizeof(directory), "/tmp/tally-symbol-XXXXXX");
-	*state = mkdtemp(directory);
-	return *state ? 0 : -1;
-}
-
-static int remove_directory(void **state)
-{
-	char line[128];
-	snprintf(line, sizeof(line), "rm -rf %s", (const char *)*state);
-	return system(line);
-}
-
-static struct tally_object *open_in(const char *directory, const char *name)
-{
-	char path[256];
-	snprintf(path, sizeof(path), "%s/%s", directory, name);
-	struct tally_object *object = NULL;
-	struct tally_error err = TALLY_ERROR_NONE;
-	if (tally_object_open(AT_FDCWD, path, &object, &err) < 0)
-		fail_msg("%s", err.message);
-	return object;
-}
 
 /* Assembles a program from `source` and reads its symbols. */
 static struct tally_symbols *symbols_of(void **state, const char *source, const char *flags)
