@@ -5,6 +5,7 @@
 
 #include <linux/perf_event.h>
 #include <stddef.h>
+#include <sys/ioctl.h>
 
 #define SAME_FIELD(field) \
 	_Static_assert(offsetof(struct tally_attr, field) == offsetof(struct perf_event_attr, field), #field)
@@ -39,6 +40,20 @@ _Static_assert(TALLY_FORMAT_LOST == PERF_FORMAT_LOST, "read_format");
 _Static_assert(TALLY_ATTR_SIZE_VER7 == PERF_ATTR_SIZE_VER7, "size");
 _Static_assert((int)TALLY_RECORD_AUX_OUTPUT_HW_ID == PERF_RECORD_AUX_OUTPUT_HW_ID, "record");
 _Static_assert(TALLY_CONTEXT_USER == (uint64_t)PERF_CONTEXT_USER, "context");
+
+#define SAME_REQUEST(name) _Static_assert(TALLY_IOC_##name == PERF_EVENT_IOC_##name, #name)
+SAME_REQUEST(ENABLE);
+SAME_REQUEST(DISABLE);
+SAME_REQUEST(REFRESH);
+SAME_REQUEST(RESET);
+SAME_REQUEST(PERIOD);
+SAME_REQUEST(SET_OUTPUT);
+SAME_REQUEST(SET_FILTER);
+SAME_REQUEST(ID);
+SAME_REQUEST(SET_BPF);
+SAME_REQUEST(PAUSE_OUTPUT);
+SAME_REQUEST(QUERY_BPF);
+SAME_REQUEST(MODIFY_ATTRIBUTES);
 
 #define SAME_PAGE(field) \
 	_Static_assert(offsetof(struct tally_user_page, field) == \
