@@ -1,0 +1,65 @@
+/* A clause of SPEC.md as a test: "B7.member_einval" is row B7's clause, by itself.
+ *
+ * A clause's function runs as a task of the surface.  It reports through CHECK and friends, which print what was seen
+ * and end the clause; skipping is for conditions that only show while it runs, with a reason from the closed list.
+ */
+#ifndef TALLY_CONFORMANCE_SUITE_H
+#define TALLY_CONFORMANCE_SUITE_H
+
+#include "surface.h"
+
+/* Why a clause has no answer on a surface: the closed list of docs/conformance.md. */
+enum not_applicable {
+	NA_NONE,
+	NA_NO_HARDWARE,       /* this machine has no hardware PMU */
+	NA_NO_TRACEPOINTS,    /* tracefs is not readable */
+	NA_NO_BREAKPOINTS,
+	NA_NOT_PRIVILEGED,    /* this user may not */
+	NA_ONE_CPU,
+	NA_CHANGES_HOST,      /* would change the machine that others use (sysctls, hotplug) */
+	NA_NEEDS_VFS,         /* only a VFS can show it */
+	NA_NEEDS_BPF,         /* needs the kernel's BPF */
+	NA_NEEDS_TEXT_PATCHING, /* needs kernel text to be patched */
+	NA_OTHER_ARCHITECTURE, /* a clause of another PMU model */
+	NA_NO_VIRTUALISATION,  /* no guest can be entered */
+	NA_KERNEL_QUIRK,      /* this kernel is known to differ: docs/conformance.md names the quirk */
+	NA_OLD_KERNEL         /* came after this kernel */
+};
+
+struct clause {
+	const char *id;   /* "A2.size_zero_means_64" */
+	const char *holds; /* what must hold, a sentence */
+	unsigned needs;   /* enum surface_feature */
+	int (*run)(struct surface *surface);
+};
+
+/* One array per part, in files clauses_a.c … clauses_f.c, ended by an entry without id. */
+extern const struct clause clauses_a[], clauses_b[], clauses_c[], clauses_d[], clauses_e[], clauses_f[];
+
+/* What a clause's function returns: 0 passed, or one of these. */
+enum { CLAUSE_FAILED = 1, CLAUSE_NOT_APPLICABLE = 64 /* + enum not_applicable */ };
+
+/* Prints "file:line: …" and returns CLAUSE_FAILED. */
+int clause_failed(const char *file, int line, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+#define CHECK(condition) \
+	do { if (!(condition)) return clause_failed(__FILE__, __LINE__, "%s", #condition); } while (0)
+#define CHECK_EQUAL(seen, wanted) \
+	do { long long seen_ = (long long)(seen), wanted_ = (long long)(wanted); \
+	     if (seen_ != wanted_) \
+		     return clause_failed(__FILE__, __LINE__, "%s is %lld, not %lld", #seen, seen_, wanted_); } while (0)
+/* `seen` is -errno: prints names of both. */
+#define CHECK_ERROR(seen, wanted) \
+	do { long seen_ = (long)(seen); \
+	     if (seen_ != -(long)(wanted)) \
+		     return clause_failed(__FILE__, __LINE__, "%s gives %ld, not -%s", #seen, seen_, #wanted); } while (0)
+#define CHECK_BETWEEN(seen, least, most) \
+	do { unsigned long long seen_ = (unsigned long long)(seen), least_ = (least), most_ = (most); \
+	     if (seen_ < least_ || seen_ > most_) \
+		     return clause_failed(__FILE__, __LINE__, "%s is %llu, not within %llu and %llu", #seen, seen_, \
+					  least_, most_); } while (0)
+
+/* Shorthands over the table, so that clauses read like the man page. */
+#define CALL(name, ...) (surface->ops->name(surface __VA_OPT__(,) __VA_ARGS__))
+
+#endif
