@@ -1,0 +1,87 @@
+/* Counts of 64 bits that a hit may change at any instruction.
+ *
+ * Where the machine has atomic operations on 64 bits the compiler's are used, relaxed: a count is changed on one CPU
+ * at a time, and read by others through that CPU or after it let go.  A machine without (armv6 and older, without
+ * libatomic) builds with -DTALLY_NO_ATOMIC64 and gives engine_atomic64_enter/leave in its host: docs/porting.md.
+ */
+#ifndef TALLY_ENGINE_ATOMIC_H
+#define TALLY_ENGINE_ATOMIC_H
+
+#include <stdint.h>
+
+#ifdef TALLY_NO_ATOMIC64
+/* All interrupts off, on a machine of one CPU. Given by the host. */
+uintptr_t tally_engine_atomic64_enter(void);
+void tally_engine_atomic64_leave(uintptr_t state);
+
+static inline uint64_t engine_load64(const uint64_t *at)
+{
+	uintptr_t state = tally_engine_atomic64_enter();
+	uint64_t value = *(const volatile uint64_t *)at;
+	tally_engine_atomic64_leave(state);
+	return value;
+}
+
+static inline uint64_t engine_exchange64(uint64_t *at, uint64_t value)
+{
+	uintptr_t state = tally_engine_atomic64_enter();
+	uint64_t old = *at;
+	*(volatile uint64_t *)at = value;
+	tally_engine_atomic64_leave(state);
+	return old;
+}
+
+static inline uint64_t engine_add64(uint64_t *at, uint64_t more)
+{
+	uintptr_t state = tally_engine_atomic64_enter();
+	uint64_t value = *at + more;
+	*(volatile uint64_t *)at = value;
+	tally_engine_atomic64_leave(state);
+	return value;
+}
+
+static inline void engine_store64(uint64_t *at, uint64_t value)
+{
+	engine_exchange64(at, value);
+}
+
+static inline int engine_compare_exchange64(uint64_t *at, uint64_t *expected, uint64_t value)
+{
+	uintptr_t state = tally_engine_atomic64_enter();
+	int same = *at == *expected;
+	if (same)
+		*(volatile uint64_t *)at = value;
+	else
+		*expected = *at;
+	tally_engine_atomic64_leave(state);
+	return same;
+}
+#else
+static inline uint64_t engine_load64(const uint64_t *at)
+{
+	return __atomic_load_n(at, __ATOMIC_RELAXED);
+}
+
+static inline void engine_store64(uint64_t *at, uint64_t value)
+{
+	__atomic_store_n(at, value, __ATOMIC_RELAXED);
+}
+
+static inline uint64_t engine_exchange64(uint64_t *at, uint64_t value)
+{
+	return __atomic_exchange_n(at, value, __ATOMIC_RELAXED);
+}
+
+/* The new value. */
+static inline uint64_t engine_add64(uint64_t *at, uint64_t more)
+{
+	return __atomic_add_fetch(at, more, __ATOMIC_RELAXED);
+}
+
+static inline int engine_compare_exchange64(uint64_t *at, uint64_t *expected, uint64_t value)
+{
+	return __atomic_compare_exchange_n(at, expected, value, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+#endif
+
+#endif

@@ -1,0 +1,450 @@
+/* The engine's state, and what its files give one another.
+ *
+ * Who may change what:
+ *   - The system-call surface, fork, exec and exit run under the host's one sleeping lock ("the engine lock"): lists of
+ *     files, owners, children, PMUs and rings are its.
+ *   - A context (struct engine_context) has a lock of its own, taken with interrupts off; scheduling takes it.  A
+ *     context that is on a CPU is changed on that CPU alone: the surface goes there (engine_context_call()), as the
+ *     kernel's event_function_call() does.
+ *   - Where an event hits no lock is taken.  A hit reads the CPU's listener lists, adds to counts, and writes to rings
+ *     with the protocol of ring_buffer.c; what it can't do there (wake-ups, signals, disabling) it leaves to
+ *     tally_engine_run_pending().
+ *   - What a hit may still stand on is not freed but retired: engine_retire() frees it once every CPU has been seen
+ *     outside of any hit.
+ */
+#ifndef TALLY_ENGINE_STATE_H
+#define TALLY_ENGINE_STATE_H
+
+#include "engine/engine_atomic.h"
+#include "engine/engine_error.h"
+#include "engine/engine_list.h"
+#include "tally/engine.h"
+
+#define ENGINE_STACK_MAX 127u      /* perf_event_max_stack's default */
+#define ENGINE_STACK_LIMIT 640u    /* what it may be raised to */
+#define ENGINE_RECORD_MAX 65528u   /* header.size is 16 bits, and records are multiples of 8 */
+
+/* H1.  Legal moves: OFF <-> INACTIVE <-> ACTIVE; INACTIVE -> ERROR (pinned without room) -> INACTIVE by ENABLE;
+ * any -> EXIT (its task has exited, or remove_on_exec) , never back. */
+enum engine_event_state {
+	ENGINE_EVENT_EXIT = -3,
+	ENGINE_EVENT_ERROR = -2,
+	ENGINE_EVENT_OFF = -1,
+	ENGINE_EVENT_INACTIVE = 0, /* enabled, not counting now */
+	ENGINE_EVENT_ACTIVE = 1    /* on its PMU */
+};
+
+struct engine_event;
+struct engine_context;
+struct engine_ring;
+
+/* A lock of a context: interrupts off, then spun for. */
+struct engine_lock {
+	uint32_t held;
+};
+
+/* What is freed when no hit can stand on it any more: first member of what is retired. */
+struct engine_retired {
+	struct engine_retired *next;
+	void (*free)(struct tally_engine *engine, struct engine_retired *retired);
+	uint64_t seen; /* CPUs (of the first 64; more: see engine_reap()) seen outside hits since */
+};
+
+/* An open descriptor's file: shared by dup, fork. */
+struct tally_engine_file {
+	struct engine_event *event;
+	unsigned references;
+	unsigned flags;        /* O_NONBLOCK, O_ASYNC */
+	int signal_number;     /* F_SETSIG; 0: SIGIO */
+	int signal_fd;
+	int32_t owner;
+	int owner_type;
+};
+
+struct engine_event {
+	struct tally_pmu_event hw; /* first: PMUs hold a pointer to it */
+	struct engine_retired retired;
+	struct tally_engine *engine;
+	struct tally_attr attr;    /* hw.attr points here */
+	unsigned references;       /* file, parent's children, ring output: under the engine lock */
+	uint64_t id;
+
+	/* Where it counts. */
+	struct engine_context *context; /* NULL: removed */
+	int cpu;                   /* bound to it, or -1 */
+	int on_cpu;                /* where it is ACTIVE, or -1 */
+	enum engine_event_state state;
+	struct tally_engine_task *task; /* counts it; NULL: all of a CPU */
+	uint64_t cgroup;           /* with PID_CGROUP */
+	bool has_cgroup;
+
+	/* Its group. */
+	struct engine_event *leader; /* itself when alone */
+	struct engine_list siblings; /* leader: head of members' sibling_link */
+	struct engine_list sibling_link;
+	unsigned sibling_count;      /* leader: without itself */
+	bool software_only;          /* leader: every event of the group is of SCOPE_SOFTWARE */
+
+	/* In its context: every event on context->events, leaders on context->pinned or ->flexible too. */
+	struct engine_list context_link, group_link;
+
+	/* Times, ns: as of `stamp`; see engine_event_time(). */
+	uint64_t stamp, time_enabled, time_running;
+	uint64_t child_count, child_time_enabled, child_time_running; /* of children that are gone; engine lock */
+	uint64_t count;              /* engine_add64 */
+
+	/* Inheritance. */
+	struct engine_event *parent; /* the original: children of children point to it as well */
+	struct engine_list children; /* of the original: head of child_link. Engine lock */
+	struct engine_list child_link;
+
+	/* Who opened it: prctl. NULL after the owner's exit. */
+	struct tally_engine_task *owner;
+	struct engine_list owner_link;
+	struct tally_engine_file *file; /* of originals; NULL: closed */
+
+	/* Output. */
+	struct engine_ring *ring;    /* atomic; children use their parent's */
+	struct engine_list ring_link; /* on ring->events */
+	uint64_t lost_samples;       /* FORMAT_LOST */
+	uint32_t header_size, id_header_size, read_size; /* bytes: engine_event_sizes() */
+	uint64_t (*clock)(struct engine_event *event); /* attr.clockid */
+	tally_engine_overflow_handler *overflow_handler;
+	void *overflow_data;
+
+	/* Overflow. */
+	int64_t event_limit;         /* REFRESH: overflows left; atomic */
+	uint64_t frequency_stamp, frequency_count; /* when and with what count the period was last adapted */
+	uint32_t interrupts;         /* since the tick; ENGINE_THROTTLED: stopped until it */
+	uint64_t interrupts_tick;    /* the tick they belong to */
+	uint32_t pending;            /* ENGINE_PENDING_…, atomic */
+	int pending_code;            /* POLL_IN or POLL_HUP */
+	uint32_t poll_pending;       /* atomic: poll gives it once, and clears it */
+	uint64_t pending_address;    /* sigtrap's */
+	struct engine_event *pending_next; /* on engine_cpu.pending; see overflow.c */
+	bool pending_queued;
+	bool has_task_link;
+
+	/* By kind. */
+	struct engine_hit_link hit_link;      /* software, tracepoint, breakpoint: on a CPU's list while active */
+	struct tally_engine_timer timer;      /* clock events */
+	struct tally_tracepoint *tracepoint;
+	struct tally_filter *filter;          /* atomic pointer */
+};
+
+#define ENGINE_THROTTLED UINT32_MAX
+#define ENGINE_PENDING_WAKEUP 1u
+#define ENGINE_PENDING_DISABLE 2u
+#define ENGINE_PENDING_SIGTRAP 4u
+#define ENGINE_PENDING_SIGNAL 8u
+
+/* A task's events, or a CPU's.  One context holds the events of all PMUs. */
+struct engine_context {
+	struct engine_retired retired;
+	struct engine_lock lock;
+	struct tally_engine *engine;
+	struct tally_engine_task *task; /* NULL: a CPU's */
+	int cpu;                   /* a CPU's: its number; a task's: where it is scheduled in, or -1.  Atomic. */
+	struct engine_list events; /* context_link */
+	struct engine_list pinned, flexible; /* leaders: group_link; the flexible in the order in which they are tried */
+	unsigned event_count, active_count;
+	uint64_t time, stamp;      /* ns that it was on a CPU, as of `stamp`; `running`: it is */
+	bool running, dead;
+	bool rotate;               /* some flexible group found no room at its last turn */
+	unsigned frequency_events; /* with attr.freq, or throttled ones: what a tick has to look at */
+	unsigned references;
+};
+
+/* What each CPU has. */
+struct engine_cpu {
+	struct engine_context context;
+	unsigned number;
+	bool up;
+	unsigned depth[TALLY_LEVELS];      /* hits in progress by level: 0 or 1 */
+	uint64_t dropped[TALLY_LEVELS];
+	struct engine_hits software[TALLY_SW_MAX];
+	struct engine_context *task_context; /* of the current task while it is scheduled in, or NULL */
+	uint64_t exclusive;                /* PMUs of SCOPE_HARDWARE that an exclusive group holds: see group.c */
+	unsigned active_hardware;          /* hardware events on this CPU */
+	uint64_t tick;                     /* ticks so far */
+	struct engine_event *pending;      /* overflow.c; atomic */
+	uint64_t *chains[TALLY_LEVELS];    /* call chain scratch: ENGINE_STACK_LIMIT + contexts words; made at the first
+	                                      event with CALLCHAIN */
+	unsigned breakpoint_slots_used;
+	struct engine_event **breakpoints; /* by slot */
+};
+
+struct tally_engine_process {
+	struct tally_engine *engine;
+	int32_t pid;
+	unsigned references;       /* tasks + 1 until process_exit */
+	struct tally_engine_file **files;
+	bool *close_on_exec;
+	unsigned file_capacity, descriptor_limit; /* RLIMIT_NOFILE; 1024 */
+};
+
+struct tally_engine_task {
+	struct engine_retired retired;
+	struct tally_engine *engine;
+	struct tally_engine_process *process;
+	struct tally_engine_identity identity;
+	struct engine_context *context; /* NULL: it never had an event */
+	struct engine_list owned;  /* events that it opened: owner_link */
+	struct engine_list link;   /* on engine->tasks */
+	unsigned references;
+	bool exited;
+	void *host_task;
+};
+
+struct engine_settings {
+	long paranoid, max_sample_rate, mlock_kb, max_stack, max_contexts_per_stack, user_access;
+};
+
+struct tally_engine {
+	struct tally_engine_host host;
+	struct engine_cpu *cpus;   /* host.cpus of them */
+	struct tally_engine_pmu *pmus; /* in the order in which they are asked */
+	uint32_t next_type;
+	uint64_t next_id;          /* atomic */
+	struct engine_settings settings;
+	struct engine_list tasks;
+	struct engine_retired *retired; /* engine lock */
+	struct tally_engine_statistics statistics; /* events, bytes: engine lock */
+	/* Events that want side-band records, so that nobody else pays: counts by kind (sideband.c). */
+	struct { unsigned mmap, comm, task, freq, switches, namespaces, ksymbol, cgroup, text_poke; } wanted;
+	struct engine_list side_band; /* reserved for sideband.c */
+	struct engine_tracepoints *tracepoints; /* tracepoint.c's own */
+	unsigned stack_users;      /* events with CALLCHAIN: max_stack can't change */
+	size_t locked_pages;       /* charged under mlock_kb */
+	struct tally_engine_pmu software_pmu, tracepoint_pmu, breakpoint_pmu, clock_pmus[2];
+};
+
+static inline struct engine_event *engine_event_of(struct tally_pmu_event *hw)
+{
+	return ENGINE_CONTAINER(hw, struct engine_event, hw);
+}
+
+static inline uint64_t engine_now(struct tally_engine *engine)
+{
+	return engine->host.clock_ns(engine->host.host);
+}
+
+static inline struct engine_cpu *engine_this_cpu(struct tally_engine *engine)
+{
+	return &engine->cpus[engine->host.this_cpu(engine->host.host)];
+}
+
+static inline bool engine_event_flag(const struct engine_event *event, uint64_t flag)
+{
+	return (event->attr.flags & flag) != 0;
+}
+
+/* Enters a hit on this CPU at its level: the level, or -1: one is in progress there, and the drop is counted. [hit] */
+int engine_hit_enter(struct tally_engine *engine, struct engine_cpu **cpu);
+void engine_hit_leave(struct engine_cpu *cpu, int level);
+
+/* --- engine.c: life, memory, tasks, sysctls -------------------------------------------------------------------------- */
+
+void *engine_allocate(struct tally_engine *engine, size_t size); /* zeroed; counted in statistics */
+void engine_release(struct tally_engine *engine, void *memory, size_t size);
+/* Frees it by retired->free once no hit can stand on it. [surface] */
+void engine_retire(struct tally_engine *engine, struct engine_retired *retired,
+		   void (*free)(struct tally_engine *engine, struct engine_retired *retired));
+/* Frees what can be by now: called at each surface call's end. */
+void engine_reap(struct tally_engine *engine);
+/* Copies from and to the caller: -EFAULT. */
+int engine_copy_in(struct tally_engine *engine, void *to, const void *from, size_t size);
+int engine_copy_out(struct tally_engine *engine, void *to, const void *from, size_t size);
+bool engine_capable(struct tally_engine *engine, enum tally_engine_capability capability);
+uintptr_t engine_lock(struct tally_engine *engine, struct engine_lock *lock); /* interrupts off, spins. [cpu] */
+void engine_unlock(struct tally_engine *engine, struct engine_lock *lock, uintptr_t state);
+void engine_task_put(struct tally_engine_task *task);
+
+/* --- pmu.c ------------------------------------------------------------------------------------------------------------ */
+
+/* H2: finds the PMU: the one of attr.type first, then (HARDWARE, HW_CACHE) the generic ones; -ENOENT asks the next.
+ * Checks capabilities and scope against attr. */
+int engine_pmu_init_event(struct engine_event *event);
+void engine_pmu_disable(struct tally_engine_pmu *pmu); /* optional ops */
+void engine_pmu_enable(struct tally_engine_pmu *pmu);
+bool engine_pmu_counts_on(const struct tally_engine_pmu *pmu, unsigned cpu);
+
+/* --- attr_check.c ------------------------------------------------------------------------------------------------------ */
+
+/* Copies an attr of any size from the caller (A2) and checks what perf_copy_attr() checks; -E2BIG writes the supported
+ * size back. */
+int engine_attr_copy(struct tally_engine *engine, const void *user, struct tally_attr *attr);
+
+/* --- open.c: events' life ------------------------------------------------------------------------------------------------ */
+
+/* Allocates an event and finds its PMU; nothing is installed yet.  `parent` for inherited ones: the original. */
+int engine_event_new(struct tally_engine *engine, const struct tally_attr *attr, struct tally_engine_task *task,
+		     int cpu, struct engine_event *leader, struct engine_event *parent, struct engine_event **out);
+void engine_event_get(struct engine_event *event);
+/* The last reference: PMU's release, ring's detachment, then retired. Not in any context by then. [surface] */
+void engine_event_put(struct engine_event *event);
+/* The descriptor's last close: removes it and its children from their contexts; a leader's siblings become single
+ * events. [surface] */
+void engine_event_close(struct engine_event *event);
+
+/* --- file.c ----------------------------------------------------------------------------------------------------------------- */
+
+/* The file of the caller's descriptor, or NULL. */
+struct tally_engine_file *engine_file(struct tally_engine *engine, int fd);
+int engine_file_install(struct tally_engine_process *process, struct tally_engine_file *file, bool close_on_exec);
+void engine_file_put(struct tally_engine *engine, struct tally_engine_file *file);
+void engine_files_release(struct tally_engine_process *process);
+int engine_files_fork(const struct tally_engine_process *parent, struct tally_engine_process *child);
+void engine_files_exec(struct tally_engine_process *process);
+
+/* --- context.c: contexts and scheduling --------------------------------------------------------------------------------------- */
+
+void engine_context_init(struct engine_context *context, struct tally_engine *engine, struct tally_engine_task *task,
+			 int cpu);
+/* The context that an event of this task (NULL: this CPU) belongs in, made when there is none. */
+int engine_context_find(struct tally_engine *engine, struct tally_engine_task *task, int cpu,
+			struct engine_context **out);
+void engine_context_put(struct engine_context *context);
+/* Runs function(event, argument) where event->context may be changed: on the CPU where it is on, or here with its
+ * lock held; in either case locked and with interrupts off. [surface] */
+void engine_context_call(struct engine_event *event, void (*function)(struct engine_event *event, void *argument),
+			 void *argument);
+/* Adds the event (with its state OFF or INACTIVE) to the context, and schedules it in if it can. [surface] */
+void engine_context_install(struct engine_context *context, struct engine_event *event);
+/* Takes it out: counts are folded in, its state becomes OFF (or EXIT).  With `detach` a member leaves its group and a
+ * leader's siblings become single events. [surface] */
+void engine_context_remove(struct engine_event *event, bool detach, bool exiting);
+/* ioctl ENABLE, DISABLE on one event (B3, B4, B7); children follow. [surface] */
+void engine_event_enable(struct engine_event *event);
+void engine_event_disable(struct engine_event *event);
+/* From tally_engine_run_pending(): on this CPU, where it is active. [cpu] */
+void engine_event_disable_here(struct engine_event *event);
+/* H3: brings count and times up to date: on the event's CPU if ACTIVE.  `group`: the leader's whole group at one
+ * moment. [surface] */
+int engine_event_sync(struct engine_event *event, bool group);
+/* Times as of now, without changing them: for user pages and samples. [hit] */
+void engine_event_times(struct engine_event *event, uint64_t *now, uint64_t *enabled, uint64_t *running);
+/* Value with the counts of children that are gone. */
+uint64_t engine_event_count(struct engine_event *event);
+/* Called when a period changed under it: stops and starts it on its PMU when active. In engine_context_call(). */
+void engine_event_restart(struct engine_event *event);
+
+/* --- group.c ---------------------------------------------------------------------------------------------------------------------- */
+
+/* B5, B7: adds leader and members to their PMUs, or none: 0 or -EAGAIN. Context locked. [cpu] */
+int engine_group_schedule_in(struct engine_event *leader, struct engine_cpu *cpu);
+void engine_group_schedule_out(struct engine_event *leader, struct engine_cpu *cpu);
+/* Moves an event to a state, accounting times up to now. Context locked. */
+void engine_event_set_state(struct engine_event *event, enum engine_event_state state);
+/* May this event run on this CPU beside what is there (filter by cpu, PMU's CPUs, cgroup, exclusive)? */
+bool engine_event_fits(const struct engine_event *event, const struct engine_cpu *cpu);
+
+/* --- read.c --------------------------------------------------------------------------------------------------------------------------- */
+
+/* read(2) by read_format, children summed in: bytes, 0 in ERROR, -ENOSPC.  [surface] */
+long engine_event_read(struct engine_event *event, void *bytes, size_t size);
+/* The same words for PERF_SAMPLE_READ and PERF_RECORD_READ, of this event alone: at most event->read_size bytes; how
+ * many. [hit] */
+size_t engine_read_words(struct engine_event *event, uint64_t *words);
+
+/* --- control.c: ioctls ------------------------------------------------------------------------------------------------------------------ */
+
+long engine_event_ioctl(struct engine_event *event, unsigned long request, uintptr_t argument);
+
+/* --- inherit.c --------------------------------------------------------------------------------------------------------------------------- */
+
+int engine_inherit_fork(struct tally_engine_task *parent, struct tally_engine_task *child, bool thread);
+void engine_inherit_exit(struct tally_engine_task *task);
+void engine_inherit_exec(struct tally_engine_task *task); /* enable_on_exec, remove_on_exec */
+
+/* --- overflow.c -------------------------------------------------------------------------------------------------------------------------- */
+
+/* After the tick: adapts periods, unthrottles. Context locked. [cpu] */
+void engine_context_tick(struct engine_context *context, struct engine_cpu *cpu);
+/* One overflow: throttling when `throttle`, frequency, REFRESH, the handler, signals.  True: stop the event. [hit] */
+bool engine_overflow(struct engine_event *event, bool throttle, const struct tally_engine_hit *hit,
+		     const struct tally_engine_regs *regs);
+int engine_event_refresh(struct engine_event *event, uint64_t overflows); /* IOC_REFRESH */
+int engine_event_period(struct engine_event *event, uint64_t period);     /* IOC_PERIOD */
+/* Asks tally_engine_run_pending() for ENGINE_PENDING_… of this event. [hit] */
+void engine_event_pend(struct engine_event *event, uint32_t what);
+/* Takes it off every queue before it is freed. [surface] */
+void engine_event_unpend(struct engine_event *event);
+
+/* --- sample.c: records ---------------------------------------------------------------------------------------------------------------------- */
+
+/* header_size, id_header_size, read_size from attr; -E2BIG when a record of the group would pass ENGINE_RECORD_MAX. */
+void engine_event_sizes(struct engine_event *event);
+bool engine_event_size_fits(const struct engine_event *event, unsigned new_siblings);
+/* The default overflow handler: writes a sample, forward or backward. [hit] */
+void engine_output_sample(struct engine_event *event, const struct tally_engine_hit *hit,
+			  const struct tally_engine_regs *regs);
+/* The sample_id trailer of other records; fills at most 48 bytes, as long as event->id_header_size. [hit] */
+size_t engine_sample_id(struct engine_event *event, uint8_t *bytes);
+
+/* --- sideband.c -------------------------------------------------------------------------------------------------------------------------- */
+
+void engine_sideband_account(struct engine_event *event, int more); /* +1 at open, -1 at free: engine->wanted */
+void engine_output_fork(struct tally_engine_task *child, struct tally_engine_task *parent);
+void engine_output_exit(struct tally_engine_task *task);
+void engine_output_comm(struct tally_engine_task *task, bool exec);
+void engine_output_read(struct engine_event *event, struct tally_engine_task *task); /* inherit_stat */
+void engine_output_switch(struct tally_engine *engine, struct tally_engine_task *previous,
+			  struct tally_engine_task *next, bool out, bool preempted);
+void engine_output_throttle(struct engine_event *event, bool throttled); /* [hit] */
+
+/* --- software.c, breakpoint.c, tracepoint.c ------------------------------------------------------------------------------------------------ */
+
+int engine_software_register(struct tally_engine *engine);
+int engine_breakpoint_register(struct tally_engine *engine);
+int engine_tracepoint_register(struct tally_engine *engine); /* and unregister at free: */
+void engine_tracepoint_unregister(struct tally_engine *engine);
+/* C7: one hit of `weight` on an active event of software kind: counts, and samples by period, with the filter and
+ * exclude_* looked at. [hit], between engine_hit_enter and leave */
+void engine_swevent_hit(struct engine_event *event, uint64_t weight, struct tally_engine_hit *hit,
+			const struct tally_engine_regs *regs);
+/* add, del, start, stop, read of PMUs whose events are listeners on `hits` lists. */
+int engine_swevent_add(struct engine_event *event, unsigned flags, struct engine_hits *hits);
+void engine_swevent_del(struct tally_pmu_event *event, unsigned flags);
+void engine_swevent_start(struct tally_pmu_event *event, unsigned flags);
+void engine_swevent_stop(struct tally_pmu_event *event, unsigned flags);
+void engine_swevent_read(struct tally_pmu_event *event);
+/* IOC_SET_FILTER of a tracepoint: NULL-ended text already in the engine's memory. */
+int engine_tracepoint_set_filter(struct engine_event *event, const char *text);
+int engine_breakpoint_modify(struct engine_event *event, const struct tally_attr *attr);
+
+/* --- ring_buffer.c ------------------------------------------------------------------------------------------------------------------------------- */
+
+/* A record being written. */
+struct engine_output {
+	struct engine_ring *ring;
+	struct engine_event *event;
+	uint64_t offset;    /* where the next byte goes, free-running */
+	uint32_t wakeup;    /* wake-ups due when this began */
+};
+
+/* Reserves `size` bytes (a multiple of 8) in the ring of the event (of its parent's), with a LOST record before it
+ * when one is due.  0; -ENOSPC: no ring, paused, or full: lost is counted.  [hit] */
+int engine_output_begin(struct engine_output *output, struct engine_event *event, uint32_t size);
+void engine_output_copy(struct engine_output *output, const void *bytes, size_t size);
+void engine_output_skip(struct engine_output *output, size_t size); /* zeroes */
+void engine_output_end(struct engine_output *output);
+
+/* --- ring_map.c: mmap, SET_OUTPUT ------------------------------------------------------------------------------------------------------------- */
+
+int engine_event_map(struct engine_event *event, size_t size, bool writable, bool shared, uint64_t offset,
+		     void **address);
+int engine_event_unmap(struct tally_engine *engine, void *address, size_t size);
+/* NULL: none. */
+int engine_event_set_output(struct engine_event *event, struct engine_event *target);
+int engine_event_pause_output(struct engine_event *event, bool pause);
+void engine_ring_detach(struct engine_event *event); /* before it is freed */
+bool engine_ring_has_data(struct engine_event *event); /* data that poll has to tell of */
+void engine_ring_wakeup(struct engine_event *event);   /* run_pending: every event of the ring, host->wake() */
+
+/* --- userpage.c -------------------------------------------------------------------------------------------------------------------------------------- */
+
+void engine_user_page_init(struct engine_event *event); /* at the mapping */
+void engine_user_page_update(struct engine_event *event); /* lock, index, offset, times; nothing when not mapped. [hit] */
+
+#endif
