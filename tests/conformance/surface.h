@@ -42,6 +42,9 @@ enum surface_feature {
 	SURFACE_EXACT_TIME = 1u << 13   /* simulated: times are what the test computes */
 };
 
+/* Where an arm64 kernel stands: in a guest, or a host's at EL2 (VHE), or at EL1 with a hypervisor of its own at EL2. */
+enum surface_level { SURFACE_LEVEL_GUEST, SURFACE_LEVEL_VHE_HOST, SURFACE_LEVEL_NON_VHE_HOST };
+
 enum surface_task_kind { SURFACE_PROCESS, SURFACE_THREAD };
 
 struct surface;
@@ -131,6 +134,14 @@ struct surface_ops {
 	int (*set_online)(struct surface *surface, int cpu, bool online);
 	/* What the user instruction that reads a hardware counter gives (rdpmc, mrs); index as the user page's - 1. */
 	int (*read_counter)(struct surface *surface, unsigned index, uint64_t *value);
+
+	/* --- arm64 (SURFACE_ARM_PMU; NULL elsewhere) ---------------------------------------------------------- */
+	/* From user mode: writes PMSELR_EL0 (unless `set` is NULL), then reads it.  -errno where that traps. */
+	int (*counter_selector)(struct surface *surface, const uint64_t *set, uint64_t *value);
+	int (*level)(struct surface *surface); /* enum surface_level, or -errno when it is not known */
+	/* With SURFACE_VIRTUALISATION: enters a guest, whose kernel (EL1), then its user program (EL0), run a loop like
+	 * loop()'s, and comes back.  0 or -errno. */
+	int (*run_guest)(struct surface *surface, uint64_t kernel_iterations, uint64_t user_iterations);
 };
 
 struct surface {
