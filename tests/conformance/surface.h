@@ -97,8 +97,10 @@ struct surface_ops {
 	void (*burn)(struct surface *surface, uint64_t ns);        /* user-mode CPU time of at least this */
 	void (*loop)(struct surface *surface, uint64_t iterations); /* a user-only loop: 2 instructions each, 1 a
 								      taken branch; nothing else but the call itself */
-	void (*fault)(struct surface *surface, unsigned count);     /* exactly so many minor faults, on addresses that
-								      fault_address() tells */
+	void (*fault)(struct surface *surface, unsigned count);     /* exactly so many minor faults of user mode, on
+								      addresses that fault_address() tells */
+	/* The address of the n-th fault (from 0) of any fault() of the calling task. */
+	uint64_t (*fault_address)(struct surface *surface, unsigned n);
 	void (*sleep)(struct surface *surface, uint64_t ns);        /* one voluntary switch out and in */
 	void (*yield_to_signal)(struct surface *surface);           /* lets pending signals be delivered */
 	void (*map_code)(struct surface *surface, bool executable); /* maps one page of a file: an MMAP record.  Path:
@@ -125,6 +127,11 @@ struct surface_ops {
 	long (*tracepoint)(struct surface *surface, const char *name);
 	/* The text of its format file, owned by the surface; NULL. */
 	const char *(*tracepoint_format)(struct surface *surface, const char *name);
+	/* A descriptor that FLAG_PID_CGROUP takes for the control group of the calling task, or -EOPNOTSUPP. */
+	int (*cgroup)(struct surface *surface);
+	/* A descriptor that IOC_SET_BPF takes on a tracepoint; its program lets hits pass, or drops them: 1, 0.  With
+	 * SURFACE_BPF. */
+	int (*bpf_program)(struct surface *surface, bool passes);
 	/* attr.type of a PMU registered at run time, by name, or -ENOENT; "hardware": the CPU's own. */
 	int (*pmu)(struct surface *surface, const char *name);
 	/* kernel.NAME, e.g. "perf_event_paranoid"; -errno.  Set only with SURFACE_MAY_SET_SYSCTLS; restored after the
@@ -156,6 +163,8 @@ struct surface *surface_kernel(void);
 /* The simulated machine, made anew for each test; `model`: "x86", "arm64", "big.LITTLE". Not linked into the guest's
  * program. */
 struct surface *surface_sim(const char *model);
+/* The first call of main(): when the process is one that exec() made, runs its body and doesn't return. */
+void surface_kernel_body(int argc, char **argv);
 /* Runs the test's body as a task of a fresh machine (sim), or in a child process with a time limit (kernel): the exit
  * code, or -ETIMEDOUT, or 128 + signal. */
 int surface_kernel_run(struct surface *surface, surface_body *body, void *argument, unsigned timeout_s);

@@ -1,0 +1,75 @@
+/* Attributes, opening and reading, in short: what most clauses begin with. */
+#ifndef TALLY_CONFORMANCE_COUNTING_H
+#define TALLY_CONFORMANCE_COUNTING_H
+
+#include "suite.h"
+
+/* Nobody but the privileged may count the kernel (perf_event_paranoid 2, the default). */
+static inline struct tally_attr event_attr(struct surface *surface, uint32_t type, uint64_t config)
+{
+	return (struct tally_attr){ .type = type, .size = sizeof(struct tally_attr), .config = config,
+				    .flags = surface->features & SURFACE_PRIVILEGED ? 0 : TALLY_ATTR_EXCLUDE_KERNEL };
+}
+
+static inline struct tally_attr software_attr(struct surface *surface, enum tally_sw event)
+{
+	return event_attr(surface, TALLY_TYPE_SOFTWARE, event);
+}
+
+static inline struct tally_attr hardware_attr(struct surface *surface, enum tally_hw event)
+{
+	return event_attr(surface, TALLY_TYPE_HARDWARE, event);
+}
+
+/* Counts what touch(type) does in user mode, so that it needs no privilege. */
+static inline struct tally_attr breakpoint_attr(struct surface *surface, unsigned breakpoint_type)
+{
+	struct tally_attr attr = event_attr(surface, TALLY_TYPE_BREAKPOINT, 0);
+	attr.bp_type = breakpoint_type;
+	attr.config1 = CALL(watched_address, breakpoint_type);
+	attr.config2 = breakpoint_type == TALLY_BREAKPOINT_X ? sizeof(long) : 4;
+	attr.flags |= TALLY_ATTR_EXCLUDE_KERNEL;
+	return attr;
+}
+
+/* hit()'s.  Type and config alone: TRACEPOINT, its id. */
+static inline struct tally_attr hit_attr(struct surface *surface)
+{
+	return event_attr(surface, TALLY_TYPE_TRACEPOINT, (uint64_t)CALL(tracepoint, "hit"));
+}
+
+/* On the calling task, any CPU, no group. */
+static inline int open_self(struct surface *surface, const struct tally_attr *attr)
+{
+	return CALL(open, attr, 0, -1, -1, 0);
+}
+
+static inline int open_member(struct surface *surface, const struct tally_attr *attr, int leader)
+{
+	return CALL(open, attr, 0, -1, leader, 0);
+}
+
+/* The count, of an event whose read_format is 0; or -errno; or -1000 − size for a read of another size than 8. */
+static inline int64_t count_of(struct surface *surface, int fd)
+{
+	uint64_t value;
+	ssize_t size = CALL(read, fd, &value, sizeof(value));
+	if (size == (ssize_t)sizeof(value))
+		return (int64_t)value;
+	return size < 0 ? size : -1000 - size;
+}
+
+static inline long enable(struct surface *surface, int fd)
+{
+	return CALL(ioctl, fd, TALLY_IOC_ENABLE, 0);
+}
+
+static inline long disable(struct surface *surface, int fd)
+{
+	return CALL(ioctl, fd, TALLY_IOC_DISABLE, 0);
+}
+
+/* Ends the clause as not applicable. */
+#define SKIP(reason) return CLAUSE_NOT_APPLICABLE + (reason)
+
+#endif

@@ -1,0 +1,114 @@
+/* The running kernel as a surface: what its files share.
+ *
+ * A test runs in a process of its own.  Everything that the test's body, or what it calls here, is going to touch is
+ * made present beforehand (populate()), so that fault() makes exactly the faults that it promises.
+ */
+#ifndef TALLY_CONFORMANCE_SURFACE_KERNEL_H
+#define TALLY_CONFORMANCE_SURFACE_KERNEL_H
+
+#include "surface.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+enum {
+	THREADS_MAX = 64,
+	SAVED_MAX = 16,
+	ARENA_SIZE = 1 << 20,
+	FAULT_PAGES = 1 << 14,
+	SIGNALS_MAX = 65,
+	DESCRIPTORS_MAX = 2048,      /* RLIMIT_NOFILE of a test: the largest group fits */
+	PRIVATE_DESCRIPTORS = 2040   /* ours stand from here on, out of a test's way */
+};
+
+/* A file of the system that a test wrote to, and what stood there. */
+struct saved_file {
+	char path[96], text[32];
+};
+
+/* The first bytes of the memory that all tasks of a test share, at the same address in each, also after an exec. */
+struct arena {
+	uint32_t used;
+	unsigned features, hardware_counters;
+	char directory[64]; /* of the test: for what needs a path */
+	uint32_t saved_count;
+	struct saved_file saved[SAVED_MAX];
+};
+
+struct kernel_thread {
+	pthread_t handle;
+	volatile uint32_t tid; /* 0: free */
+};
+
+struct kernel_surface {
+	struct surface surface;
+	struct arena *arena;
+	int arena_fd;
+	int tracefs; /* a descriptor, or -errno */
+	struct kernel_thread threads[THREADS_MAX];
+	char path[512]; /* this program's */
+	char *format;
+};
+
+/* What belongs to the calling thread.  Thread-local, since a signal's handler is given nothing. */
+struct kernel_task {
+	volatile unsigned signals[SIGNALS_MAX];
+	volatile int last_code[SIGNALS_MAX];
+	volatile uint64_t last_data[SIGNALS_MAX];
+	char *fault_region;
+};
+extern _Thread_local struct kernel_task kernel_task;
+
+static inline struct kernel_surface *kernel_of(struct surface *surface)
+{
+	return (struct kernel_surface *)surface;
+}
+
+/* Of a new task, before its body runs. */
+void kernel_task_begin(struct kernel_surface *kernel);
+/* A directory and the memory for one test: 0 or -errno. */
+int kernel_arena_make(struct kernel_surface *kernel);
+void kernel_arena_drop(struct kernel_surface *kernel);
+/* Puts back what a test changed. */
+void kernel_restore(struct kernel_surface *kernel);
+unsigned kernel_features(struct kernel_surface *kernel);
+unsigned kernel_hardware_counters(struct surface *surface);
+int kernel_tracefs_open(void);
+int kernel_private_descriptor(int fd);
+
+/* surface_kernel_tasks.c */
+pid_t kernel_spawn(struct surface *surface, enum surface_task_kind kind, surface_body *body, void *argument);
+int kernel_wait(struct surface *surface, pid_t task);
+int kernel_exec(struct surface *surface, const char *comm, surface_body *body, const void *argument, size_t size);
+int kernel_drop_privileges(struct surface *surface);
+void kernel_wait_while(struct surface *surface, volatile uint32_t *word, uint32_t value);
+void kernel_post(struct surface *surface, volatile uint32_t *word, uint32_t value);
+void *kernel_shared(struct surface *surface, size_t size);
+int kernel_pin(struct surface *surface, int cpu);
+int kernel_watch_signal(struct surface *surface, int signal);
+unsigned kernel_signals(struct surface *surface, int signal, int *last_code, uint64_t *last_data);
+
+/* surface_kernel_work.c */
+void kernel_burn(struct surface *surface, uint64_t ns);
+void kernel_loop(struct surface *surface, uint64_t iterations);
+void kernel_fault(struct surface *surface, unsigned count);
+uint64_t kernel_fault_address(struct surface *surface, unsigned n);
+void kernel_sleep(struct surface *surface, uint64_t ns);
+void kernel_map_code(struct surface *surface, bool executable);
+void kernel_hit(struct surface *surface, unsigned count);
+void kernel_touch(struct surface *surface, unsigned breakpoint_type, unsigned count);
+uint64_t kernel_watched_address(struct surface *surface, unsigned breakpoint_type);
+int kernel_make(struct surface *surface, enum tally_sw event, unsigned count);
+int kernel_read_counter(struct surface *surface, unsigned index, uint64_t *value);
+
+/* surface_kernel_system.c */
+long kernel_tracepoint(struct surface *surface, const char *name);
+const char *kernel_tracepoint_format(struct surface *surface, const char *name);
+int kernel_cgroup(struct surface *surface);
+int kernel_bpf_program(struct surface *surface, bool passes);
+int kernel_pmu(struct surface *surface, const char *name);
+long kernel_sysctl(struct surface *surface, const char *name);
+int kernel_set_sysctl(struct surface *surface, const char *name, long value);
+int kernel_set_online(struct surface *surface, int cpu, bool online);
+
+#endif
