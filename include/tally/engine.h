@@ -167,8 +167,9 @@ struct tally_engine_host {
 					 uint64_t *abi);
 	/* Registers that attr.sample_regs_* may ask for. 0: none. */
 	uint64_t register_mask;
-	/* Copies up to `size` bytes of the current task's user stack from its stack pointer up: how many were readable. */
-	size_t (*user_stack)(void *host, const struct tally_engine_regs *regs, void *to, size_t size);
+	/* Copies up to `size` bytes of the current task's user stack from `offset` bytes above its stack pointer up: how
+	 * many were readable.  Called for a piece at a time, until one comes back short. */
+	size_t (*user_stack)(void *host, const struct tally_engine_regs *regs, size_t offset, void *to, size_t size);
 	uint64_t (*user_stack_pointer)(void *host, const struct tally_engine_regs *regs);
 	uint64_t (*physical_address)(void *host, uint64_t address);
 	uint64_t (*page_size_of)(void *host, uint64_t address);
@@ -261,7 +262,8 @@ void tally_engine_run_pending(struct tally_engine *engine);
 /* --- what happens: [hit] ----------------------------------------------------------------------------------------------------------- */
 
 /* A software event (enum tally_sw) happened `count` times in the current task on this CPU; for page faults
- * PAGE_FAULTS and MIN or MAJ are two calls. `address`: PERF_SAMPLE_ADDR. */
+ * PAGE_FAULTS and MIN or MAJ are two calls. `address`: PERF_SAMPLE_ADDR.  `regs` NULL: in the kernel, who knows where
+ * (switches, migrations). */
 void tally_engine_software(struct tally_engine *engine, enum tally_sw event, uint64_t count,
 			   const struct tally_engine_regs *regs, uint64_t address);
 void tally_engine_breakpoint_hit(struct tally_engine *engine, unsigned slot, const struct tally_engine_regs *regs,

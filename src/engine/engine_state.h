@@ -114,7 +114,14 @@ struct engine_event {
 
 	/* Overflow. */
 	int64_t event_limit;         /* REFRESH: overflows left; atomic */
-	uint64_t frequency_stamp, frequency_count; /* when and with what count the period was last adapted */
+	struct { /* attr.freq: overflow.c */
+		uint64_t running, count; /* time_running and count when a tick last looked */
+		uint64_t burst_stamp;    /* when the present burst of overflows began, and how many they are */
+		uint64_t burst_count;    /* … and the events that they stand for */
+		uint32_t burst;
+		uint32_t fraction;       /* of a period: carried, in 1/65536 */
+		uint64_t period;         /* wanted, in 1/65536 */
+	} frequency;
 	uint32_t interrupts;         /* since the tick; ENGINE_THROTTLED: stopped until it */
 	uint64_t interrupts_tick;    /* the tick they belong to */
 	uint32_t pending;            /* ENGINE_PENDING_…, atomic */
@@ -122,11 +129,13 @@ struct engine_event {
 	uint32_t poll_pending;       /* atomic: poll gives it once, and clears it */
 	uint64_t pending_address;    /* sigtrap's */
 	struct engine_event *pending_next; /* on engine_cpu.pending; see overflow.c */
-	bool pending_queued;
+	uint32_t pending_queued;     /* atomic */
+	unsigned pending_cpu;        /* on whose queue it is */
 	bool has_task_link;
 
 	/* By kind. */
-	struct engine_hit_link hit_link;      /* software, tracepoint, breakpoint: on a CPU's list while active */
+	struct engine_hit_link hit_link;      /* software, tracepoint: on a CPU's list while active */
+	struct engine_list breakpoint_link;   /* breakpoint: on engine->breakpoints */
 	struct tally_engine_timer timer;      /* clock events */
 	struct tally_tracepoint *tracepoint;
 	struct tally_filter *filter;          /* atomic pointer */
@@ -134,7 +143,7 @@ struct engine_event {
 
 #define ENGINE_THROTTLED UINT32_MAX
 #define ENGINE_PENDING_WAKEUP 1u
-#define ENGINE_PENDING_DISABLE 2u
+#define ENGINE_PENDING_DISABLE 2u /* who schedules the event out meanwhile clears it, and moves the event to OFF */
 #define ENGINE_PENDING_SIGTRAP 4u
 #define ENGINE_PENDING_SIGNAL 8u
 
@@ -151,7 +160,7 @@ struct engine_context {
 	uint64_t time, stamp;      /* ns that it was on a CPU, as of `stamp`; `running`: it is */
 	bool running, dead;
 	bool rotate;               /* some flexible group found no room at its last turn */
-	unsigned frequency_events; /* with attr.freq, or throttled ones: what a tick has to look at */
+	unsigned frequency_events; /* with attr.freq: a tick has to look at them */
 	unsigned references;
 };
 
@@ -167,10 +176,10 @@ struct engine_cpu {
 	uint64_t exclusive;                /* PMUs of SCOPE_HARDWARE that an exclusive group holds: see group.c */
 	unsigned active_hardware;          /* hardware events on this CPU */
 	uint64_t tick;                     /* ticks so far */
+	uint64_t throttled_tick;           /* the last in which an event was throttled */
 	struct engine_event *pending;      /* overflow.c; atomic */
 	uint64_t *chains[TALLY_LEVELS];    /* call chain scratch: ENGINE_STACK_LIMIT + contexts words; made at the first
 	                                      event with CALLCHAIN */
-	unsigned breakpoint_slots_used;
 	struct engine_event **breakpoints; /* by slot */
 };
 
@@ -212,7 +221,7 @@ struct tally_engine {
 	struct tally_engine_statistics statistics; /* events, bytes: engine lock */
 	/* Events that want side-band records, so that nobody else pays: counts by kind (sideband.c). */
 	struct { unsigned mmap, comm, task, freq, switches, namespaces, ksymbol, cgroup, text_poke; } wanted;
-	struct engine_list side_band; /* reserved for sideband.c */
+	struct engine_list breakpoints; /* breakpoint_link: who has a slot. Engine lock */
 	struct engine_tracepoints *tracepoints; /* tracepoint.c's own */
 	unsigned stack_users;      /* events with CALLCHAIN: max_stack can't change */
 	size_t locked_pages;       /* charged under mlock_kb */
@@ -238,10 +247,6 @@ static inline bool engine_event_flag(const struct engine_event *event, uint64_t 
 {
 	return (event->attr.flags & flag) != 0;
 }
-
-/* Enters a hit on this CPU at its level: the level, or -1: one is in progress there, and the drop is counted. [hit] */
-int engine_hit_enter(struct tally_engine *engine, struct engine_cpu **cpu);
-void engine_hit_leave(struct engine_cpu *cpu, int level);
 
 /* --- engine.c: life, memory, tasks, sysctls -------------------------------------------------------------------------- */
 
@@ -359,7 +364,16 @@ void engine_inherit_exec(struct tally_engine_task *task); /* enable_on_exec, rem
 
 /* --- overflow.c -------------------------------------------------------------------------------------------------------------------------- */
 
-/* After the tick: adapts periods, unthrottles. Context locked. [cpu] */
+/* Of the public functions: tally_engine_pmu_count, _period_elapsed, _overflow, _run_pending, _set_overflow_handler. */
+
+/* Enters a hit on this CPU at its level: the level, or -1: one is in progress there, and the drop is counted. [hit] */
+int engine_hit_enter(struct tally_engine *engine, struct engine_cpu **cpu);
+void engine_hit_leave(struct engine_cpu *cpu, int level);
+/* Of an event whose `interrupts` are ENGINE_THROTTLED: before it is added to its PMU again (its ticks may have been
+ * missed while it was away), without `start`. Writes UNTHROTTLE for a leader. [cpu] */
+void engine_event_unthrottle(struct engine_event *event, bool start);
+/* At the tick, of both contexts of a CPU, cpu->tick being one more already: adapts periods, unthrottles.  Looks at no
+ * event when there is nothing to do. Context locked. [cpu] */
 void engine_context_tick(struct engine_context *context, struct engine_cpu *cpu);
 /* One overflow: throttling when `throttle`, frequency, REFRESH, the handler, signals.  True: stop the event. [hit] */
 bool engine_overflow(struct engine_event *event, bool throttle, const struct tally_engine_hit *hit,
