@@ -33,8 +33,10 @@ struct clause {
 	int (*run)(struct surface *surface);
 };
 
-/* One array per part, in files clauses_a.c … clauses_f.c, ended by an entry without id. */
-extern const struct clause clauses_a[], clauses_b[], clauses_c[], clauses_d[], clauses_e[], clauses_f[];
+/* One array per file, clauses_a.c … clauses_f.c, ended by an entry without id. */
+extern const struct clause clauses_a[], clauses_b[], clauses_c[], clauses_c_fields[], clauses_c_records[],
+	clauses_c_trailer[], clauses_c_wakeup[], clauses_d[], clauses_d_output[], clauses_d_page[], clauses_e[],
+	clauses_f[];
 
 /* What a clause's function returns: 0 passed, or one of these. */
 enum { CLAUSE_FAILED = 1, CLAUSE_NOT_APPLICABLE = 64 /* + enum not_applicable */ };

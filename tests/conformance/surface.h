@@ -156,6 +156,7 @@ struct surface {
 	unsigned features; /* enum surface_feature */
 	size_t page_size;
 	unsigned hardware_counters; /* programmable ones; 0 without */
+	unsigned pc_register, sp_register; /* bits of attr.sample_regs_user */
 };
 
 /* The running kernel. */

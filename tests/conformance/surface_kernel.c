@@ -179,6 +179,13 @@ static const struct surface_ops kernel_ops = {
 	.read_counter = kernel_read_counter,
 };
 
+/* asm/perf_regs.h: PERF_REG_X86_IP, _SP; PERF_REG_ARM64_PC, _SP */
+#if defined(__aarch64__)
+enum { PERF_REGISTER_PC = 32, PERF_REGISTER_SP = 31 };
+#else
+enum { PERF_REGISTER_PC = 8, PERF_REGISTER_SP = 7 };
+#endif
+
 static struct kernel_surface *surface_new(void)
 {
 	struct kernel_surface *kernel = calloc(1, sizeof(*kernel));
@@ -186,6 +193,8 @@ static struct kernel_surface *surface_new(void)
 		return NULL;
 	kernel->surface.ops = &kernel_ops;
 	kernel->surface.page_size = (size_t)sysconf(_SC_PAGESIZE);
+	kernel->surface.pc_register = PERF_REGISTER_PC;
+	kernel->surface.sp_register = PERF_REGISTER_SP;
 	kernel->arena_fd = -1;
 	kernel->tracefs = kernel_tracefs_open();
 	if (readlink("/proc/self/exe", kernel->path, sizeof(kernel->path) - 1) < 0)
