@@ -395,7 +395,8 @@ struct tally_engine_pmu_ops {
 	void (*disable)(struct tally_engine_pmu *pmu);
 	void (*enable)(struct tally_engine_pmu *pmu);
 	/* A group's add calls stand between start and commit; commit says whether all fit together (-EAGAIN) and
-	 * places them; cancel drops them.  Optional, together. [cpu] */
+	 * places them; cancel, after a failed add or commit, drops those that were added since start: they are not
+	 * deleted one by one.  Optional, together; without them a failed group's events are deleted. [cpu] */
 	void (*group_start)(struct tally_engine_pmu *pmu);
 	int (*group_commit)(struct tally_engine_pmu *pmu);
 	void (*group_cancel)(struct tally_engine_pmu *pmu);
@@ -408,7 +409,8 @@ struct tally_engine_pmu_ops {
 	/* AUX: sets up or tears down `pages` of the area. [surface] */
 	int (*aux_setup)(struct tally_pmu_event *event, void *area, size_t pages, bool overwrite);
 	void (*aux_free)(struct tally_pmu_event *event, void *area);
-	/* A task's switch on this CPU (LBR and the like). Optional. [cpu] */
+	/* A task's switch on a CPU where this PMU has events, of the task or of the CPU (LBR and the like): before the
+	 * task's events go, after they came. Optional. [cpu] */
 	void (*switched)(struct tally_engine_pmu *pmu, struct tally_engine_task *task, bool in);
 };
 
@@ -423,7 +425,8 @@ struct tally_engine_pmu {
 	const uint64_t *cpus;
 	unsigned cpu_words;
 	void *driver;                 /* the PMU's own */
-	struct tally_engine_pmu *next; /* the engine's */
+	struct tally_engine_pmu *next; /* the engine's, and so is `bit` */
+	uint64_t bit;
 };
 
 /* [surface] `pmu` stays the caller's and must outlive the engine or its unregistration.  -EEXIST: name or type. */

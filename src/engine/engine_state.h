@@ -84,11 +84,16 @@ struct engine_event {
 	struct engine_list sibling_link;
 	unsigned sibling_count;      /* leader: without itself */
 	bool software_only;          /* leader: every event of the group is of SCOPE_SOFTWARE */
+	uint64_t pmus;               /* leader: the group's PMUs, as engine_pmu_bit(): the hardware's, or the software bit */
+	struct tally_engine_pmu *group_pmu; /* leader: the first that is no software; NULL: software_only */
 
-	/* In its context: every event on context->events, leaders on context->pinned or ->flexible too. */
-	struct engine_list context_link, group_link;
+	/* In its context: every event on context->events, leaders in a queue too, and on an active list while on. */
+	struct engine_list context_link, group_link, active_link;
+	uint64_t turn;               /* leader: its place among the queues' groups */
+	bool cgroup_away;            /* the CPU runs a task outside the event's cgroup */
+	bool stranded;               /* its CPU was unplugged: never scheduled again */
 
-	/* Times, ns: as of `stamp`; see engine_event_time(). */
+	/* Times, ns: as of `stamp`, which is in the context's time; see event_time.c. */
 	uint64_t stamp, time_enabled, time_running;
 	uint64_t child_count, child_time_enabled, child_time_running; /* of children that are gone; engine lock */
 	uint64_t count;              /* engine_add64 */
@@ -147,6 +152,11 @@ struct engine_event {
 #define ENGINE_PENDING_SIGTRAP 4u
 #define ENGINE_PENDING_SIGNAL 8u
 
+/* Groups in the order in which they are tried: leaders, by group_link. */
+struct engine_queue {
+	struct engine_list pinned, flexible;
+};
+
 /* A task's events, or a CPU's.  One context holds the events of all PMUs. */
 struct engine_context {
 	struct engine_retired retired;
@@ -155,11 +165,17 @@ struct engine_context {
 	struct tally_engine_task *task; /* NULL: a CPU's */
 	int cpu;                   /* a CPU's: its number; a task's: where it is scheduled in, or -1.  Atomic. */
 	struct engine_list events; /* context_link */
-	struct engine_list pinned, flexible; /* leaders: group_link; the flexible in the order in which they are tried */
+	struct engine_queue any;   /* groups that are bound to no CPU; a CPU's: all */
+	struct engine_queue *by_cpu; /* a task's groups that are bound to one, by cpu % by_cpu_size; NULL: in `any` */
+	unsigned by_cpu_size, bound_groups;
+	uint64_t next_turn;
+	struct engine_list active_pinned, active_flexible; /* groups that are on: leaders, by active_link */
 	unsigned event_count, active_count;
-	uint64_t time, stamp;      /* ns that it was on a CPU, as of `stamp`; `running`: it is */
+	uint64_t time;             /* ns that it was on a CPU, as of the operation under way */
+	uint64_t offset;           /* while `running`: the host's clock less the time */
 	bool running, dead;
-	bool rotate;               /* some flexible group found no room at its last turn */
+	uint64_t pmus, pinned_pmus; /* of its groups, of its pinned ones, since it was last empty */
+	uint64_t rotate;           /* PMUs that some flexible group found no room on at its last turn */
 	unsigned frequency_events; /* with attr.freq: a tick has to look at them */
 	unsigned references;
 };
@@ -174,7 +190,7 @@ struct engine_cpu {
 	struct engine_hits software[TALLY_SW_MAX];
 	struct engine_context *task_context; /* of the current task while it is scheduled in, or NULL */
 	uint64_t exclusive;                /* PMUs of SCOPE_HARDWARE that an exclusive group holds: see group.c */
-	unsigned active_hardware;          /* hardware events on this CPU */
+	uint32_t active[64];               /* events that are on, by the PMU's bit */
 	uint64_t tick;                     /* ticks so far */
 	uint64_t throttled_tick;           /* the last in which an event was throttled */
 	struct engine_event *pending;      /* overflow.c; atomic */
@@ -202,6 +218,8 @@ struct tally_engine_task {
 	struct engine_list link;   /* on engine->tasks */
 	unsigned references;
 	bool exited;
+	bool migrated;             /* since it last ran */
+	int cpu;                   /* where it runs, as tally_engine_switch_in() said, or -1.  Atomic. */
 	void *host_task;
 };
 
@@ -213,6 +231,7 @@ struct tally_engine {
 	struct tally_engine_host host;
 	struct engine_cpu *cpus;   /* host.cpus of them */
 	struct tally_engine_pmu *pmus; /* in the order in which they are asked */
+	struct tally_engine_pmu *numbered[62]; /* those with a bit of their own: pmu_set.c */
 	uint32_t next_type;
 	uint64_t next_id;          /* atomic */
 	struct engine_settings settings;
@@ -274,6 +293,19 @@ void engine_pmu_disable(struct tally_engine_pmu *pmu); /* optional ops */
 void engine_pmu_enable(struct tally_engine_pmu *pmu);
 bool engine_pmu_counts_on(const struct tally_engine_pmu *pmu, unsigned cpu);
 
+/* --- pmu_set.c: sets of PMUs, a bit each -------------------------------------------------------------------------------- */
+
+#define ENGINE_PMU_SOFTWARE (1ull << 62) /* all of SCOPE_SOFTWARE */
+#define ENGINE_PMU_OTHERS (1ull << 63)   /* hardware PMUs past the 62nd: treated as one */
+/* At registration (before it is asked for events) and unregistration: gives the PMU a bit, takes it back. */
+void engine_pmu_number(struct tally_engine *engine, struct tally_engine_pmu *pmu);
+void engine_pmu_unnumber(struct tally_engine *engine, struct tally_engine_pmu *pmu);
+uint64_t engine_pmu_bit(const struct tally_engine_pmu *pmu);
+/* engine_pmu_disable(), engine_pmu_enable() and ops->switched() of the set's hardware PMUs. [cpu] */
+void engine_pmus_disable(struct tally_engine *engine, uint64_t set);
+void engine_pmus_enable(struct tally_engine *engine, uint64_t set);
+void engine_pmus_switched(struct tally_engine *engine, uint64_t set, struct tally_engine_task *task, bool in);
+
 /* --- attr_check.c ------------------------------------------------------------------------------------------------------ */
 
 /* Copies an attr of any size from the caller (A2) and checks what perf_copy_attr() checks; -E2BIG writes the supported
@@ -302,22 +334,27 @@ void engine_files_release(struct tally_engine_process *process);
 int engine_files_fork(const struct tally_engine_process *parent, struct tally_engine_process *child);
 void engine_files_exec(struct tally_engine_process *process);
 
-/* --- context.c: contexts and scheduling --------------------------------------------------------------------------------------- */
+/* --- context.c: contexts, and what the surface does to the events in them ------------------------------------------------------ */
+
+/* Of the public functions context_schedule.c has tally_engine_switch_out, _switch_in, _migrate, _tick, _cpu_up and
+ * _cpu_down. */
 
 void engine_context_init(struct engine_context *context, struct tally_engine *engine, struct tally_engine_task *task,
 			 int cpu);
-/* The context that an event of this task (NULL: this CPU) belongs in, made when there is none. */
+/* The context that an event of this task (NULL: of that CPU) belongs in, made when there is none: -ENOMEM; -ESRCH: the
+ * task has exited.  No reference is taken: events hold theirs once they are installed. [surface] */
 int engine_context_find(struct tally_engine *engine, struct tally_engine_task *task, int cpu,
 			struct engine_context **out);
 void engine_context_put(struct engine_context *context);
 /* Runs function(event, argument) where event->context may be changed: on the CPU where it is on, or here with its
- * lock held; in either case locked and with interrupts off. [surface] */
+ * lock held; in either case locked and with interrupts off.  An event that was removed: here. [surface] */
 void engine_context_call(struct engine_event *event, void (*function)(struct engine_event *event, void *argument),
 			 void *argument);
-/* Adds the event (with its state OFF or INACTIVE) to the context, and schedules it in if it can. [surface] */
+/* Adds the event (with its state OFF or INACTIVE) to the context, to its leader's group, and schedules it in if it can.
+ * A CPU that went offline meanwhile: event->context stays NULL. [surface] */
 void engine_context_install(struct engine_context *context, struct engine_event *event);
-/* Takes it out: counts are folded in, its state becomes OFF (or EXIT).  With `detach` a member leaves its group and a
- * leader's siblings become single events. [surface] */
+/* Takes it out: counts are folded in, its state becomes OFF (ERROR stays) or EXIT, event->context NULL.  With `detach` a
+ * member leaves its group and a leader's siblings become single events. [surface] */
 void engine_context_remove(struct engine_event *event, bool detach, bool exiting);
 /* ioctl ENABLE, DISABLE on one event (B3, B4, B7); children follow. [surface] */
 void engine_event_enable(struct engine_event *event);
@@ -327,21 +364,26 @@ void engine_event_disable_here(struct engine_event *event);
 /* H3: brings count and times up to date: on the event's CPU if ACTIVE.  `group`: the leader's whole group at one
  * moment. [surface] */
 int engine_event_sync(struct engine_event *event, bool group);
-/* Times as of now, without changing them: for user pages and samples. [hit] */
-void engine_event_times(struct engine_event *event, uint64_t *now, uint64_t *enabled, uint64_t *running);
-/* Value with the counts of children that are gone. */
-uint64_t engine_event_count(struct engine_event *event);
 /* Called when a period changed under it: stops and starts it on its PMU when active. In engine_context_call(). */
 void engine_event_restart(struct engine_event *event);
 
+/* --- event_time.c: states and times ------------------------------------------------------------------------------------------------ */
+
+/* Moves an event to a state (H1), accounting its times, and its group's, up to context->time. Context locked. */
+void engine_event_set_state(struct engine_event *event, enum engine_event_state state);
+/* Times up to context->time. Context locked. */
+void engine_event_update_times(struct engine_event *event);
+/* Times as of now, without changing them: for user pages and samples.  *now: the host's clock. [hit] */
+void engine_event_times(struct engine_event *event, uint64_t *now, uint64_t *enabled, uint64_t *running);
+/* Value with the counts of children that are gone. */
+uint64_t engine_event_count(struct engine_event *event);
+
 /* --- group.c ---------------------------------------------------------------------------------------------------------------------- */
 
-/* B5, B7: adds leader and members to their PMUs, or none: 0 or -EAGAIN. Context locked. [cpu] */
+/* B5, B7: adds leader and members to their PMUs, or none: 0 or -EAGAIN. Context locked, its time up to date. [cpu] */
 int engine_group_schedule_in(struct engine_event *leader, struct engine_cpu *cpu);
 void engine_group_schedule_out(struct engine_event *leader, struct engine_cpu *cpu);
-/* Moves an event to a state, accounting times up to now. Context locked. */
-void engine_event_set_state(struct engine_event *event, enum engine_event_state state);
-/* May this event run on this CPU beside what is there (filter by cpu, PMU's CPUs, cgroup, exclusive)? */
+/* May this event's group run on this CPU (filter by cpu, PMU's CPUs, cgroup)? */
 bool engine_event_fits(const struct engine_event *event, const struct engine_cpu *cpu);
 
 /* --- read.c --------------------------------------------------------------------------------------------------------------------------- */
