@@ -13,7 +13,7 @@ enum { TIME_LIMIT_S = 20 };
 
 static const struct clause *const parts[] = { clauses_a, clauses_b, clauses_c, clauses_c_fields, clauses_c_trailer,
 					      clauses_c_records, clauses_c_wakeup, clauses_d, clauses_d_output,
-					      clauses_d_page, clauses_e, clauses_f };
+					      clauses_d_page, clauses_e, clauses_f, clauses_hardware };
 
 static const char *const reasons[] = {
 	[NA_NO_HARDWARE] = "this machine has no hardware PMU",

@@ -33,10 +33,11 @@ struct clause {
 	int (*run)(struct surface *surface);
 };
 
-/* One array per file, clauses_a.c … clauses_f.c, ended by an entry without id. */
+/* One array per file, clauses_a.c … clauses_f.c, ended by an entry without id; clauses_hardware:
+ * what rows of B, C and D say of hardware events. */
 extern const struct clause clauses_a[], clauses_b[], clauses_c[], clauses_c_fields[], clauses_c_records[],
 	clauses_c_trailer[], clauses_c_wakeup[], clauses_d[], clauses_d_output[], clauses_d_page[], clauses_e[],
-	clauses_f[];
+	clauses_f[], clauses_hardware[];
 
 /* What a clause's function returns: 0 passed, or one of these. */
 enum { CLAUSE_FAILED = 1, CLAUSE_NOT_APPLICABLE = 64 /* + enum not_applicable */ };

@@ -177,6 +177,9 @@ static const struct surface_ops kernel_ops = {
 	.set_sysctl = kernel_set_sysctl,
 	.set_online = kernel_set_online,
 	.read_counter = kernel_read_counter,
+	.counter_selector = kernel_counter_selector,
+	.level = kernel_level,
+	.run_guest = kernel_run_guest,
 };
 
 /* asm/perf_regs.h: PERF_REG_X86_IP, _SP; PERF_REG_ARM64_PC, _SP */

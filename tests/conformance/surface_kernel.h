@@ -111,4 +111,10 @@ long kernel_sysctl(struct surface *surface, const char *name);
 int kernel_set_sysctl(struct surface *surface, const char *name, long value);
 int kernel_set_online(struct surface *surface, int cpu, bool online);
 
+/* surface_kernel_guest.c */
+bool kernel_may_run_guests(struct surface *surface);
+int kernel_level(struct surface *surface);
+int kernel_run_guest(struct surface *surface, uint64_t kernel_iterations, uint64_t user_iterations);
+int kernel_counter_selector(struct surface *surface, const uint64_t *set, uint64_t *value);
+
 #endif

@@ -233,7 +233,7 @@ unsigned kernel_features(struct kernel_surface *kernel)
 	if (cycles && opens(kernel, &attr, 0, -1)) {
 		features |= SURFACE_HARDWARE;
 #if defined(__aarch64__)
-		features |= SURFACE_ARM_PMU;
+		features |= SURFACE_ARM_PMU | (kernel_may_run_guests(&kernel->surface) ? SURFACE_VIRTUALISATION : 0);
 #elif defined(__x86_64__)
 		features |= SURFACE_X86_PMU;
 #endif
@@ -261,13 +261,15 @@ unsigned kernel_features(struct kernel_surface *kernel)
 	return features;
 }
 
-/* As many as a group of one event takes in: a group is checked against the counters when it is opened. */
+/* As many as a group of one event takes in: a group is checked against the counters when it is opened; on arm64 those
+ * of its events alone that are enabled.  On x86 instructions have a fixed counter besides, branches don't. */
 unsigned kernel_hardware_counters(struct surface *surface)
 {
 	enum { COUNTERS_MAX = 64 };
 	struct tally_attr attr = { .type = TALLY_TYPE_HARDWARE, .size = sizeof(attr),
-				   .config = TALLY_HW_INSTRUCTIONS,
-				   .flags = TALLY_ATTR_EXCLUDE_KERNEL | TALLY_ATTR_DISABLED };
+				   .config = TALLY_HW_INSTRUCTIONS, .flags = TALLY_ATTR_EXCLUDE_KERNEL };
+	if (surface->features & SURFACE_X86_PMU)
+		attr.config = TALLY_HW_BRANCH_INSTRUCTIONS;
 	int fds[COUNTERS_MAX];
 	unsigned count = 0;
 	while (count < COUNTERS_MAX &&

@@ -1,0 +1,2 @@
+#include "hardware.h"
+const struct clause clauses_hardware[] = { { 0 } };
