@@ -153,7 +153,9 @@ struct tally_engine_host {
 	/* NULL: clock events count, but don't sample. [cpu] */
 	void (*timer_start)(void *host, struct tally_engine_timer *timer); /* at timer->deadline_ns */
 	void (*timer_cancel)(void *host, struct tally_engine_timer *timer); /* fine when it isn't running */
-	/* NULL: by the architecture's clock not being readable by user code: user page's cap_user_time is 0. */
+	/* Adds TALLY_CAP_USER_TIME, _TIME_ZERO and _TIME_SHORT to page->capabilities and fills time_shift, time_mult,
+	 * time_zero (clock_ns() when the architecture's counter was 0), time_cycles, time_mask; time_offset is the
+	 * engine's.  NULL: user code can't read that counter. [hit] */
 	void (*user_clock)(void *host, struct tally_user_page *page);
 
 	/* --- what a sample holds: [hit]; NULL: the field is empty as the kernel leaves it where it can't tell ------------- */
@@ -450,7 +452,11 @@ struct tally_pmu_event *tally_engine_group_first(struct tally_pmu_event *event);
 struct tally_pmu_event *tally_engine_group_next(struct tally_pmu_event *event, struct tally_pmu_event *member);
 
 /* AUX output, by the PMU that owns the area: where to write and how much room there is; then how much was written.
- * `flags`: PERF_AUX_FLAG_TRUNCATED 1, OVERWRITE 2, PARTIAL 4, COLLISION 8. [hit] */
+ * `head` runs freely: write at head % area_size, and wrap.  In overwrite mode (snapshots: the area is mapped read-only)
+ * the room is the whole area, and `head` is set to where writing ended before aux_end().  Area and descriptor stay good
+ * until aux_end(), which stop() must call.  begin: 0; -EINVAL there is no area; -EBUSY one has begun already; -ENOSPC
+ * the reader has left no room: it is woken and the event disabled.
+ * `flags`: PERF_AUX_FLAG_TRUNCATED 1 (disables the event), OVERWRITE 2 (the engine's), PARTIAL 4, COLLISION 8. [hit] */
 struct tally_engine_aux { uint64_t head; size_t room; void *area; size_t area_size; bool overwrite; void *opaque; };
 int tally_engine_aux_begin(struct tally_pmu_event *event, struct tally_engine_aux *aux);
 void tally_engine_aux_end(struct tally_pmu_event *event, struct tally_engine_aux *aux, size_t written, uint64_t flags);

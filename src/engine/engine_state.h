@@ -110,7 +110,9 @@ struct engine_event {
 
 	/* Output. */
 	struct engine_ring *ring;    /* atomic; children use their parent's */
-	struct engine_list ring_link; /* on ring->events */
+	struct engine_list ring_link; /* on ring->events: engine->ring_lock */
+	unsigned mapped;             /* mappings of its ring and AUX area: it owns the ring, and the user page is its */
+	uint32_t page_lock;          /* the user page's seqlock: the page's own could be overwritten by who maps it */
 	uint64_t lost_samples;       /* FORMAT_LOST */
 	uint32_t header_size, id_header_size, read_size; /* bytes: engine_event_sizes() */
 	uint64_t (*clock)(struct engine_event *event); /* attr.clockid */
@@ -244,6 +246,8 @@ struct tally_engine {
 	struct engine_tracepoints *tracepoints; /* tracepoint.c's own */
 	unsigned stack_users;      /* events with CALLCHAIN: max_stack can't change */
 	size_t locked_pages;       /* charged under mlock_kb */
+	struct engine_mapping *mappings; /* of all processes; engine lock */
+	struct engine_lock ring_lock;    /* which events write to which ring: event->ring, ring->events */
 	struct tally_engine_pmu software_pmu, tracepoint_pmu, breakpoint_pmu, clock_pmus[2];
 };
 
@@ -476,31 +480,47 @@ struct engine_output {
 	struct engine_ring *ring;
 	struct engine_event *event;
 	uint64_t offset;    /* where the next byte goes, free-running */
-	uint32_t wakeup;    /* wake-ups due when this began */
+	uintptr_t wakeup;   /* wake-ups due when this began */
+	bool owned;         /* took a ring without a CPU: ring_buffer.c */
 };
 
 /* Reserves `size` bytes (a multiple of 8) in the ring of the event (of its parent's), with a LOST record before it
- * when one is due.  0; -ENOSPC: no ring, paused, or full: lost is counted.  [hit] */
+ * when one is due.  0; -ENOSPC: no ring, paused, or full: lost is counted.  Exactly `size` bytes are to be copied or
+ * skipped before the end, on the same CPU.  [hit] between engine_hit_enter() and leave(), or with the engine lock held:
+ * else the ring could be freed meanwhile. */
 int engine_output_begin(struct engine_output *output, struct engine_event *event, uint32_t size);
 void engine_output_copy(struct engine_output *output, const void *bytes, size_t size);
 void engine_output_skip(struct engine_output *output, size_t size); /* zeroes */
+void engine_output_sampled(struct engine_output *output); /* it was a SAMPLE: wakeup_events counts those alone */
 void engine_output_end(struct engine_output *output);
 
 /* --- ring_map.c: mmap, SET_OUTPUT ------------------------------------------------------------------------------------------------------------- */
 
+/* D1, D4.  `offset` 0: the user page and the data behind it; else the AUX area, as the user page's aux_offset and
+ * aux_size say.  A mapping holds a reference to event->file, as mmap(2)'s does.  [surface] */
 int engine_event_map(struct engine_event *event, size_t size, bool writable, bool shared, uint64_t offset,
 		     void **address);
+/* -EINVAL: no such mapping, or part of one. [surface] */
 int engine_event_unmap(struct tally_engine *engine, void *address, size_t size);
-/* NULL: none. */
+/* Its address space goes: at exec and exit. [surface] */
+void engine_mappings_release(struct tally_engine_process *process);
+/* D3.  NULL: none. [surface] */
 int engine_event_set_output(struct engine_event *event, struct engine_event *target);
 int engine_event_pause_output(struct engine_event *event, bool pause);
-void engine_ring_detach(struct engine_event *event); /* before it is freed */
-bool engine_ring_has_data(struct engine_event *event); /* data that poll has to tell of */
-void engine_ring_wakeup(struct engine_event *event);   /* run_pending: every event of the ring, host->wake() */
+/* Takes the event off its ring: before event->file is freed (who wakes a ring's events holds ring_lock, not the engine
+ * lock). [surface] */
+void engine_ring_detach(struct engine_event *event);
+/* The ring has something that poll has to tell of, which this call takes: atomic_xchg(&rb->poll, 0) in the kernel.
+ * Without a ring false, and poll says POLLHUP. [surface] */
+bool engine_ring_has_data(struct engine_event *event);
+/* From run_pending(): host->wake() for every event that writes to the ring of this one. [cpu] */
+void engine_ring_wakeup(struct engine_event *event);
 
 /* --- userpage.c -------------------------------------------------------------------------------------------------------------------------------------- */
 
-void engine_user_page_init(struct engine_event *event); /* at the mapping */
-void engine_user_page_update(struct engine_event *event); /* lock, index, offset, times; nothing when not mapped. [hit] */
+void engine_user_page_init(struct engine_event *event, struct tally_user_page *page, uint64_t data_size);
+/* D5: lock, index, offset, times; nothing when it is not mapped.  On the CPU where the event is active, or with its
+ * context locked. [hit] */
+void engine_user_page_update(struct engine_event *event);
 
 #endif

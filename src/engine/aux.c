@@ -1,0 +1,109 @@
+/* AUX output: a PMU writes bulk data of its own into an area beside the ring, and AUX records in the ring tell what came
+ * (SPEC D4).
+ *
+ * One writer at a time: the PMU that owns the area, between begin and end; a nested begin is refused.  Against the
+ * reader the order is the ring's: begin acquires aux_tail (A), end releases aux_head (B).  In overwrite mode nobody
+ * waits for the reader; who wants the data stops the event first and takes what lies before aux_head. */
+#include "engine/ring_access.h"
+#include "engine/ring_buffer.h"
+
+#define FLAG_TRUNCATED 1u
+#define FLAG_OVERWRITE 2u
+
+static struct engine_event *output_event(struct engine_event *event)
+{
+	return event->parent ? event->parent : event;
+}
+
+static void wake_reader(struct engine_ring *ring, struct engine_event *event)
+{
+	engine_shared_store_release(&ring->poll, 1);
+	engine_event_pend(output_event(event), ENGINE_PENDING_WAKEUP);
+}
+
+int tally_engine_aux_begin(struct tally_pmu_event *hw, struct tally_engine_aux *out)
+{
+	struct engine_event *event = engine_event_of(hw);
+	struct engine_ring *ring = __atomic_load_n(&output_event(event)->ring, __ATOMIC_ACQUIRE);
+	struct engine_aux *aux = ring ? __atomic_load_n(&ring->aux, __ATOMIC_ACQUIRE) : NULL;
+	uintptr_t idle = 0, head, tail;
+	size_t room;
+
+	if (!aux)
+		return -ENGINE_EINVAL;
+	/* Acquires what the last to end, perhaps on another CPU, left. */
+	if (!engine_shared_compare_exchange_acquire(&aux->busy, &idle, 1))
+		return -ENGINE_EBUSY;
+	head = engine_shared_load(&aux->head);
+	room = aux->size;
+	if (!aux->overwrite) {
+		tail = engine_page_load_acquire(&ring->page->aux_tail); /* A */
+		room = head - tail < aux->size ? (tail - head - 1) & (aux->size - 1) : 0;
+		if (!room) {
+			engine_shared_store_release(&aux->busy, 0);
+			engine_event_pend(event, ENGINE_PENDING_DISABLE);
+			wake_reader(ring, event);
+			return -ENGINE_ENOSPC;
+		}
+	}
+	*out = (struct tally_engine_aux){ .head = head, .room = room, .area = aux->area, .area_size = aux->size,
+					  .overwrite = aux->overwrite, .opaque = aux };
+	return 0;
+}
+
+static void output_aux(struct engine_event *event, uint64_t offset, uint64_t size, uint64_t flags)
+{
+	bool trailed = engine_event_flag(event, TALLY_ATTR_SAMPLE_ID_ALL);
+	struct {
+		struct tally_record_header header;
+		uint64_t offset, size, flags;
+	} record = {
+		.header = { .type = TALLY_RECORD_AUX,
+			    .size = (uint16_t)(sizeof(record) + (trailed ? event->id_header_size : 0)) },
+		.offset = offset, .size = size, .flags = flags,
+	};
+	struct engine_output output;
+	uint8_t trailer[48];
+
+	if (engine_output_begin(&output, event, record.header.size))
+		return;
+	engine_output_copy(&output, &record, sizeof(record));
+	if (trailed) {
+		engine_sample_id(event, trailer);
+		engine_output_copy(&output, trailer, event->id_header_size);
+	}
+	engine_output_end(&output);
+}
+
+/* The watermark has been passed since the last wake-up. */
+static bool wakeup_due(struct engine_aux *aux, uintptr_t head)
+{
+	if (aux->overwrite || head - aux->wakeup < aux->watermark)
+		return false;
+	aux->wakeup = head - head % aux->watermark;
+	return true;
+}
+
+void tally_engine_aux_end(struct tally_pmu_event *hw, struct tally_engine_aux *in, size_t written, uint64_t flags)
+{
+	struct engine_event *event = engine_event_of(hw);
+	struct engine_aux *aux = in->opaque;
+	struct engine_ring *ring = aux->ring;
+	uintptr_t from = engine_shared_load(&aux->head), head = from + written;
+
+	flags &= ~(uint64_t)FLAG_OVERWRITE;
+	if (aux->overwrite) {
+		flags |= FLAG_OVERWRITE;
+		from = head = (uintptr_t)in->head;
+	}
+	engine_shared_store(&aux->head, head);
+	engine_page_store_release(&ring->page->aux_head, head); /* B: before the record that points there */
+	/* That it was overwritten alone is no news. */
+	if (written || (flags & ~(uint64_t)FLAG_OVERWRITE))
+		output_aux(event, from, written, flags);
+	if (flags & FLAG_TRUNCATED)
+		engine_event_pend(event, ENGINE_PENDING_DISABLE);
+	if (wakeup_due(aux, head) || (flags & FLAG_TRUNCATED))
+		wake_reader(ring, event);
+	engine_shared_store_release(&aux->busy, 0);
+}

@@ -1,0 +1,243 @@
+/* The ring that records are written to: reserve, fill, commit.
+ *
+ * One CPU writes, one reader elsewhere reads.  The writer may be interrupted at any instruction by another writer of
+ * the same ring (a hit in an interrupt, in an NMI), which must not wait for it: nothing may be locked, nobody spins.
+ *
+ *   head   reserved up to here: moved by compare-exchange, so that writers that interrupt one another get bytes of
+ *          their own
+ *   nest   how many writers are under way.  Interrupts end before what they interrupted goes on, so the writer that
+ *          brings it back to 0 is the first that came, and when it ends all the others have: what is reserved then is
+ *          written.  It alone moves page->data_head, the end of what readers may read.
+ *   tail   page->data_tail, the reader's: up to here it has read.  A record that would pass it is dropped and counted
+ *          in `lost`; the next record that finds room brings a LOST record before it, and takes the count by an exchange,
+ *          so that each loss is told exactly once.  The tail is a user's word: whatever it holds, the offset is masked,
+ *          and all that it can spoil is its own data.
+ *
+ * Committing takes care.  The first writer reads head, publishes it, sets nest to 0, and looks at head again.  An
+ * interrupt before nest is 0 leaves publishing to us: the second look finds what it reserved.  One after that is itself
+ * first, and publishes.  Were nest set to 0 before publishing, an interrupt between the two would publish a newer
+ * head, and we would then take it back: a reader would see data_head move backwards.
+ *
+ * Order against the reader, on machines that reorder (the letters are those of the kernel's own explanation):
+ *
+ *       writer                                  reader
+ *       load data_tail                          load data_head
+ *           A                                       C
+ *       store the record's bytes                load the record's bytes
+ *           B                                       D
+ *       store data_head                         store data_tail
+ *
+ *   A pairs with D: bytes are not overwritten before the reader is done with them.  The kernel relies on the control
+ *     dependency alone (the stores happen only if the loaded tail leaves room, and no CPU makes a store visible that it
+ *     speculates).  C11 does not know control dependencies and a compiler may break them, so here it is an acquire
+ *     load: free on x86, ldar on arm64, one fence r,rw on riscv64.
+ *   B pairs with C: who sees the head sees the bytes.  A release store; stlr on arm64, fence rw,w on riscv64.
+ *   C, D: the reader's acquire load of data_head and release store of data_tail (loads before D are loads of the record:
+ *     release orders loads before it as well).
+ *
+ * Among writers of one CPU nothing but the compiler needs to be held back: a CPU sees its own accesses in program order,
+ * and an interrupt is a point in that order.  Hence relaxed accesses and engine_interrupt_fence().
+ *
+ * Several CPUs.  Events that share a ring (SET_OUTPUT, inherited children) are bound to one CPU and write on that one.
+ * A ring of an event that follows its task is written on several, one after the other: switching the task from one CPU to
+ * the other orders them.  One case is left, which the kernel lets pass: an inherited event redirected to a ring
+ * without a CPU, whose children then write on CPUs of their own at the same time.  So a ring without a CPU is owned while
+ * it is written: by the CPU that moves `owner` from 0.  Who finds it owned by another CPU does not wait: its record is
+ * dropped and counted.  Taking ownership acquires what the CPU before released with it.  The owner is whoever took it,
+ * not who interrupted that one: it lets go when its commit is through, and an interrupt just before that still finds the
+ * ring its own CPU's.
+ *
+ * A hit does not move to another CPU half-way, and no other task comes in between: the host's part ([hit] in
+ * tally/engine.h). */
+#include "engine/ring_buffer.h"
+
+#include "engine/ring_access.h"
+
+#define LOST_SIZE 24u
+
+/* What a LOST record of this event takes. */
+static uint32_t lost_record_size(const struct engine_event *event)
+{
+	return LOST_SIZE + (engine_event_flag(event, TALLY_ATTR_SAMPLE_ID_ALL) ? event->id_header_size : 0);
+}
+
+/* Room in bytes: all but one byte of the ring, as head == tail means that it is empty; so a ring is full with 8 bytes
+ * unused, as the kernel's. */
+static bool has_room(const struct engine_ring *ring, uintptr_t head, uintptr_t tail, uint32_t size)
+{
+	uintptr_t room = ring->backward ? head - tail - 1 : tail - head - 1;
+
+	return (room & (ring->size - 1)) >= size;
+}
+
+/* False: another CPU writes. */
+static bool ring_enter(struct engine_ring *ring, struct engine_output *output)
+{
+	output->owned = false;
+	if (ring->cpu < 0) {
+		uintptr_t owner = 0, me = 1 + (uintptr_t)ring->engine->host.this_cpu(ring->engine->host.host);
+
+		output->owned = engine_shared_compare_exchange_acquire(&ring->owner, &owner, me);
+		if (!output->owned && owner != me)
+			return false;
+	}
+	/* Two accesses: an interrupt between them leaves nest as it found it. */
+	engine_shared_store(&ring->nest, engine_shared_load(&ring->nest) + 1);
+	engine_interrupt_fence();
+	output->wakeup = engine_shared_load(&ring->wakeup);
+	return true;
+}
+
+static void ring_commit(struct engine_ring *ring, struct engine_output *output)
+{
+	uintptr_t nest = engine_shared_load(&ring->nest);
+	uintptr_t head;
+
+	engine_interrupt_fence(); /* the record before nest */
+	if (nest > 1) {
+		engine_shared_store(&ring->nest, nest - 1);
+		return;
+	}
+	for (;;) {
+		head = engine_shared_load(&ring->head);
+		engine_page_store_release(&ring->page->data_head, head); /* B, pairs with the reader's C */
+		engine_interrupt_fence();
+		engine_shared_store(&ring->nest, 0);
+		engine_interrupt_fence();
+		if (engine_shared_load(&ring->head) == head)
+			break;
+		/* An interrupt reserved after we looked and may have left the publishing to us. */
+		engine_shared_store(&ring->nest, 1);
+		engine_interrupt_fence();
+	}
+	if (output->wakeup != engine_shared_load(&ring->wakeup)) {
+		engine_shared_store_release(&ring->poll, 1);
+		engine_event_pend(output->event, ENGINE_PENDING_WAKEUP);
+	}
+	if (output->owned)
+		engine_shared_store_release(&ring->owner, 0);
+}
+
+static int drop(struct engine_ring *ring, struct engine_event *event)
+{
+	engine_shared_add(&ring->lost, 1);
+	engine_add64(&event->lost_samples, 1);
+	return -ENGINE_ENOSPC;
+}
+
+static void write_lost(struct engine_output *output, struct engine_event *event, uint32_t size)
+{
+	struct {
+		struct tally_record_header header;
+		uint64_t id, lost;
+	} record = {
+		.header = { .type = TALLY_RECORD_LOST, .size = (uint16_t)size },
+		.id = event->id,
+		/* 0 when an interrupt since we looked told of them first. */
+		.lost = engine_shared_exchange(&output->ring->lost, 0),
+	};
+	uint8_t trailer[48];
+
+	engine_output_copy(output, &record, sizeof(record));
+	if (size > sizeof(record)) {
+		engine_sample_id(event, trailer);
+		engine_output_copy(output, trailer, size - sizeof(record));
+	}
+}
+
+int engine_output_begin(struct engine_output *output, struct engine_event *event, uint32_t size)
+{
+	struct engine_ring *ring;
+	uintptr_t head, next, position;
+	uint32_t lost_size = 0;
+
+	if (event->parent)
+		event = event->parent;
+	ring = __atomic_load_n(&event->ring, __ATOMIC_ACQUIRE); /* pairs with ring_map.c's publishing it */
+	if (!ring || !ring->size)
+		return -ENGINE_ENOSPC;
+	if (engine_shared_load(&ring->paused))
+		return drop(ring, event);
+	output->ring = ring;
+	output->event = event;
+	if (!ring_enter(ring, output))
+		return drop(ring, event);
+	if (engine_shared_load(&ring->lost))
+		lost_size = lost_record_size(event);
+	size += lost_size;
+
+	head = engine_shared_load(&ring->head);
+	do {
+		uintptr_t tail = engine_page_load_acquire(&ring->page->data_tail); /* A, pairs with the reader's D */
+
+		if (ring->overwrite ? size > ring->size : !has_room(ring, head, tail, size)) {
+			drop(ring, event);
+			ring_commit(ring, output);
+			return -ENGINE_ENOSPC;
+		}
+		next = ring->backward ? head - size : head + size;
+	} while (!engine_shared_compare_exchange(&ring->head, &head, next));
+	engine_interrupt_fence();
+
+	output->offset = ring->backward ? next : head;
+	position = ring->backward ? 0 - next : next;
+	if (position - engine_shared_load(&ring->wakeup) > ring->watermark)
+		engine_shared_add(&ring->wakeup, ring->watermark);
+	if (lost_size)
+		write_lost(output, event, lost_size);
+	return 0;
+}
+
+static size_t until_wrap(const struct engine_output *output, size_t size)
+{
+	const struct engine_ring *ring = output->ring;
+	size_t left = ring->size - (size_t)(output->offset & (ring->size - 1));
+
+	return size < left ? size : left;
+}
+
+void engine_output_copy(struct engine_output *output, const void *bytes, size_t size)
+{
+	const struct engine_ring *ring = output->ring;
+	const uint8_t *from = bytes;
+
+	while (size) {
+		size_t part = until_wrap(output, size);
+
+		engine_ring_write(ring->data + (output->offset & (ring->size - 1)), from, part);
+		output->offset += part;
+		from += part;
+		size -= part;
+	}
+}
+
+void engine_output_skip(struct engine_output *output, size_t size)
+{
+	const struct engine_ring *ring = output->ring;
+
+	while (size) {
+		size_t part = until_wrap(output, size);
+
+		engine_ring_zero(ring->data + (output->offset & (ring->size - 1)), part);
+		output->offset += part;
+		size -= part;
+	}
+}
+
+void engine_output_sampled(struct engine_output *output)
+{
+	struct engine_ring *ring = output->ring;
+	const struct tally_attr *attr = &output->event->attr;
+
+	if ((attr->flags & TALLY_ATTR_WATERMARK) || !attr->wakeup_events)
+		return;
+	if (engine_shared_add(&ring->samples, 1) >= attr->wakeup_events) {
+		engine_shared_add(&ring->samples, 0 - (uintptr_t)attr->wakeup_events);
+		engine_shared_add(&ring->wakeup, 1);
+	}
+}
+
+void engine_output_end(struct engine_output *output)
+{
+	ring_commit(output->ring, output);
+}
