@@ -59,6 +59,13 @@ static inline int64_t count_of(struct surface *surface, int fd)
 	return size < 0 ? size : -1000 - size;
 }
 
+/* As many 8-byte words as the event's read_format gives, or -errno. */
+static inline ssize_t read_words(struct surface *surface, int fd, uint64_t *words, size_t size)
+{
+	ssize_t length = CALL(read, fd, words, size);
+	return length < 0 ? length : length / 8;
+}
+
 static inline long enable(struct surface *surface, int fd)
 {
 	return CALL(ioctl, fd, TALLY_IOC_ENABLE, 0);
@@ -68,6 +75,21 @@ static inline long disable(struct surface *surface, int fd)
 {
 	return CALL(ioctl, fd, TALLY_IOC_DISABLE, 0);
 }
+
+static inline uint64_t id_of(struct surface *surface, int fd)
+{
+	uint64_t id = 0;
+	return CALL(ioctl, fd, TALLY_IOC_ID, (uintptr_t)&id) == 0 ? id : 0;
+}
+
+/* Opens, and closes again: 0 or -errno. */
+static inline int try_open(struct surface *surface, const struct tally_attr *attr)
+{
+	int fd = open_self(surface, attr);
+	return fd < 0 ? fd : CALL(close, fd);
+}
+
+#define CHECK_OPENS(fd) CHECK_BETWEEN(fd, 0, INT32_MAX)
 
 /* Ends the clause as not applicable. */
 #define SKIP(reason) return CLAUSE_NOT_APPLICABLE + (reason)

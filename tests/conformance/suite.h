@@ -23,7 +23,8 @@ enum not_applicable {
 	NA_OTHER_ARCHITECTURE, /* a clause of another PMU model */
 	NA_NO_VIRTUALISATION,  /* no guest can be entered */
 	NA_KERNEL_QUIRK,      /* this kernel is known to differ: docs/conformance.md names the quirk */
-	NA_OLD_KERNEL         /* came after this kernel */
+	NA_OLD_KERNEL,        /* came after this kernel */
+	NA_REAL_TIME          /* needs a machine whose time the test sets: the simulated one */
 };
 
 struct clause {
@@ -33,11 +34,30 @@ struct clause {
 	int (*run)(struct surface *surface);
 };
 
-/* One array per file, clauses_a.c … clauses_f.c, ended by an entry without id; clauses_hardware:
- * what rows of B, C and D say of hardware events. */
-extern const struct clause clauses_a[], clauses_b[], clauses_c[], clauses_c_fields[], clauses_c_records[],
-	clauses_c_trailer[], clauses_c_wakeup[], clauses_d[], clauses_d_output[], clauses_d_page[], clauses_e[],
-	clauses_f[], clauses_hardware[];
+/* The arrays of clauses, one per file, each ended by an entry without id; in the order in which they run. */
+#define CLAUSE_ARRAYS(X) \
+	X(clauses_a) \
+	X(clauses_a_events) \
+	X(clauses_a_targets) \
+	X(clauses_b) \
+	X(clauses_b_control) \
+	X(clauses_b_groups) \
+	X(clauses_b_inherit) \
+	X(clauses_b_life) \
+	X(clauses_c) \
+	X(clauses_c_fields) \
+	X(clauses_c_trailer) \
+	X(clauses_c_records) \
+	X(clauses_c_wakeup) \
+	X(clauses_d) \
+	X(clauses_d_output) \
+	X(clauses_d_page) \
+	X(clauses_e) \
+	X(clauses_f) \
+	X(clauses_hardware) /* what rows of B, C and D say of hardware events */ \
+
+#define DECLARE_CLAUSES(name) extern const struct clause name[];
+CLAUSE_ARRAYS(DECLARE_CLAUSES)
 
 /* What a clause's function returns: 0 passed, or one of these. */
 enum { CLAUSE_FAILED = 1, CLAUSE_NOT_APPLICABLE = 64 /* + enum not_applicable */ };

@@ -125,27 +125,16 @@ uint64_t kernel_watched_address(struct surface *surface, unsigned breakpoint_typ
 	return breakpoint_type & TALLY_BREAKPOINT_X ? (uintptr_t)&watched_function : (uintptr_t)&watched_variable;
 }
 
-/* There and back between two CPUs, `count` moves; at the end where it was allowed before. */
+/* `count` moves between CPUs, of a task that is pinned: there and back.  It stays pinned where it ends. */
 static int migrate(unsigned count)
 {
-	cpu_set_t allowed, one;
-	int first = sched_getcpu(), second = -1;
-	if (sched_getaffinity(0, sizeof(allowed), &allowed) < 0)
-		return -errno;
-	CPU_ZERO(&one);
-	CPU_SET(first, &one);
-	sched_setaffinity(0, sizeof(one), &one);
-	first = sched_getcpu();
-	for (int i = 0; i < CPU_SETSIZE && second < 0; i++)
-		if (CPU_ISSET(i, &allowed) && i != first)
-			second = i;
-	if (second < 0)
-		return -EOPNOTSUPP;
+	cpu_set_t one;
+	int first = sched_getcpu(), second = first ? 0 : 1;
 	for (unsigned i = 0; i < count; i++) {
 		CPU_ZERO(&one);
 		CPU_SET(i % 2 ? first : second, &one);
 		if (sched_setaffinity(0, sizeof(one), &one) < 0)
-			return -errno;
+			return errno == EINVAL ? -EOPNOTSUPP : -errno;
 	}
 	return 0;
 }
