@@ -1,0 +1,449 @@
+/* The engine's table, as this machine fills it. */
+#include "sim/sim_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PAGE 4096u
+#define STACK_TOP 0x7ffffffff000u
+
+static void nmi_body(void *argument)
+{
+	struct sim_machine *machine = argument;
+	struct tally_engine_regs regs;
+	sim_cpu_regs(machine->cpu, &regs);
+	tally_engine_software(machine->engine, TALLY_SW_ALIGNMENT_FAULTS, 1, &regs, regs.ip);
+}
+
+/* An interrupt that nothing masks, in the middle of whatever the engine does: config.nmi_every. */
+static void maybe_nmi(struct sim_machine *machine)
+{
+	if (!machine->config.nmi_every || machine->in_nmi || !machine->engine ||
+	    ++machine->callbacks % machine->config.nmi_every)
+		return;
+	machine->in_nmi = true;
+	sim_at_level(machine->cpu, TALLY_LEVEL_NMI, nmi_body, machine);
+	machine->in_nmi = false;
+}
+
+static uint64_t clock_ns(void *host)
+{
+	struct sim_machine *machine = host;
+	maybe_nmi(machine);
+	return machine->now;
+}
+
+static int clock_of(void *host, int32_t clockid, uint64_t *ns)
+{
+	struct sim_machine *machine = host;
+	switch (clockid) {
+	case 0: /* CLOCK_REALTIME */
+	case 11: /* CLOCK_TAI */
+		*ns = machine->now + 1767225600000000000u; /* it booted as 2026 began */
+		return 0;
+	case 1: /* CLOCK_MONOTONIC */
+	case 4: /* CLOCK_MONOTONIC_RAW */
+	case 7: /* CLOCK_BOOTTIME */
+		*ns = machine->now;
+		return 0;
+	default:
+		return -22; /* EINVAL */
+	}
+}
+
+static unsigned this_cpu(void *host)
+{
+	struct sim_machine *machine = host;
+	return machine->cpu->number;
+}
+
+static enum tally_engine_level level(void *host)
+{
+	struct sim_machine *machine = host;
+	return machine->cpu->level;
+}
+
+static struct tally_engine_task *current_task(void *host)
+{
+	struct sim_machine *machine = host;
+	return machine->cpu->current ? machine->cpu->current->engine_task : NULL;
+}
+
+static bool cpu_online(void *host, unsigned cpu)
+{
+	return sim_cpu_online(host, cpu);
+}
+
+static uintptr_t irq_save(void *host)
+{
+	struct sim_machine *machine = host;
+	maybe_nmi(machine);
+	return machine->cpu->irq_off++;
+}
+
+static void irq_restore(void *host, uintptr_t state)
+{
+	struct sim_machine *machine = host;
+	machine->cpu->irq_off = (unsigned)state;
+	maybe_nmi(machine);
+	sim_cpu_settle(machine->cpu);
+}
+
+/* One thread runs the machine, and no call of the surface lets time pass: nobody ever waits here. */
+static void lock(void *host)
+{
+	struct sim_machine *machine = host;
+	if (machine->locked)
+		abort();
+	machine->locked = true;
+}
+
+static void unlock(void *host)
+{
+	struct sim_machine *machine = host;
+	machine->locked = false;
+}
+
+static int run_on(void *host, unsigned number, void (*function)(void *), void *argument)
+{
+	struct sim_machine *machine = host;
+	if (!sim_cpu_online(machine, number))
+		return -6; /* ENXIO */
+	struct sim_cpu *cpu = &machine->cpus[number];
+	sim_cpu_advance(cpu);
+	sim_at_level(cpu, TALLY_LEVEL_HARDIRQ, function, argument);
+	sim_cpu_rearm(cpu);
+	return 0;
+}
+
+static void *allocate(void *host, size_t size)
+{
+	(void)host;
+	return calloc(1, size);
+}
+
+static void release(void *host, void *memory, size_t size)
+{
+	(void)host, (void)size;
+	free(memory);
+}
+
+static void *allocate_pages(void *host, size_t pages)
+{
+	(void)host;
+	void *memory = aligned_alloc(PAGE, pages * PAGE);
+	if (memory)
+		memset(memory, 0, pages * PAGE);
+	return memory;
+}
+
+static void release_pages(void *host, void *memory, size_t pages)
+{
+	(void)host, (void)pages;
+	free(memory);
+}
+
+/* Nothing lies in the first pages of an address space, and nothing that a program has in the upper half. */
+static bool bad_pointer(const void *pointer)
+{
+	return (uintptr_t)pointer < 16 * PAGE || (intptr_t)(uintptr_t)pointer < 0;
+}
+
+static int copy_in(void *host, void *to, const void *from, size_t size)
+{
+	(void)host;
+	if (bad_pointer(from))
+		return -14; /* EFAULT */
+	memcpy(to, from, size);
+	return 0;
+}
+
+static int copy_out(void *host, void *to, const void *from, size_t size)
+{
+	(void)host;
+	if (bad_pointer(to))
+		return -14;
+	memcpy(to, from, size);
+	return 0;
+}
+
+static bool capable(void *host, enum tally_engine_capability capability)
+{
+	struct sim_machine *machine = host;
+	(void)capability;
+	return !machine->cpu->current || !machine->cpu->current->unprivileged;
+}
+
+static bool may_observe(void *host, struct tally_engine_task *task)
+{
+	struct sim_machine *machine = host;
+	const struct sim_task *other = tally_engine_task_host(task);
+	return !machine->cpu->current || !machine->cpu->current->unprivileged || other->unprivileged;
+}
+
+static struct tally_engine_task *find_task(void *host, int32_t tid)
+{
+	struct sim_task *task = sim_find_task(host, tid);
+	return task ? task->engine_task : NULL;
+}
+
+static void pend(void *host)
+{
+	struct sim_machine *machine = host;
+	machine->cpu->pend = true;
+	sim_cpu_rearm(machine->cpu);
+}
+
+static void wake(void *host, struct tally_engine_file *file)
+{
+	struct sim_machine *machine = host;
+	if (machine->on_wake)
+		machine->on_wake(machine, file);
+}
+
+static void deliver(struct sim_task *task, const struct tally_engine_signal *signal)
+{
+	struct sim_signal_count *count = sim_signals(task, signal->number);
+	if (!count)
+		return;
+	count->count++;
+	count->last_code = signal->code;
+	count->last_data = signal->data;
+	count->last_address = signal->address;
+}
+
+static void signal_of(void *host, const struct tally_engine_signal *signal)
+{
+	struct sim_machine *machine = host;
+	if (signal->task) {
+		deliver(tally_engine_task_host(signal->task), signal);
+		return;
+	}
+	struct sim_task *task = sim_find_task(machine, signal->owner < 0 ? -signal->owner : signal->owner);
+	if (task)
+		deliver(task, signal);
+}
+
+/* --- timers: alarms of the machine -------------------------------------------------------------------------------------------- */
+
+struct timer_alarm {
+	struct sim_alarm alarm;
+	struct tally_engine_timer *timer;
+	struct sim_cpu *cpu;
+};
+
+static void fire(void *argument)
+{
+	struct timer_alarm *timer = argument;
+	struct tally_engine_regs regs;
+	sim_cpu_regs(timer->cpu, &regs);
+	timer->timer->fired(timer->timer, &regs);
+}
+
+static void ring_timer(struct sim_machine *machine, struct sim_alarm *alarm)
+{
+	struct timer_alarm *timer = SIM_CONTAINER(alarm, struct timer_alarm, alarm);
+	struct sim_cpu *cpu = timer->cpu;
+	(void)machine;
+	sim_cpu_advance(cpu);
+	timer->timer->host_words[0] = 0;
+	sim_at_level(cpu, TALLY_LEVEL_HARDIRQ, fire, timer);
+	free(timer);
+	sim_cpu_rearm(cpu);
+}
+
+static void timer_start(void *host, struct tally_engine_timer *timer)
+{
+	struct sim_machine *machine = host;
+	struct timer_alarm *own = (struct timer_alarm *)timer->host_words[0];
+	if (!own) {
+		own = malloc(sizeof(*own));
+		if (!own)
+			abort();
+		sim_alarm_init(&own->alarm, ring_timer);
+		timer->host_words[0] = (uintptr_t)own;
+	}
+	own->timer = timer;
+	own->cpu = machine->cpu;
+	timer->cpu = machine->cpu->number;
+	sim_alarm_set(machine, &own->alarm, timer->deadline_ns > machine->now ? timer->deadline_ns : machine->now);
+}
+
+static void timer_cancel(void *host, struct tally_engine_timer *timer)
+{
+	struct timer_alarm *own = (struct timer_alarm *)timer->host_words[0];
+	if (!own)
+		return;
+	sim_alarm_set(host, &own->alarm, SIM_NEVER);
+	free(own);
+	timer->host_words[0] = 0;
+}
+
+/* The machine's cycle counter that user code reads counts ns. */
+static void user_clock(void *host, struct tally_user_page *page)
+{
+	(void)host;
+	page->time_mult = 1;
+	page->time_shift = 0;
+	page->time_zero = 0;
+	page->time_offset = 0;
+	page->capabilities |= TALLY_CAP_USER_TIME | TALLY_CAP_USER_TIME_ZERO;
+}
+
+/* --- what a sample holds ----------------------------------------------------------------------------------------------------------- */
+
+static unsigned chain_of(uint64_t ip, const struct sim_work *work, uint64_t *addresses, unsigned max)
+{
+	unsigned count = 0;
+	if (count < max)
+		addresses[count++] = ip;
+	for (unsigned i = 0; i < work->caller_count && count < max; i++)
+		addresses[count++] = work->callers[i];
+	return count;
+}
+
+static void user_state(struct sim_machine *machine, const struct tally_engine_regs *regs, uint64_t *ip,
+		       const struct sim_work **work)
+{
+	static const struct sim_work none = { .mode = TALLY_MODE_USER };
+	const struct sim_task *task = machine->cpu->current;
+	if (regs->mode == TALLY_MODE_USER && regs->host) {
+		*ip = regs->ip;
+		*work = regs->host;
+		return;
+	}
+	*work = task ? &task->user_work : &none;
+	uint64_t span = (*work)->code_size / 4;
+	*ip = (*work)->address + (span && task ? task->user_done % span * 4 : 0);
+}
+
+static unsigned callchain(void *host, const struct tally_engine_regs *regs, bool user, uint64_t *addresses, unsigned max)
+{
+	struct sim_machine *machine = host;
+	if (!user)
+		return regs->mode == TALLY_MODE_KERNEL && regs->host ? chain_of(regs->ip, regs->host, addresses, max) : 0;
+	if (!machine->cpu->current)
+		return 0;
+	uint64_t ip;
+	const struct sim_work *work;
+	user_state(machine, regs, &ip, &work);
+	return chain_of(ip, work, addresses, max);
+}
+
+static uint64_t user_stack_pointer(void *host, const struct tally_engine_regs *regs)
+{
+	(void)host, (void)regs;
+	return STACK_TOP - 8192;
+}
+
+static bool is_arm(const struct sim_machine *machine)
+{
+	return machine->model->name[0] == 'a' || machine->model->name[0] == 'b';
+}
+
+/* Registers as asm/perf_regs.h of the model's architecture numbers them. */
+static uint64_t user_register(void *host, const struct tally_engine_regs *regs, unsigned number, uint64_t *abi)
+{
+	struct sim_machine *machine = host;
+	if (!machine->cpu->current) {
+		*abi = 0;
+		return 0;
+	}
+	*abi = 2;
+	uint64_t ip;
+	const struct sim_work *work;
+	user_state(machine, regs, &ip, &work);
+	unsigned sp = is_arm(machine) ? 31 : 7, pc = is_arm(machine) ? 32 : 8;
+	return number == sp ? user_stack_pointer(host, regs) : number == pc ? ip : 0x1000 + number;
+}
+
+static uint64_t interrupted_register(void *host, const struct tally_engine_regs *regs, unsigned number, uint64_t *abi)
+{
+	struct sim_machine *machine = host;
+	*abi = 2;
+	unsigned sp = is_arm(machine) ? 31 : 7, pc = is_arm(machine) ? 32 : 8;
+	return number == sp ? regs->sp : number == pc ? regs->ip : 0x2000 + number;
+}
+
+/* What lies there is the low byte of each address. */
+static size_t user_stack(void *host, const struct tally_engine_regs *regs, size_t offset, void *to, size_t size)
+{
+	uint64_t from = user_stack_pointer(host, regs) + offset;
+	struct sim_machine *machine = host;
+	if (!machine->cpu->current || from >= STACK_TOP)
+		return 0;
+	size_t there = STACK_TOP - from;
+	if (size > there)
+		size = there;
+	for (size_t i = 0; i < size; i++)
+		((uint8_t *)to)[i] = (uint8_t)(from + i);
+	return size;
+}
+
+static uint64_t physical_address(void *host, uint64_t address)
+{
+	(void)host;
+	return address ? 0x100000000u | (address & 0xffffffffu) : 0;
+}
+
+static uint64_t page_size_of(void *host, uint64_t address)
+{
+	(void)host;
+	return address ? PAGE : 0;
+}
+
+static int watch(void *host, unsigned slot, uint64_t address, uint64_t length, uint32_t bp_type)
+{
+	struct sim_machine *machine = host;
+	machine->cpu->watch[slot].address = address;
+	machine->cpu->watch[slot].length = length;
+	machine->cpu->watch[slot].type = bp_type;
+	return 0;
+}
+
+void sim_host_table(struct sim_machine *machine, struct tally_engine_host *host)
+{
+	*host = (struct tally_engine_host){
+		.host = machine,
+		.cpus = machine->config.cpus,
+		.page_size = PAGE,
+		.tick_ns = machine->config.tick_ns,
+		.clock_ns = clock_ns,
+		.clock_of = clock_of,
+		.this_cpu = this_cpu,
+		.level = level,
+		.current_task = current_task,
+		.cpu_online = cpu_online,
+		.irq_save = irq_save,
+		.irq_restore = irq_restore,
+		.lock = lock,
+		.unlock = unlock,
+		.run_on = run_on,
+		.allocate = allocate,
+		.release = release,
+		.allocate_pages = allocate_pages,
+		.release_pages = release_pages,
+		.copy_in = copy_in,
+		.copy_out = copy_out,
+		.capable = capable,
+		.may_observe = may_observe,
+		.find_task = find_task,
+		.pend = pend,
+		.wake = wake,
+		.signal = signal_of,
+		.timer_start = timer_start,
+		.timer_cancel = timer_cancel,
+		.user_clock = user_clock,
+		.callchain = callchain,
+		.user_register = user_register,
+		.interrupted_register = interrupted_register,
+		/* x86-64: all but ds, es, fs, gs; arm64: x0 to pc */
+		.register_mask = is_arm(machine) ? 0x1ffffffffu : 0xff0fffu,
+		.user_stack = user_stack,
+		.user_stack_pointer = user_stack_pointer,
+		.physical_address = physical_address,
+		.page_size_of = page_size_of,
+		.breakpoint_slots = sizeof(machine->cpus[0].watch) / sizeof(machine->cpus[0].watch[0]),
+		.watch = watch,
+	};
+}

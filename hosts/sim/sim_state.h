@@ -1,0 +1,175 @@
+/* The machine's insides: shared by the files of hosts/sim, and by its PMU models. */
+#ifndef TALLY_SIM_STATE_H
+#define TALLY_SIM_STATE_H
+
+#include "sim/sim.h"
+
+#define SIM_NEVER UINT64_MAX
+#define SIM_COUNTERS_MAX 64
+#define SIM_CONTAINER(pointer, type, member) ((type *)(void *)((char *)(pointer) - offsetof(type, member)))
+
+/* --- alarms: what happens next ------------------------------------------------------------------------------------------ */
+
+struct sim_alarm {
+	uint64_t at;    /* ns */
+	uint64_t order; /* of equal times: as they were set */
+	size_t slot;    /* in the heap; SIM_NO_SLOT: not set */
+	void (*ring)(struct sim_machine *machine, struct sim_alarm *alarm);
+};
+#define SIM_NO_SLOT SIZE_MAX
+
+void sim_alarm_init(struct sim_alarm *alarm, void (*ring)(struct sim_machine *machine, struct sim_alarm *alarm));
+/* Sets or moves it; SIM_NEVER clears. */
+void sim_alarm_set(struct sim_machine *machine, struct sim_alarm *alarm, uint64_t at);
+
+/* --- counters: what PMU models program -------------------------------------------------------------------------------------- */
+
+/* Modes as bits: 1 << TALLY_MODE_…. */
+struct sim_counter {
+	bool counting;
+	enum sim_metric metric;
+	uint32_t modes;      /* in which it counts */
+	uint64_t value;      /* raw: the model masks it to its width */
+	uint64_t until;      /* counts left to its overflow; SIM_NEVER: none asked for */
+};
+
+struct sim_pmu_model {
+	const char *name;
+	enum tally_engine_level level; /* of its interrupt */
+	unsigned counters;             /* programmable ones */
+	/* Registers PMUs with the machine's engine: 0 or -errno.  State hangs on machine->pmu. */
+	int (*init)(struct sim_machine *machine);
+	void (*release)(struct sim_machine *machine);
+	/* Counter `index` of this CPU has used up its `until`, which is SIM_NEVER now. At `level`. */
+	void (*overflow)(struct sim_machine *machine, struct sim_cpu *cpu, unsigned index,
+			 const struct tally_engine_regs *regs);
+	/* Host and guest change places on this CPU (may be NULL). */
+	void (*guest)(struct sim_machine *machine, struct sim_cpu *cpu, bool entering);
+	/* What the user instruction that reads a counter gives (rdpmc, mrs), by the user page's index - 1; -errno where it
+	 * traps. */
+	int (*user_counter)(struct sim_machine *machine, unsigned index, uint64_t *value);
+};
+
+extern const struct sim_pmu_model sim_pmu_x86, sim_pmu_x86_8, sim_pmu_arm64, sim_pmu_arm64_32, sim_pmu_big_little;
+
+const struct sim_pmu_model *sim_pmu_model(const char *name); /* sim_pmu.c: NULL: no such */
+
+struct sim_cpu {
+	unsigned number;
+	bool online;
+	unsigned kind;             /* big.LITTLE: 0 big, 1 LITTLE */
+	uint32_t megahertz;
+	struct sim_machine *machine;
+	struct sim_task *current;  /* NULL: idle */
+	struct sim_task *queue_first, *queue_last; /* runnable, not current */
+	unsigned queue_length;
+	bool resched, preempt;     /* switch at the next chance; the current one is runnable */
+	struct sim_alarm work, tick;
+	uint64_t slice_start;
+	/* The work in progress began at `work_start` with `work_done` instructions. */
+	uint64_t work_start, work_base;
+	unsigned level, irq_off;   /* what the engine asks */
+	bool in_guest;
+	bool pend;                 /* tally_engine_run_pending() is asked for */
+	struct sim_counter counters[SIM_COUNTERS_MAX];
+	unsigned counters_used;    /* highest index + 1 */
+	struct { uint64_t address, length; uint32_t type; } watch[4];
+	uint64_t selector;         /* arm64's PMSELR_EL0 */
+};
+
+enum sim_task_state { SIM_RUNNABLE, SIM_RUNNING, SIM_SLEEPING, SIM_BLOCKED, SIM_DEAD };
+
+struct sim_task {
+	struct sim_machine *machine;
+	struct sim_process *process;
+	struct tally_engine_task *engine_task;
+	struct tally_engine_identity identity;
+	sim_program *program;
+	void *data;
+	void (*release)(void *data);
+	enum sim_task_state state;
+	struct sim_cpu *cpu;       /* where it runs, waits or ran last */
+	int pinned;                /* CPU, or -1 */
+	struct sim_task *queue_next;
+	struct sim_task *all_next, *all_previous, *hash_next;
+	struct sim_phase phase;    /* in progress */
+	bool in_phase;
+	uint64_t work_done;        /* instructions of the phase's work */
+	struct sim_alarm alarm;    /* end of sleep */
+	bool unprivileged;
+	uint64_t truth[SIM_METRICS][TALLY_MODE_GUEST_USER + 1];
+	struct sim_work user_work; /* the last one in user mode: what kernel code interrupted */
+	uint64_t user_done;
+	uint64_t runtime, run_start;
+	struct sim_signal_count *signals; /* SIM_SIGNALS; made at need */
+	int exit_code;
+	int32_t parent_tid;
+};
+
+struct sim_process {
+	struct tally_engine_process *engine_process;
+	int32_t pid;
+	unsigned tasks;
+};
+
+struct sim_exit { int32_t tid; int code; struct sim_exit *next; };
+
+struct sim_machine {
+	struct sim_config config;
+	struct tally_engine *engine;
+	struct sim_cpu *cpus;
+	struct sim_cpu *cpu;       /* what happens now happens here */
+	uint64_t now, events, random;
+	struct sim_alarm **heap;
+	size_t heap_used, heap_size;
+	uint64_t alarm_order;
+	struct sim_task *tasks;    /* all_next */
+	struct sim_task **hash;    /* by tid */
+	size_t hash_size;
+	unsigned task_count, waiting; /* alive; of these, blocked without an alarm */
+	int32_t next_tid;
+	struct sim_exit *exits;
+	bool locked;               /* host.lock */
+	const struct sim_pmu_model *model;
+	void *pmu;                 /* the model's own */
+	unsigned callbacks;        /* for nmi_every */
+	bool in_nmi;
+	void *surface;             /* whoever built the machine: tests, scenarios */
+	/* host.wake(): a file changed. */
+	void (*on_wake)(struct sim_machine *machine, struct tally_engine_file *file);
+};
+
+/* sim_cpu.c: brings a CPU to the machine's time: counts its work, delivers the overflows on the way. */
+void sim_cpu_advance(struct sim_cpu *cpu);
+/* Something changed that may move its next happening: phase, counters. */
+void sim_cpu_rearm(struct sim_cpu *cpu);
+/* Where it is: registers of the work in progress. */
+void sim_cpu_regs(struct sim_cpu *cpu, struct tally_engine_regs *regs);
+/* The task's next phase begins on this CPU (it is current), and what follows from it, until one takes time. */
+void sim_cpu_continue(struct sim_cpu *cpu);
+/* Does what interrupts left behind: run_pending, rescheduling. At task level of that CPU. */
+void sim_cpu_settle(struct sim_cpu *cpu);
+/* Runs at that level on that CPU, and comes back to where the machine was. */
+void sim_at_level(struct sim_cpu *cpu, enum tally_engine_level level, void (*function)(void *), void *argument);
+
+/* sim_scheduler.c */
+void sim_enqueue(struct sim_cpu *cpu, struct sim_task *task);
+void sim_dequeue(struct sim_task *task);
+void sim_schedule(struct sim_cpu *cpu); /* the current one leaves if it must; the next comes */
+struct sim_cpu *sim_choose_cpu(struct sim_machine *machine, struct sim_task *task);
+void sim_move(struct sim_task *task, struct sim_cpu *to); /* not running, on no queue */
+uint64_t sim_random(struct sim_machine *machine);
+void sim_cpu_evacuate(struct sim_cpu *cpu);
+
+/* sim_task.c */
+void sim_task_exit(struct sim_task *task); /* current */
+void sim_task_free(struct sim_task *task); /* has exited, and is current nowhere */
+void sim_tasks_release(struct sim_machine *machine);
+
+/* sim_trace.c: the machine's own tracepoints. */
+void sim_trace_switch(struct sim_machine *machine, struct sim_task *previous, struct sim_task *next);
+
+/* sim_host.c */
+void sim_host_table(struct sim_machine *machine, struct tally_engine_host *host);
+
+#endif
