@@ -298,6 +298,8 @@ int main(int argc, char **argv)
 		printf("1..0 # SKIP only root can become another user\n");
 		return 0;
 	}
+	if (options.unprivileged) /* else a task that changed its user is opaque to its own user */
+		prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	run.surface = make_surface(&options);
 	if (!run.surface)
 		return usage();

@@ -226,3 +226,11 @@ int ring_child_leave(struct surface *surface, struct ring_child *child)
 	CALL(post, &child->leave, 1);
 	return CALL(wait, child->task);
 }
+
+int ring_burns_until_told(struct surface *surface, void *argument)
+{
+	volatile uint32_t *stop = argument;
+	while (!__atomic_load_n(stop, __ATOMIC_ACQUIRE))
+		CALL(burn, 1000000);
+	return 0;
+}

@@ -83,6 +83,9 @@ struct ring_child *ring_child_new(struct surface *surface, enum surface_task_kin
 void ring_child_go(struct surface *surface, struct ring_child *child);
 int ring_child_leave(struct surface *surface, struct ring_child *child);
 
+/* A task's body: burns until the word that `argument` points to is posted. */
+int ring_burns_until_told(struct surface *surface, void *argument);
+
 #define CHECK_RING(...) \
 	do { int opened_ = ring_open(__VA_ARGS__); \
 	     if (opened_ < 0) \
