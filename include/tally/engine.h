@@ -201,7 +201,7 @@ int tally_engine_hardware_init(struct tally_engine *engine);
 
 /* sysctls of kernel/: "perf_event_paranoid" (2), "perf_event_max_sample_rate" (100000), "perf_event_mlock_kb" (516),
  * "perf_event_max_stack" (127), "perf_event_max_contexts_per_stack" (8), "perf_user_access" (0).
- * [surface] -ENOENT; -EINVAL for a value that Linux refuses, -EACCES when max_stack is in use: -EBUSY. */
+ * [surface] -ENOENT; -EINVAL for a value that Linux refuses; -EBUSY for the sizes of stacks while events have them. */
 int tally_engine_sysctl_get(struct tally_engine *engine, const char *name, long *value);
 int tally_engine_sysctl_set(struct tally_engine *engine, const char *name, long value);
 
@@ -392,7 +392,8 @@ struct tally_engine_pmu_ops {
 	void (*del)(struct tally_pmu_event *event, unsigned flags); /* [cpu] */
 	void (*start)(struct tally_pmu_event *event, unsigned flags); /* [cpu], or [hit] by the engine's throttling */
 	void (*stop)(struct tally_pmu_event *event, unsigned flags);
-	void (*read)(struct tally_pmu_event *event); /* folds the hardware's count in. [cpu] */
+	/* Folds the hardware's count in.  [cpu], or [hit] when a sample holds the values of its group. */
+	void (*read)(struct tally_pmu_event *event);
 	/* Around batches of the above, on this CPU; nest. Optional. */
 	void (*disable)(struct tally_engine_pmu *pmu);
 	void (*enable)(struct tally_engine_pmu *pmu);
@@ -427,8 +428,10 @@ struct tally_engine_pmu {
 	const uint64_t *cpus;
 	unsigned cpu_words;
 	void *driver;                 /* the PMU's own */
-	struct tally_engine_pmu *next; /* the engine's, and so is `bit` */
+	/* The engine's. */
+	struct tally_engine_pmu *next;
 	uint64_t bit;
+	unsigned event_count;
 };
 
 /* [surface] `pmu` stays the caller's and must outlive the engine or its unregistration.  -EEXIST: name or type. */

@@ -47,7 +47,7 @@ struct engine_lock {
 struct engine_retired {
 	struct engine_retired *next;
 	void (*free)(struct tally_engine *engine, struct engine_retired *retired);
-	uint64_t seen; /* CPUs (of the first 64; more: see engine_reap()) seen outside hits since */
+	unsigned cpus_seen; /* so many CPUs, the first, were seen outside hits since */
 };
 
 /* An open descriptor's file: shared by dup, fork. */
@@ -57,8 +57,8 @@ struct tally_engine_file {
 	unsigned flags;        /* O_NONBLOCK, O_ASYNC */
 	int signal_number;     /* F_SETSIG; 0: SIGIO */
 	int signal_fd;
-	int32_t owner;
-	int owner_type;
+	int32_t owner;         /* F_SETOWN: negative for a process group; 0: none */
+	int owner_type;        /* F_OWNER_… */
 };
 
 struct engine_event {
@@ -239,6 +239,7 @@ struct tally_engine {
 	struct engine_settings settings;
 	struct engine_list tasks;
 	struct engine_retired *retired; /* engine lock */
+	unsigned retired_count;
 	struct tally_engine_statistics statistics; /* events, bytes: engine lock */
 	/* Events that want side-band records, so that nobody else pays: counts by kind (sideband.c). */
 	struct { unsigned mmap, comm, task, freq, switches, namespaces, ksymbol, cgroup, text_poke; } wanted;
@@ -280,12 +281,23 @@ void engine_retire(struct tally_engine *engine, struct engine_retired *retired,
 		   void (*free)(struct tally_engine *engine, struct engine_retired *retired));
 /* Frees what can be by now: called at each surface call's end. */
 void engine_reap(struct tally_engine *engine);
+/* Around a system call: the host's lock; leaving reaps. */
+void engine_enter(struct tally_engine *engine);
+void engine_leave(struct tally_engine *engine);
 /* Copies from and to the caller: -EFAULT. */
 int engine_copy_in(struct tally_engine *engine, void *to, const void *from, size_t size);
 int engine_copy_out(struct tally_engine *engine, void *to, const void *from, size_t size);
 bool engine_capable(struct tally_engine *engine, enum tally_engine_capability capability);
 uintptr_t engine_lock(struct tally_engine *engine, struct engine_lock *lock); /* interrupts off, spins. [cpu] */
 void engine_unlock(struct tally_engine *engine, struct engine_lock *lock, uintptr_t state);
+
+/* --- engine_task.c: tasks and processes ------------------------------------------------------------------------------- */
+
+/* The calling task, or NULL. */
+struct tally_engine_task *engine_current(struct tally_engine *engine);
+/* The task of that tid, or NULL. */
+struct tally_engine_task *engine_find_task(struct tally_engine *engine, int32_t tid);
+void engine_task_get(struct tally_engine_task *task);
 void engine_task_put(struct tally_engine_task *task);
 
 /* --- pmu.c ------------------------------------------------------------------------------------------------------------ */
@@ -295,6 +307,7 @@ void engine_task_put(struct tally_engine_task *task);
 int engine_pmu_init_event(struct engine_event *event);
 void engine_pmu_disable(struct tally_engine_pmu *pmu); /* optional ops */
 void engine_pmu_enable(struct tally_engine_pmu *pmu);
+void engine_pmu_release_event(struct engine_event *event); /* its event_release */
 bool engine_pmu_counts_on(const struct tally_engine_pmu *pmu, unsigned cpu);
 
 /* --- pmu_set.c: sets of PMUs, a bit each -------------------------------------------------------------------------------- */
@@ -316,6 +329,10 @@ void engine_pmus_switched(struct tally_engine *engine, uint64_t set, struct tall
  * size back. */
 int engine_attr_copy(struct tally_engine *engine, const void *user, struct tally_attr *attr);
 
+/* What perf_event_paranoid lets the caller do: 0 or -EACCES. */
+int engine_allow_kernel(struct tally_engine *engine);
+int engine_allow_cpu(struct tally_engine *engine);
+
 /* --- open.c: events' life ------------------------------------------------------------------------------------------------ */
 
 /* Allocates an event and finds its PMU; nothing is installed yet.  `parent` for inherited ones: the original. */
@@ -332,6 +349,8 @@ void engine_event_close(struct engine_event *event);
 
 /* The file of the caller's descriptor, or NULL. */
 struct tally_engine_file *engine_file(struct tally_engine *engine, int fd);
+/* Makes sure that the next install finds a descriptor, the lowest free one: 0, -EMFILE, -ENOMEM. */
+int engine_files_room(struct tally_engine_process *process);
 int engine_file_install(struct tally_engine_process *process, struct tally_engine_file *file, bool close_on_exec);
 void engine_file_put(struct tally_engine *engine, struct tally_engine_file *file);
 void engine_files_release(struct tally_engine_process *process);
@@ -392,6 +411,8 @@ bool engine_event_fits(const struct engine_event *event, const struct engine_cpu
 
 /* --- read.c --------------------------------------------------------------------------------------------------------------------------- */
 
+/* Bytes that a read by this format takes, of a group whose leader has so many siblings. */
+uint32_t engine_read_size(uint64_t read_format, unsigned siblings);
 /* read(2) by read_format, children summed in: bytes, 0 in ERROR, -ENOSPC.  [surface] */
 long engine_event_read(struct engine_event *event, void *bytes, size_t size);
 /* The same words for PERF_SAMPLE_READ and PERF_RECORD_READ, of this event alone: at most event->read_size bytes; how

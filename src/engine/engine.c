@@ -1,0 +1,283 @@
+/* The engine's life: its memory, what is freed late, its settings.
+ *
+ * Freeing late.  An event or a ring that was taken off every list may still be under the feet of a hit: one that this
+ * CPU's interrupt came upon, or one on another CPU.  engine_retire() keeps it until every CPU has been outside of any
+ * hit once.  Each CPU says so itself, by host->run_on(): the look at its hit depths is then in that CPU's own program
+ * order, before it every list change was made, and a hit that begins later finds the list without what was retired.
+ * No hit pays for that, not even with a fence.  A CPU that is offline has no hits.
+ */
+#include "engine/engine_state.h"
+
+/* CPUs to be asked cost time: with many of them, so many retired wait that the asking is cheap for each. */
+#define REAP_SHARE 16u
+
+void *engine_allocate(struct tally_engine *engine, size_t size)
+{
+	void *memory = engine->host.allocate(engine->host.host, size);
+	if (memory)
+		engine->statistics.bytes += size;
+	return memory;
+}
+
+void engine_release(struct tally_engine *engine, void *memory, size_t size)
+{
+	if (!memory)
+		return;
+	engine->statistics.bytes -= size;
+	engine->host.release(engine->host.host, memory, size);
+}
+
+void engine_retire(struct tally_engine *engine, struct engine_retired *retired,
+		   void (*free)(struct tally_engine *engine, struct engine_retired *retired))
+{
+	retired->free = free;
+	retired->cpus_seen = 0;
+	retired->next = engine->retired;
+	engine->retired = retired;
+	engine->retired_count++;
+}
+
+struct quiet_question {
+	struct tally_engine *engine;
+	bool quiet;
+};
+
+static void ask_quiet(void *argument)
+{
+	struct quiet_question *question = argument;
+	const struct engine_cpu *cpu = engine_this_cpu(question->engine);
+	question->quiet = true;
+	for (unsigned level = 0; level < TALLY_LEVELS; level++)
+		if (__atomic_load_n(&cpu->depth[level], __ATOMIC_RELAXED))
+			question->quiet = false;
+}
+
+static bool cpu_is_quiet(struct tally_engine *engine, unsigned cpu)
+{
+	struct quiet_question question = { .engine = engine };
+	if (engine->host.run_on(engine->host.host, cpu, ask_quiet, &question))
+		return true;
+	return question.quiet;
+}
+
+static void free_retired(struct tally_engine *engine, struct engine_retired **at)
+{
+	struct engine_retired *retired = *at;
+	*at = retired->next;
+	engine->retired_count--;
+	retired->free(engine, retired);
+}
+
+/* Everything goes past CPU `cpu` that got there and finds it quiet. */
+static void reap_past(struct tally_engine *engine, unsigned cpu)
+{
+	bool asked = false, quiet = false;
+	for (struct engine_retired *retired = engine->retired; retired; retired = retired->next) {
+		if (retired->cpus_seen != cpu)
+			continue;
+		if (!asked)
+			quiet = cpu_is_quiet(engine, cpu);
+		asked = true;
+		retired->cpus_seen += quiet;
+	}
+}
+
+void engine_reap(struct tally_engine *engine)
+{
+	if (!engine->retired || engine->retired_count < engine->host.cpus / REAP_SHARE)
+		return;
+	for (unsigned cpu = 0; cpu < engine->host.cpus; cpu++)
+		reap_past(engine, cpu);
+	/* What is freed may retire others: they are put in front, and wait for the next time. */
+	for (struct engine_retired **at = &engine->retired; *at;) {
+		if ((*at)->cpus_seen == engine->host.cpus)
+			free_retired(engine, at);
+		else
+			at = &(*at)->next;
+	}
+}
+
+int engine_copy_in(struct tally_engine *engine, void *to, const void *from, size_t size)
+{
+	if (engine->host.copy_in)
+		return engine->host.copy_in(engine->host.host, to, from, size);
+	__builtin_memcpy(to, from, size);
+	return 0;
+}
+
+int engine_copy_out(struct tally_engine *engine, void *to, const void *from, size_t size)
+{
+	if (engine->host.copy_out)
+		return engine->host.copy_out(engine->host.host, to, from, size);
+	__builtin_memcpy(to, from, size);
+	return 0;
+}
+
+bool engine_capable(struct tally_engine *engine, enum tally_engine_capability capability)
+{
+	return !engine->host.capable || engine->host.capable(engine->host.host, capability);
+}
+
+uintptr_t engine_lock(struct tally_engine *engine, struct engine_lock *lock)
+{
+	uintptr_t state = engine->host.irq_save(engine->host.host);
+	while (__atomic_exchange_n(&lock->held, 1, __ATOMIC_ACQUIRE))
+		if (engine->host.relax)
+			engine->host.relax(engine->host.host);
+	return state;
+}
+
+void engine_unlock(struct tally_engine *engine, struct engine_lock *lock, uintptr_t state)
+{
+	__atomic_store_n(&lock->held, 0, __ATOMIC_RELEASE);
+	engine->host.irq_restore(engine->host.host, state);
+}
+
+void engine_enter(struct tally_engine *engine)
+{
+	engine->host.lock(engine->host.host);
+}
+
+void engine_leave(struct tally_engine *engine)
+{
+	engine_reap(engine);
+	engine->host.unlock(engine->host.host);
+}
+
+/* --- settings ------------------------------------------------------------------------------------------------------- */
+
+static const struct setting {
+	const char *name;
+	size_t offset;
+	long least, most;
+} settings[] = {
+	{ "perf_event_paranoid", offsetof(struct engine_settings, paranoid), INT32_MIN, INT32_MAX },
+	{ "perf_event_max_sample_rate", offsetof(struct engine_settings, max_sample_rate), 1, INT32_MAX },
+	{ "perf_event_mlock_kb", offsetof(struct engine_settings, mlock_kb), INT32_MIN, INT32_MAX },
+	{ "perf_event_max_stack", offsetof(struct engine_settings, max_stack), 0, ENGINE_STACK_LIMIT },
+	{ "perf_event_max_contexts_per_stack", offsetof(struct engine_settings, max_contexts_per_stack), 0, 1000 },
+	{ "perf_user_access", offsetof(struct engine_settings, user_access), 0, 1 },
+};
+
+static const struct setting *find_setting(const char *name)
+{
+	for (unsigned i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
+		const char *a = settings[i].name, *b = name;
+		while (*a && *a == *b)
+			a++, b++;
+		if (*a == *b)
+			return &settings[i];
+	}
+	return NULL;
+}
+
+static long *setting_of(struct tally_engine *engine, const struct setting *setting)
+{
+	return (long *)(void *)((char *)&engine->settings + setting->offset);
+}
+
+int tally_engine_sysctl_get(struct tally_engine *engine, const char *name, long *value)
+{
+	const struct setting *setting = find_setting(name);
+	if (!setting)
+		return -ENGINE_ENOENT;
+	*value = *setting_of(engine, setting);
+	return 0;
+}
+
+static int set_setting(struct tally_engine *engine, const struct setting *setting, long value)
+{
+	bool of_stacks = setting->offset == offsetof(struct engine_settings, max_stack) ||
+			 setting->offset == offsetof(struct engine_settings, max_contexts_per_stack);
+	if (value < setting->least || value > setting->most)
+		return -ENGINE_EINVAL;
+	if (of_stacks && engine->stack_users) /* their buffers have the old size */
+		return -ENGINE_EBUSY;
+	*setting_of(engine, setting) = value;
+	return 0;
+}
+
+int tally_engine_sysctl_set(struct tally_engine *engine, const char *name, long value)
+{
+	const struct setting *setting = find_setting(name);
+	if (!setting)
+		return -ENGINE_ENOENT;
+	engine_enter(engine);
+	int error = set_setting(engine, setting, value);
+	engine_leave(engine);
+	return error;
+}
+
+void tally_engine_statistics(struct tally_engine *engine, struct tally_engine_statistics *out)
+{
+	*out = engine->statistics;
+	for (unsigned cpu = 0; cpu < engine->host.cpus; cpu++)
+		for (unsigned level = 0; level < TALLY_LEVELS; level++)
+			out->hits_dropped[level] += engine->cpus[cpu].dropped[level];
+}
+
+/* --- life ------------------------------------------------------------------------------------------------------------- */
+
+__attribute__((weak)) int tally_engine_hardware_init(struct tally_engine *engine)
+{
+	(void)engine;
+	return 0;
+}
+
+static int register_pmus(struct tally_engine *engine)
+{
+	int error = engine_software_register(engine);
+	if (!error)
+		error = engine_tracepoint_register(engine);
+	if (!error)
+		error = engine_breakpoint_register(engine);
+	return error;
+}
+
+static void init_cpus(struct tally_engine *engine)
+{
+	for (unsigned i = 0; i < engine->host.cpus; i++) {
+		struct engine_cpu *cpu = &engine->cpus[i];
+		cpu->number = i;
+		cpu->up = !engine->host.cpu_online || engine->host.cpu_online(engine->host.host, i);
+		engine_context_init(&cpu->context, engine, NULL, (int)i);
+	}
+}
+
+struct tally_engine *tally_engine_new(const struct tally_engine_host *host)
+{
+	struct tally_engine *engine = host->allocate(host->host, sizeof(*engine));
+	if (!engine)
+		return NULL;
+	engine->host = *host;
+	engine->statistics.bytes = sizeof(*engine);
+	engine->next_type = TALLY_TYPE_MAX;
+	engine->settings = (struct engine_settings){ .paranoid = 2, .max_sample_rate = 100000, .mlock_kb = 516,
+						     .max_stack = ENGINE_STACK_MAX, .max_contexts_per_stack = 8 };
+	engine_list_init(&engine->tasks);
+	engine_list_init(&engine->breakpoints);
+	engine->cpus = engine_allocate(engine, host->cpus * sizeof(*engine->cpus));
+	if (engine->cpus) {
+		init_cpus(engine);
+		if (!register_pmus(engine)) {
+			tally_engine_hardware_init(engine);
+			return engine;
+		}
+	}
+	tally_engine_free(engine);
+	return NULL;
+}
+
+void tally_engine_free(struct tally_engine *engine)
+{
+	struct tally_engine_host host = engine->host;
+	if (engine->cpus)
+		engine_tracepoint_unregister(engine);
+	while (engine->retired) /* nothing runs */
+		free_retired(engine, &engine->retired);
+	for (unsigned i = 0; engine->cpus && i < host.cpus; i++)
+		engine_release(engine, engine->cpus[i].breakpoints,
+			       host.breakpoint_slots * sizeof(*engine->cpus[i].breakpoints));
+	engine_release(engine, engine->cpus, host.cpus * sizeof(*engine->cpus));
+	host.release(host.host, engine, sizeof(*engine));
+}

@@ -1,0 +1,337 @@
+/* Descriptors and files: the surface that a VFS gives in the kernel (H6).  A file is shared by dup and fork, and by the
+ * mappings of its event; the event closes with its last reference. */
+#include "engine/engine_state.h"
+
+/* asm-generic/fcntl.h */
+enum { F_DUPFD_ = 0, F_GETFD_ = 1, F_SETFD_ = 2, F_GETFL_ = 3, F_SETFL_ = 4, F_SETOWN_ = 8, F_GETOWN_ = 9,
+       F_SETSIG_ = 10, F_GETSIG_ = 11, F_SETOWN_EX_ = 15, F_GETOWN_EX_ = 16, F_DUPFD_CLOEXEC_ = 1030 };
+enum { OWNER_TID, OWNER_PID, OWNER_PGRP, OWNER_TYPES };
+enum { SIGNAL_MAX = 64 };
+#define FD_CLOEXEC_FLAG 1u
+#define O_APPEND_FLAG 02000u
+#define O_NONBLOCK_FLAG 04000u
+#define O_ASYNC_FLAG 020000u
+#define O_DIRECT_FLAG 040000u
+#define O_NOATIME_FLAG 01000000u
+#define SETFL_FLAGS (O_APPEND_FLAG | O_NONBLOCK_FLAG | O_ASYNC_FLAG | O_NOATIME_FLAG)
+enum { POLL_IN_BIT = 1, POLL_HUP_BIT = 16 };
+
+/* What stands below is a program's standard streams', never an event's. */
+enum { FIRST_DESCRIPTOR = 3, TABLE_MIN = 16 };
+
+/* --- tables ---------------------------------------------------------------------------------------------------------- */
+
+static int grow(struct tally_engine_process *process, unsigned wanted)
+{
+	struct tally_engine *engine = process->engine;
+	unsigned capacity = process->file_capacity ? process->file_capacity : TABLE_MIN;
+	while (capacity < wanted)
+		capacity *= 2;
+	struct tally_engine_file **files = engine_allocate(engine, capacity * sizeof(*files));
+	bool *close_on_exec = files ? engine_allocate(engine, capacity * sizeof(*close_on_exec)) : NULL;
+	if (!close_on_exec) {
+		engine_release(engine, files, capacity * sizeof(*files));
+		return -ENGINE_ENOMEM;
+	}
+	for (unsigned i = 0; i < process->file_capacity; i++) {
+		files[i] = process->files[i];
+		close_on_exec[i] = process->close_on_exec[i];
+	}
+	engine_release(engine, process->files, process->file_capacity * sizeof(*files));
+	engine_release(engine, process->close_on_exec, process->file_capacity * sizeof(*close_on_exec));
+	process->files = files;
+	process->close_on_exec = close_on_exec;
+	process->file_capacity = capacity;
+	return 0;
+}
+
+/* The lowest free descriptor from `from` on, with room in the table for it. */
+static int free_descriptor(struct tally_engine_process *process, unsigned from)
+{
+	unsigned fd = from < FIRST_DESCRIPTOR ? FIRST_DESCRIPTOR : from;
+	while (fd < process->file_capacity && process->files[fd])
+		fd++;
+	if (fd >= process->descriptor_limit)
+		return -ENGINE_EMFILE;
+	int error = fd < process->file_capacity ? 0 : grow(process, fd + 1);
+	return error ? error : (int)fd;
+}
+
+int engine_files_room(struct tally_engine_process *process)
+{
+	int fd = free_descriptor(process, 0);
+	return fd < 0 ? fd : 0;
+}
+
+static int install_from(struct tally_engine_process *process, struct tally_engine_file *file, unsigned from,
+			bool close_on_exec)
+{
+	int fd = free_descriptor(process, from);
+	if (fd < 0)
+		return fd;
+	process->files[fd] = file;
+	process->close_on_exec[fd] = close_on_exec;
+	return fd;
+}
+
+int engine_file_install(struct tally_engine_process *process, struct tally_engine_file *file, bool close_on_exec)
+{
+	return install_from(process, file, 0, close_on_exec);
+}
+
+static struct tally_engine_file *file_of(const struct tally_engine_process *process, int fd)
+{
+	return fd >= 0 && (unsigned)fd < process->file_capacity ? process->files[fd] : NULL;
+}
+
+struct tally_engine_file *engine_file(struct tally_engine *engine, int fd)
+{
+	struct tally_engine_task *task = engine_current(engine);
+	return task ? file_of(task->process, fd) : NULL;
+}
+
+void engine_file_put(struct tally_engine *engine, struct tally_engine_file *file)
+{
+	if (--file->references)
+		return;
+	engine_event_close(file->event);
+	engine_release(engine, file, sizeof(*file));
+}
+
+static void close_descriptor(struct tally_engine_process *process, unsigned fd)
+{
+	struct tally_engine_file *file = process->files[fd];
+	process->files[fd] = NULL;
+	engine_file_put(process->engine, file);
+}
+
+void engine_files_release(struct tally_engine_process *process)
+{
+	for (unsigned fd = 0; fd < process->file_capacity; fd++)
+		if (process->files[fd])
+			close_descriptor(process, fd);
+	engine_release(process->engine, process->files, process->file_capacity * sizeof(*process->files));
+	engine_release(process->engine, process->close_on_exec,
+		       process->file_capacity * sizeof(*process->close_on_exec));
+	process->files = NULL;
+	process->close_on_exec = NULL;
+	process->file_capacity = 0;
+}
+
+int engine_files_fork(const struct tally_engine_process *parent, struct tally_engine_process *child)
+{
+	int error = parent->file_capacity ? grow(child, parent->file_capacity) : 0;
+	for (unsigned fd = 0; !error && fd < parent->file_capacity; fd++) {
+		child->files[fd] = parent->files[fd];
+		child->close_on_exec[fd] = parent->close_on_exec[fd];
+		if (child->files[fd])
+			child->files[fd]->references++;
+	}
+	return error;
+}
+
+void engine_files_exec(struct tally_engine_process *process)
+{
+	for (unsigned fd = 0; fd < process->file_capacity; fd++)
+		if (process->files[fd] && process->close_on_exec[fd])
+			close_descriptor(process, fd);
+}
+
+/* --- fcntl ------------------------------------------------------------------------------------------------------------ */
+
+static int duplicate(struct tally_engine_process *process, struct tally_engine_file *file, uintptr_t from,
+		     bool close_on_exec)
+{
+	if (from >= process->descriptor_limit)
+		return -ENGINE_EINVAL;
+	int fd = install_from(process, file, (unsigned)from, close_on_exec);
+	if (fd >= 0)
+		file->references++;
+	return fd;
+}
+
+static int set_flags(struct tally_engine_file *file, int fd, unsigned flags)
+{
+	if (flags & O_DIRECT_FLAG)
+		return -ENGINE_EINVAL;
+	if (flags & O_ASYNC_FLAG)
+		file->signal_fd = fd;
+	file->flags = (file->flags & ~SETFL_FLAGS) | (flags & SETFL_FLAGS);
+	return 0;
+}
+
+static int set_owner(struct tally_engine *engine, struct tally_engine_file *file, int type, int32_t owner)
+{
+	if (owner && type != OWNER_PGRP && !engine_find_task(engine, owner))
+		return -ENGINE_ESRCH;
+	file->owner = type == OWNER_PGRP ? -owner : owner;
+	file->owner_type = type;
+	return 0;
+}
+
+static int set_owner_or_group(struct tally_engine *engine, struct tally_engine_file *file, int32_t owner)
+{
+	if (owner == INT32_MIN)
+		return -ENGINE_EINVAL;
+	return owner < 0 ? set_owner(engine, file, OWNER_PGRP, -owner) : set_owner(engine, file, OWNER_PID, owner);
+}
+
+struct owner_ex { int32_t type, owner; }; /* struct f_owner_ex */
+
+static int set_owner_ex(struct tally_engine *engine, struct tally_engine_file *file, uintptr_t argument)
+{
+	struct owner_ex ex;
+	int error = engine_copy_in(engine, &ex, (const void *)argument, sizeof(ex));
+	if (error)
+		return error;
+	if (ex.type < 0 || ex.type >= OWNER_TYPES)
+		return -ENGINE_EINVAL;
+	return set_owner(engine, file, ex.type, ex.owner);
+}
+
+static int get_owner_ex(struct tally_engine *engine, const struct tally_engine_file *file, uintptr_t argument)
+{
+	struct owner_ex ex = { .type = file->owner_type, .owner = file->owner < 0 ? -file->owner : file->owner };
+	return engine_copy_out(engine, (void *)argument, &ex, sizeof(ex));
+}
+
+static int set_signal(struct tally_engine_file *file, uintptr_t number)
+{
+	if (number > SIGNAL_MAX)
+		return -ENGINE_EINVAL;
+	file->signal_number = (int)number;
+	return 0;
+}
+
+static int control_file(struct tally_engine *engine, int fd, int command, uintptr_t argument)
+{
+	struct tally_engine_file *file = engine_file(engine, fd);
+	if (!file)
+		return -ENGINE_EBADF;
+	struct tally_engine_process *process = engine_current(engine)->process;
+	switch (command) {
+	case F_DUPFD_:
+	case F_DUPFD_CLOEXEC_:
+		return duplicate(process, file, argument, command == F_DUPFD_CLOEXEC_);
+	case F_GETFD_:
+		return process->close_on_exec[fd] ? (int)FD_CLOEXEC_FLAG : 0;
+	case F_SETFD_:
+		process->close_on_exec[fd] = argument & FD_CLOEXEC_FLAG;
+		return 0;
+	case F_GETFL_:
+		return (int)file->flags;
+	case F_SETFL_:
+		return set_flags(file, fd, (unsigned)argument);
+	case F_SETOWN_:
+		return set_owner_or_group(engine, file, (int32_t)argument);
+	case F_GETOWN_:
+		return file->owner;
+	case F_SETSIG_:
+		return set_signal(file, argument);
+	case F_GETSIG_:
+		return file->signal_number;
+	case F_SETOWN_EX_:
+		return set_owner_ex(engine, file, argument);
+	case F_GETOWN_EX_:
+		return get_owner_ex(engine, file, argument);
+	default:
+		return -ENGINE_EINVAL;
+	}
+}
+
+int tally_engine_fcntl(struct tally_engine *engine, int fd, int command, uintptr_t argument)
+{
+	engine_enter(engine);
+	int result = control_file(engine, fd, command, argument);
+	engine_leave(engine);
+	return result;
+}
+
+/* --- the other calls ----------------------------------------------------------------------------------------------------- */
+
+/* Its task has exited, and so have all who inherited it; or it is pinned, and found no room. */
+static bool hangs_up(const struct engine_event *event)
+{
+	bool over = event->state <= ENGINE_EVENT_EXIT && engine_list_empty(&event->children);
+	bool starved = event->state == ENGINE_EVENT_ERROR && engine_event_flag(event, TALLY_ATTR_PINNED);
+	return over || starved;
+}
+
+int tally_engine_poll(struct tally_engine *engine, int fd, struct tally_engine_file **out)
+{
+	engine_enter(engine);
+	struct tally_engine_file *file = engine_file(engine, fd);
+	int result = -ENGINE_EBADF;
+	if (file) {
+		bool hup = hangs_up(file->event) || !file->event->ring;
+		result = hup ? POLL_HUP_BIT : engine_ring_has_data(file->event) ? POLL_IN_BIT : 0;
+		if (out)
+			*out = file;
+	}
+	engine_leave(engine);
+	return result;
+}
+
+long tally_engine_read(struct tally_engine *engine, int fd, void *bytes, size_t size)
+{
+	engine_enter(engine);
+	struct tally_engine_file *file = engine_file(engine, fd);
+	long result = file ? engine_event_read(file->event, bytes, size) : -ENGINE_EBADF;
+	engine_leave(engine);
+	return result;
+}
+
+long tally_engine_ioctl(struct tally_engine *engine, int fd, unsigned long request, uintptr_t argument)
+{
+	engine_enter(engine);
+	struct tally_engine_file *file = engine_file(engine, fd);
+	long result = file ? engine_event_ioctl(file->event, request, argument) : -ENGINE_EBADF;
+	engine_leave(engine);
+	return result;
+}
+
+int tally_engine_mmap(struct tally_engine *engine, int fd, size_t size, bool writable, bool shared, uint64_t offset,
+		      void **address)
+{
+	engine_enter(engine);
+	struct tally_engine_file *file = engine_file(engine, fd);
+	int result = file ? engine_event_map(file->event, size, writable, shared, offset, address) : -ENGINE_EBADF;
+	engine_leave(engine);
+	return result;
+}
+
+int tally_engine_munmap(struct tally_engine *engine, void *address, size_t size)
+{
+	engine_enter(engine);
+	int result = engine_event_unmap(engine, address, size);
+	engine_leave(engine);
+	return result;
+}
+
+int tally_engine_close(struct tally_engine *engine, int fd)
+{
+	engine_enter(engine);
+	struct tally_engine_file *file = engine_file(engine, fd);
+	if (file)
+		close_descriptor(engine_current(engine)->process, (unsigned)fd);
+	engine_leave(engine);
+	return file ? 0 : -ENGINE_EBADF;
+}
+
+/* B10: what the caller opened, on whatever task, members too. */
+int tally_engine_prctl(struct tally_engine *engine, int option)
+{
+	if (option != TALLY_PR_TASK_PERF_EVENTS_ENABLE && option != TALLY_PR_TASK_PERF_EVENTS_DISABLE)
+		return -ENGINE_EINVAL;
+	engine_enter(engine);
+	struct tally_engine_task *caller = engine_current(engine);
+	for (struct engine_list *at = caller ? caller->owned.next : NULL; at && at != &caller->owned; at = at->next) {
+		struct engine_event *event = ENGINE_CONTAINER(at, struct engine_event, owner_link);
+		if (option == TALLY_PR_TASK_PERF_EVENTS_ENABLE)
+			engine_event_enable(event);
+		else
+			engine_event_disable(event);
+	}
+	engine_leave(engine);
+	return 0;
+}
