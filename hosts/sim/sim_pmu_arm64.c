@@ -167,7 +167,6 @@ static void arm_read(struct tally_pmu_event *event)
 	uint64_t delta = (value - event->previous) & mask_of(width);
 	event->previous = value;
 	tally_engine_pmu_count(event, delta);
-	event->period_left -= (int64_t)delta;
 }
 
 /* Counts up to its top from -left; half the range at most, so that the interrupt may be late. */
@@ -175,7 +174,8 @@ static void program(struct tally_pmu_event *event)
 {
 	struct sim_counter *counter = counter_of(event);
 	uint64_t most = mask_of(width_of(event)) >> 1;
-	uint64_t left = !event->sample_period ? most : event->period_left <= 0 ? 1 : (uint64_t)event->period_left;
+	tally_engine_period_elapsed(event);
+	uint64_t left = event->sample_period ? (uint64_t)event->period_left : most;
 	if (left > most)
 		left = most;
 	event->previous = counter->value = -left & mask_of(width_of(event));

@@ -170,15 +170,13 @@ static void x86_read(struct tally_pmu_event *event)
 	int64_t delta = (int64_t)((value - event->previous) << (64 - WIDTH)) >> (64 - WIDTH);
 	event->previous = value;
 	tally_engine_pmu_count(event, (uint64_t)delta);
-	event->period_left -= delta;
 }
 
 static void program(struct tally_pmu_event *event)
 {
 	struct sim_counter *counter = counter_of(event);
-	uint64_t left = event->sample_period && event->period_left > 0 ? (uint64_t)event->period_left : PERIOD_MAX;
-	if (event->sample_period && event->period_left <= 0)
-		left = 1; /* overdue: at once */
+	tally_engine_period_elapsed(event);
+	uint64_t left = event->sample_period ? (uint64_t)event->period_left : PERIOD_MAX;
 	if (left > PERIOD_MAX)
 		left = PERIOD_MAX;
 	event->previous = counter->value = -left & VALUE_MASK;

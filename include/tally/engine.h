@@ -441,12 +441,13 @@ int tally_engine_pmu_unregister(struct tally_engine *engine, struct tally_engine
 /* Walks them: NULL starts, NULL ends. */
 const struct tally_engine_pmu *tally_engine_pmu_next(struct tally_engine *engine, const struct tally_engine_pmu *pmu);
 
-/* For PMUs.  Adds to the event's count. [hit] */
+/* For PMUs.  Adds to the event's count, and takes it from a sampling event's period_left. [hit] */
 void tally_engine_pmu_count(struct tally_pmu_event *event, uint64_t more);
 /* A counter passed its period: writes the sample, adapts, throttles.  True: the PMU must stop the event. [hit] */
 bool tally_engine_overflow(struct tally_pmu_event *event, const struct tally_engine_hit *hit,
 			   const struct tally_engine_regs *regs);
-/* Sets period_left for the next overflow after hardware counted past it; true when a period ended. [hit] */
+/* When period_left has run out: sets it for the next overflow, and is true.  A PMU asks before it programs its counter
+ * with period_left, and to tell a period's end from a narrow counter's wrap. [hit] */
 bool tally_engine_period_elapsed(struct tally_pmu_event *event);
 /* The user page's lock, index and offset again, after add, start, stop. [cpu] or [hit] */
 void tally_engine_user_page_changed(struct tally_pmu_event *event);

@@ -1,0 +1,122 @@
+/* Events that are told of each hit instead of counting in hardware: software events, tracepoints, breakpoints.
+ *
+ * SPEC C7.  A hit has a weight.  In period mode with PERF_SAMPLE_PERIOD every hit is one sample that carries its weight,
+ * whatever the period; else period_left runs down, and a hit heavier than the period gives a sample per period that it
+ * passed.  Such a hit's first sample never throttles, the others may (C6). */
+#include "engine/engine_state.h"
+#include "filter/filter.h"
+
+/* How many periods ended, 0: none; the rest of the one begun stays in period_left.  A period that was changed meanwhile
+ * holds from the next one on: as the kernel (measured with IOC_PERIOD). */
+static uint64_t periods_ended(struct engine_event *event)
+{
+	uint64_t *at = (uint64_t *)&event->hw.period_left, old = engine_load64(at), ended;
+	uint64_t period = event->hw.last_period;
+
+	event->hw.last_period = event->hw.sample_period;
+	do {
+		if ((int64_t)old > 0)
+			return 0;
+		ended = (0 - old) / period + 1;
+	} while (!engine_compare_exchange64(at, &old, old + ended * period));
+	return ended;
+}
+
+static void overflow(struct engine_event *event, uint64_t times, bool throttle, struct tally_engine_hit *hit,
+		     const struct tally_engine_regs *regs)
+{
+	if (event->interrupts == ENGINE_THROTTLED)
+		return;
+	for (; times; times--) {
+		if (engine_overflow(event, throttle, hit, regs)) {
+			event->hw.state |= TALLY_HES_STOPPED;
+			return;
+		}
+		throttle = true;
+	}
+}
+
+/* exclude_user does not keep tracepoints out, exclude_kernel does (measured). */
+static bool excluded(const struct engine_event *event, const struct tally_engine_regs *regs)
+{
+	bool user = regs->mode == TALLY_MODE_USER;
+
+	if (engine_event_flag(event, TALLY_ATTR_EXCLUDE_KERNEL) && !user)
+		return true;
+	return engine_event_flag(event, TALLY_ATTR_EXCLUDE_USER) && user && event->attr.type != TALLY_TYPE_TRACEPOINT;
+}
+
+static bool filtered(const struct engine_event *event, const struct tally_engine_hit *hit)
+{
+	const struct tally_filter *filter = __atomic_load_n(&event->filter, __ATOMIC_ACQUIRE);
+	struct tally_engine *engine = event->engine;
+
+	if (!filter)
+		return false;
+	const struct tally_engine_task *task = engine->host.current_task(engine->host.host);
+	const struct tally_filter_context context = {
+		.cpu = engine_this_cpu(engine)->number,
+		.comm = task ? task->identity.comm : "",
+	};
+	return !tally_filter_match(filter, hit->raw, hit->raw_size, &context);
+}
+
+void engine_swevent_hit(struct engine_event *event, uint64_t weight, struct tally_engine_hit *hit,
+			const struct tally_engine_regs *regs)
+{
+	bool period_mode = !engine_event_flag(event, TALLY_ATTR_FREQ);
+
+	if (event->hw.state & TALLY_HES_STOPPED || excluded(event, regs) || filtered(event, hit))
+		return;
+	engine_add64(&event->count, weight);
+	if (!event->attr.sample_period)
+		return;
+	if (period_mode && event->attr.sample_type & TALLY_SAMPLE_PERIOD) {
+		hit->period = weight;
+		overflow(event, 1, true, hit, regs);
+		return;
+	}
+	hit->period = event->hw.last_period;
+	if (period_mode && weight == 1 && event->hw.sample_period == 1) {
+		overflow(event, 1, true, hit, regs);
+		return;
+	}
+	if ((int64_t)engine_add64((uint64_t *)&event->hw.period_left, 0 - weight) > 0)
+		return;
+	overflow(event, periods_ended(event), false, hit, regs);
+}
+
+int engine_swevent_add(struct engine_event *event, unsigned flags, struct engine_hits *hits)
+{
+	if (event->attr.sample_period) {
+		event->hw.last_period = event->hw.sample_period;
+		periods_ended(event);
+	}
+	event->hw.state = flags & TALLY_EF_START ? 0 : TALLY_HES_STOPPED;
+	if (hits)
+		engine_hits_add(hits, &event->hit_link);
+	return 0;
+}
+
+void engine_swevent_del(struct tally_pmu_event *hw, unsigned flags)
+{
+	(void)flags;
+	engine_hits_remove(&engine_event_of(hw)->hit_link);
+}
+
+void engine_swevent_start(struct tally_pmu_event *hw, unsigned flags)
+{
+	(void)flags;
+	hw->state = 0;
+}
+
+void engine_swevent_stop(struct tally_pmu_event *hw, unsigned flags)
+{
+	(void)flags;
+	hw->state = TALLY_HES_STOPPED;
+}
+
+void engine_swevent_read(struct tally_pmu_event *hw)
+{
+	(void)hw; /* each hit has counted already */
+}
