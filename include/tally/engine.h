@@ -251,7 +251,7 @@ void tally_engine_cpu_down(struct tally_engine *engine, unsigned cpu);
  * still `previous`.  Counts context-switches, writes SWITCH records.  `preempted`: previous is runnable. */
 void tally_engine_switch_out(struct tally_engine *engine, struct tally_engine_task *previous,
 			     struct tally_engine_task *next, bool preempted);
-/* After it: current_task() is `next`. */
+/* After it: current_task() is `next`.  Also for the task that a CPU begins with: what was not switched in does not count. */
 void tally_engine_switch_in(struct tally_engine *engine, struct tally_engine_task *previous,
 			    struct tally_engine_task *next);
 /* `task` (not running) will run on another CPU next: cpu-migrations. */

@@ -89,6 +89,7 @@ struct engine_event {
 
 	/* In its context: every event on context->events, leaders in a queue too, and on an active list while on. */
 	struct engine_list context_link, group_link, active_link;
+	uint64_t held;               /* leader, on: PMUs that it excludes others from */
 	uint64_t turn;               /* leader: its place among the queues' groups */
 	bool cgroup_away;            /* the CPU runs a task outside the event's cgroup */
 	bool stranded;               /* its CPU was unplugged: never scheduled again */
@@ -190,6 +191,7 @@ struct engine_cpu {
 	unsigned depth[TALLY_LEVELS];      /* hits in progress by level: 0 or 1 */
 	uint64_t dropped[TALLY_LEVELS];
 	struct engine_hits software[TALLY_SW_MAX];
+	unsigned cgroup_events;            /* in the context: a switch has to look at them */
 	struct engine_context *task_context; /* of the current task while it is scheduled in, or NULL */
 	uint64_t exclusive;                /* PMUs of SCOPE_HARDWARE that an exclusive group holds: see group.c */
 	uint32_t active[64];               /* events that are on, by the PMU's bit */
@@ -365,7 +367,7 @@ void engine_files_exec(struct tally_engine_process *process);
 void engine_context_init(struct engine_context *context, struct tally_engine *engine, struct tally_engine_task *task,
 			 int cpu);
 /* The context that an event of this task (NULL: of that CPU) belongs in, made when there is none: -ENOMEM; -ESRCH: the
- * task has exited.  No reference is taken: events hold theirs once they are installed. [surface] */
+ * task has exited.  With a reference for the caller; installed events hold their own. [surface] */
 int engine_context_find(struct tally_engine *engine, struct tally_engine_task *task, int cpu,
 			struct engine_context **out);
 void engine_context_put(struct engine_context *context);

@@ -1,0 +1,207 @@
+/* Groups: on their PMUs whole, or not at all (SPEC.md B5).
+ *
+ * A PMU with group_start/commit/cancel is asked for the whole group at once, since whether events fit together may only
+ * show when all are known (counters by constraint); another PMU's add() decides for itself, and what was added is undone
+ * when a later member finds no room.  Members that are disabled, or in ERROR, stay off and keep nobody from running
+ * (B4). */
+#include "engine/engine_schedule.h"
+
+static void count_active(struct engine_event *event, struct engine_cpu *cpu, int more)
+{
+	event->context->active_count += (unsigned)more;
+	cpu->active[__builtin_ctzll(engine_pmu_bit(event->hw.pmu))] += (uint32_t)more;
+}
+
+int engine_event_in(struct engine_event *event, struct engine_cpu *cpu)
+{
+	if (event->state != ENGINE_EVENT_INACTIVE)
+		return 0;
+	__atomic_store_n(&event->on_cpu, (int)cpu->number, __ATOMIC_RELEASE);
+	/* ACTIVE before the PMU starts it: a hit that comes at once finds it counting. */
+	engine_event_set_state(event, ENGINE_EVENT_ACTIVE);
+	if (event->interrupts == ENGINE_THROTTLED)
+		engine_event_unthrottle(event, false);
+	if (event->hw.pmu->ops->add(&event->hw, TALLY_EF_START)) {
+		engine_event_set_state(event, ENGINE_EVENT_INACTIVE);
+		__atomic_store_n(&event->on_cpu, -1, __ATOMIC_RELEASE);
+		return -ENGINE_EAGAIN;
+	}
+	count_active(event, cpu, 1);
+	engine_user_page_update(event);
+	return 0;
+}
+
+/* An event that its PMU has let go. */
+static void is_out(struct engine_event *event, struct engine_cpu *cpu)
+{
+	count_active(event, cpu, -1);
+	__atomic_store_n(&event->on_cpu, -1, __ATOMIC_RELEASE);
+	engine_event_set_state(event, ENGINE_EVENT_INACTIVE);
+	/* A hit wanted it off and run_pending() has not come yet: it may come in on another CPU before. */
+	if (__atomic_load_n(&event->pending, __ATOMIC_RELAXED) & ENGINE_PENDING_DISABLE) {
+		__atomic_fetch_and(&event->pending, ~ENGINE_PENDING_DISABLE, __ATOMIC_ACQ_REL);
+		engine_event_set_state(event, ENGINE_EVENT_OFF);
+	}
+	if (event->leader == event) {
+		engine_list_remove(&event->active_link);
+		cpu->exclusive &= ~event->held;
+		event->held = 0;
+	}
+	engine_user_page_update(event);
+}
+
+void engine_event_out(struct engine_event *event, struct engine_cpu *cpu)
+{
+	if (event->state != ENGINE_EVENT_ACTIVE)
+		return;
+	event->hw.pmu->ops->del(&event->hw, TALLY_EF_UPDATE);
+	is_out(event, cpu);
+}
+
+/* Undoes a group that did not fit, up to the member that found no room (NULL: the commit failed). */
+static void undo(struct engine_event *leader, struct engine_event *failed, struct engine_cpu *cpu,
+		 const struct tally_engine_pmu *together)
+{
+	for (struct engine_event *event = leader; event && event != failed;) {
+		struct engine_list *next = event == leader ? leader->siblings.next : event->sibling_link.next;
+		if (event->state == ENGINE_EVENT_ACTIVE) {
+			if (event->hw.pmu != together)
+				event->hw.pmu->ops->del(&event->hw, TALLY_EF_UPDATE);
+			is_out(event, cpu);
+		}
+		event = next == &leader->siblings ? NULL : ENGINE_CONTAINER(next, struct engine_event, sibling_link);
+	}
+}
+
+static struct engine_event *add_all(struct engine_event *leader, struct engine_cpu *cpu)
+{
+	if (engine_event_in(leader, cpu))
+		return leader;
+	ENGINE_LIST_EACH(member, &leader->siblings, struct engine_event, sibling_link)
+		if (engine_event_in(member, cpu))
+			return member;
+	return NULL;
+}
+
+int engine_group_schedule_in(struct engine_event *leader, struct engine_cpu *cpu)
+{
+	struct engine_context *context = leader->context;
+	struct tally_engine_pmu *pmu = leader->group_pmu;
+	bool together = pmu && pmu->ops->group_start;
+	if (together)
+		pmu->ops->group_start(pmu);
+	struct engine_event *failed = add_all(leader, cpu);
+	if (failed || (together && pmu->ops->group_commit(pmu))) {
+		undo(leader, failed, cpu, together ? pmu : NULL);
+		if (together)
+			pmu->ops->group_cancel(pmu);
+		return -ENGINE_EAGAIN;
+	}
+	bool pinned = engine_event_flag(leader, TALLY_ATTR_PINNED);
+	engine_list_add_tail(&leader->active_link, pinned ? &context->active_pinned : &context->active_flexible);
+	if (engine_event_flag(leader, TALLY_ATTR_EXCLUSIVE) && !leader->software_only)
+		leader->held = leader->pmus;
+	cpu->exclusive |= leader->held;
+	return 0;
+}
+
+void engine_group_schedule_out(struct engine_event *leader, struct engine_cpu *cpu)
+{
+	if (leader->state != ENGINE_EVENT_ACTIVE)
+		return;
+	engine_event_out(leader, cpu);
+	ENGINE_LIST_EACH(member, &leader->siblings, struct engine_event, sibling_link)
+		engine_event_out(member, cpu);
+}
+
+bool engine_event_fits(const struct engine_event *event, const struct engine_cpu *cpu)
+{
+	const struct engine_event *leader = event->leader;
+	if (event->stranded || event->cgroup_away || (event->cpu >= 0 && event->cpu != (int)cpu->number))
+		return false;
+	return !leader->group_pmu || engine_pmu_counts_on(leader->group_pmu, cpu->number);
+}
+
+/* --- membership --------------------------------------------------------------------------------------------------------------- */
+
+static void add_pmu(struct engine_event *leader, struct tally_engine_pmu *pmu)
+{
+	if (pmu->scope == TALLY_SCOPE_SOFTWARE)
+		return;
+	leader->software_only = false;
+	leader->pmus &= ~ENGINE_PMU_SOFTWARE;
+	leader->pmus |= engine_pmu_bit(pmu);
+	if (!leader->group_pmu)
+		leader->group_pmu = pmu;
+}
+
+static void find_pmus(struct engine_event *leader)
+{
+	leader->software_only = true;
+	leader->pmus = ENGINE_PMU_SOFTWARE;
+	leader->group_pmu = NULL;
+	add_pmu(leader, leader->hw.pmu);
+	ENGINE_LIST_EACH(member, &leader->siblings, struct engine_event, sibling_link)
+		add_pmu(leader, member->hw.pmu);
+}
+
+/* What the context knows of its groups' PMUs only grows: that the last group of a PMU went is not looked for. */
+static void note_pmus(struct engine_event *leader)
+{
+	struct engine_context *context = leader->context;
+	context->pmus |= leader->pmus;
+	if (engine_event_flag(leader, TALLY_ATTR_PINNED))
+		context->pinned_pmus |= leader->pmus;
+}
+
+void engine_group_alone(struct engine_event *event)
+{
+	event->leader = event;
+	event->sibling_count = 0;
+	find_pmus(event);
+	note_pmus(event);
+}
+
+void engine_group_attach(struct engine_event *event)
+{
+	struct engine_event *leader = event->leader;
+	engine_list_add_tail(&event->sibling_link, &leader->siblings);
+	leader->sibling_count++;
+	add_pmu(leader, event->hw.pmu);
+	note_pmus(leader);
+}
+
+void engine_group_release(struct engine_event *member)
+{
+	struct engine_context *context = member->context;
+	engine_event_update_times(member); /* by its leader's state, for the last time */
+	engine_list_remove(&member->sibling_link);
+	member->leader->sibling_count--;
+	if (!context) { /* removed before its leader was */
+		member->leader = member;
+		return;
+	}
+	engine_group_alone(member);
+	engine_queue_insert(member);
+	if (member->state == ENGINE_EVENT_ACTIVE) {
+		bool pinned = engine_event_flag(member, TALLY_ATTR_PINNED);
+		engine_list_add_tail(&member->active_link, pinned ? &context->active_pinned
+								  : &context->active_flexible);
+	} else
+		context->rotate |= member->pmus; /* else it would wait for a switch, which a CPU's context never has */
+}
+
+void engine_group_detach(struct engine_event *event)
+{
+	struct engine_event *leader = event->leader;
+	if (leader != event) {
+		engine_list_remove(&event->sibling_link);
+		leader->sibling_count--;
+		event->leader = event;
+		if (event->hw.pmu->scope != TALLY_SCOPE_SOFTWARE)
+			find_pmus(leader);
+		return;
+	}
+	ENGINE_LIST_EACH(member, &event->siblings, struct engine_event, sibling_link)
+		engine_group_release(member);
+}

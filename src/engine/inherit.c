@@ -1,0 +1,180 @@
+/* Inheritance (SPEC.md B9): a task's events with attr.inherit are cloned for each task that it creates.
+ *
+ * Clones of clones point to the original, whose file keeps all alive and whose ring all write to; nobody but the
+ * original can be asked, so that a tree of tasks needs no tree of events: the original's value is its own, what its
+ * children that are gone left in child_count, and its living children's.  All of it changes under the engine lock, on
+ * which forks, exits and reads follow one another: a child's count is in one of the three places at any reader's time. */
+#include "engine/engine_schedule.h"
+
+/* --- fork ------------------------------------------------------------------------------------------------------------------------------ */
+
+/* A clone of `event`, as a leader or a member of `leader`, in the child's context. */
+static int inherit_event(struct engine_event *event, struct tally_engine_task *child, struct engine_event *leader,
+			 struct engine_event **out)
+{
+	struct engine_event *original = event->parent ? event->parent : event, *clone = NULL;
+	int code = engine_event_new(event->engine, &original->attr, child, event->cpu, leader, original, &clone);
+	if (code)
+		return code;
+	/* What the parent is now, not what it was opened as. A pinned event in ERROR hands down OFF, as in Linux. */
+	clone->state = event->state >= ENGINE_EVENT_INACTIVE ? ENGINE_EVENT_INACTIVE : ENGINE_EVENT_OFF;
+	if (engine_event_flag(original, TALLY_ATTR_FREQ)) {
+		clone->hw.sample_period = clone->hw.last_period = original->hw.sample_period;
+		clone->hw.period_left = (int64_t)original->hw.sample_period;
+	}
+	struct engine_context *context;
+	code = engine_context_find(event->engine, child, -1, &context);
+	if (code) {
+		engine_event_put(clone);
+		return code;
+	}
+	engine_context_install(context, clone);
+	engine_context_put(context);
+	*out = clone;
+	return 0;
+}
+
+static bool is_inherited(const struct engine_event *event, bool thread)
+{
+	return event->leader == event && engine_event_flag(event, TALLY_ATTR_INHERIT) &&
+	       (thread || !engine_event_flag(event, TALLY_ATTR_INHERIT_THREAD));
+}
+
+static int inherit_group(struct engine_event *group, struct tally_engine_task *child)
+{
+	struct engine_event *leader = NULL, *clone = NULL;
+	int code = inherit_event(group, child, NULL, &leader);
+	if (code)
+		return code;
+	ENGINE_LIST_EACH(member, &group->siblings, struct engine_event, sibling_link) {
+		if (member->state == ENGINE_EVENT_EXIT) /* an exec removed it */
+			continue;
+		code = inherit_event(member, child, leader, &clone);
+		if (code)
+			return code;
+	}
+	return 0;
+}
+
+/* A child that never ran: its events hold nothing. */
+static void undo(struct tally_engine_task *child)
+{
+	struct engine_context *context = child->context;
+	if (!context)
+		return;
+	ENGINE_LIST_EACH(event, &context->events, struct engine_event, context_link) {
+		engine_context_remove(event, true, true);
+		engine_list_remove(&event->child_link);
+		engine_event_put(event);
+	}
+	__atomic_store_n(&child->context, NULL, __ATOMIC_SEQ_CST);
+	engine_context_put(context);
+}
+
+int engine_inherit_fork(struct tally_engine_task *parent, struct tally_engine_task *child, bool thread)
+{
+	if (!parent->context)
+		return 0;
+	/* What is in a context changes by the surface alone, which is us. */
+	ENGINE_LIST_EACH(event, &parent->context->events, struct engine_event, context_link) {
+		if (!is_inherited(event, thread))
+			continue;
+		int code = inherit_group(event, child);
+		if (code) {
+			undo(child);
+			return code;
+		}
+	}
+	return 0;
+}
+
+/* --- exit ------------------------------------------------------------------------------------------------------------------------------ */
+
+/* Who waits for an original learns that it has ended: POLLHUP. */
+static void tell(struct engine_event *event)
+{
+	const struct tally_engine_host *host = &event->engine->host;
+	if (event->ring)
+		engine_ring_wakeup(event);
+	else if (event->file)
+		host->wake(host->host, event->file);
+}
+
+void engine_inherit_exit_event(struct engine_event *event, struct tally_engine_task *task)
+{
+	struct engine_event *original = event->parent;
+	if (!original) {
+		/* The group stays: it is read as one after the exit. */
+		engine_context_remove(event, false, true);
+		tell(event);
+		return;
+	}
+	if (engine_event_flag(event, TALLY_ATTR_INHERIT_STAT))
+		engine_output_read(event, task);
+	engine_context_remove(event, true, true);
+	engine_add64(&original->child_count, engine_load64(&event->count));
+	original->child_time_enabled += event->time_enabled;
+	original->child_time_running += event->time_running;
+	original->lost_samples += event->lost_samples;
+	engine_list_remove(&event->child_link);
+	engine_event_put(event);
+}
+
+static void leave(struct engine_event *event, void *argument)
+{
+	(void)event;
+	struct engine_context *context = argument;
+	struct engine_cpu *cpu = engine_context_here(context);
+	if (cpu)
+		engine_context_leave(context, cpu);
+	context->dead = true; /* it is not scheduled in again, though the task runs on for a while */
+}
+
+void engine_inherit_exit(struct tally_engine_task *task)
+{
+	struct engine_context *context = task->context;
+	if (!context)
+		return;
+	engine_context_call_in(context, NULL, leave, context);
+	ENGINE_LIST_EACH(event, &context->events, struct engine_event, context_link)
+		engine_inherit_exit_event(event, task);
+	__atomic_store_n(&task->context, NULL, __ATOMIC_SEQ_CST);
+	engine_context_put(context);
+}
+
+/* --- exec ------------------------------------------------------------------------------------------------------------------------------ */
+
+static void enable_on_exec(struct engine_event *unused, void *argument)
+{
+	(void)unused;
+	struct engine_context *context = argument;
+	struct engine_cpu *cpu = engine_context_here(context);
+	bool any = false;
+	ENGINE_LIST_EACH(event, &context->events, struct engine_event, context_link) {
+		if (!engine_event_flag(event, TALLY_ATTR_ENABLE_ON_EXEC))
+			continue;
+		event->attr.flags &= ~TALLY_ATTR_ENABLE_ON_EXEC; /* the first exec alone */
+		if (event->state >= ENGINE_EVENT_INACTIVE)
+			continue;
+		engine_event_set_state(event, ENGINE_EVENT_INACTIVE);
+		any = true;
+	}
+	if (any && cpu)
+		engine_context_reschedule_all(context, cpu);
+}
+
+void engine_inherit_exec(struct tally_engine_task *task)
+{
+	struct engine_context *context = task->context;
+	if (!context)
+		return;
+	engine_context_call_in(context, NULL, enable_on_exec, context);
+	ENGINE_LIST_EACH(event, &context->events, struct engine_event, context_link) {
+		if (!engine_event_flag(event, TALLY_ATTR_REMOVE_ON_EXEC))
+			continue;
+		if (event->owner)
+			engine_list_remove(&event->owner_link);
+		event->owner = NULL;
+		engine_inherit_exit_event(event, task);
+	}
+}
