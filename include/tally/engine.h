@@ -31,7 +31,7 @@ struct tally_engine;         /* opaque */
 struct tally_engine_process; /* descriptor table and identity of a process: opaque */
 struct tally_engine_task;    /* a thread: opaque */
 struct tally_engine_file;    /* an open event: opaque */
-struct tally_tracepoint;     /* tally/tracepoint.h */
+struct tally_trace_event;    /* tally/tracepoint.h */
 
 /* Which kind of context the CPU is in; a higher one interrupts a lower one at any instruction. */
 enum tally_engine_level {
@@ -180,6 +180,10 @@ struct tally_engine_host {
 	int (*cgroup_of_fd)(void *host, int fd, uint64_t *id);
 	/* Is this task in that cgroup or below? */
 	bool (*in_cgroup)(void *host, struct tally_engine_task *task, uint64_t id);
+
+	/* Completes where a tracepoint was hit: ip, sp and fp are those of the C code that hit it, in TALLY_MODE_USER.  For
+	 * hosts whose code stands for a simulated machine's.  NULL: they are right. */
+	void (*trace_regs)(void *host, struct tally_engine_regs *regs);
 
 	/* --- breakpoints: NULL: type BREAKPOINT is refused (-EOPNOTSUPP) ---------------------------------------------- */
 	unsigned breakpoint_slots; /* of each CPU */

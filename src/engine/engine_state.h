@@ -145,7 +145,8 @@ struct engine_event {
 	struct engine_hit_link hit_link;      /* software, tracepoint: on a CPU's list while active */
 	struct engine_list breakpoint_link;   /* breakpoint: on engine->breakpoints */
 	struct tally_engine_timer timer;      /* clock events */
-	struct tally_tracepoint *tracepoint;
+	struct tally_trace_event *tracepoint;
+	struct engine_hit_link of_task_link;  /* tracepoints: on the list of events that count tasks */
 	struct tally_filter *filter;          /* atomic pointer */
 };
 
@@ -190,6 +191,7 @@ struct engine_cpu {
 	bool up;
 	unsigned depth[TALLY_LEVELS];      /* hits in progress by level: 0 or 1 */
 	uint64_t dropped[TALLY_LEVELS];
+	unsigned walks;                    /* walks of tracepoints' probe lists in progress */
 	struct engine_hits software[TALLY_SW_MAX];
 	unsigned cgroup_events;            /* in the context: a switch has to look at them */
 	struct engine_context *task_context; /* of the current task while it is scheduled in, or NULL */

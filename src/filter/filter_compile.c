@@ -162,9 +162,11 @@ static bool parse_number(const char *p, const char *end, bool is_signed, uint64_
 	uint64_t number = 0;
 	for (; p < end; p++) {
 		unsigned digit = (unsigned)digit_value(*p);
-		if (digit >= base || __builtin_mul_overflow(number, (uint64_t)base, &number) ||
-		    __builtin_add_overflow(number, (uint64_t)digit, &number))
+		/* Divisions by constants: 32-bit machines have no other one without a library. */
+		uint64_t most = base == 16 ? UINT64_MAX / 16 : base == 8 ? UINT64_MAX / 8 : UINT64_MAX / 10;
+		if (digit >= base || number > most || number * base > UINT64_MAX - digit)
 			return false;
+		number = number * base + digit;
 	}
 	if (is_signed && number > (uint64_t)INT64_MAX + negative)
 		return false;
@@ -269,6 +271,9 @@ static bool compile_predicate(struct filter_compiler *compiler)
 	const struct tally_filter_field *field = find_field(compiler, word, (size_t)(compiler->at - word), &source);
 	if (!field)
 		return fail(compiler, TALLY_FILTER_NO_FIELD, word);
+	/* The kernel's word for strings that a pointer leads to; where the bytes are in the record it changes nothing. */
+	if (field->kind == TALLY_FILTER_STRING || field->kind == TALLY_FILTER_DYNAMIC_STRING)
+		take(compiler, ".ustring");
 	skip_space(compiler);
 	if (!read_operation(compiler, &operation))
 		return false;

@@ -169,10 +169,10 @@ static bool match_cpu(const struct filter_step *step, const uint64_t *words, uin
 	bool within = cpu / 64 < step->length && (words[cpu / 64] >> cpu % 64 & 1);
 	if (step->operation == FILTER_AND)
 		return within;
-	unsigned weight = 0;
-	for (uint32_t i = 0; i < step->length; i++)
-		weight += (unsigned)__builtin_popcountll(words[i]);
-	return (within && weight == 1) == (step->operation == FILTER_EQUAL);
+	bool alone = within;
+	for (uint32_t i = 0; alone && i < step->length; i++)
+		alone = words[i] == (i == cpu / 64 ? 1ull << cpu % 64 : 0);
+	return alone == (step->operation == FILTER_EQUAL);
 }
 
 static bool mask_bit(const uint8_t *bytes, size_t size, size_t cpu)

@@ -1,0 +1,437 @@
+/* Tracepoints of a program's own (SPEC part E), and the PMU "tracepoint" that perf events on them have.
+ *
+ * A hit comes from code that tally/tracepoint.h makes.  While somebody listens it measures the record, asks
+ * tally_trace_begin() where to write it, writes it, and gives it to tally_trace_end(): the events on this CPU's list get
+ * it, and, when the class names a receiving task that isn't running here, that task's events too.  Where no listener
+ * wants a record (none samples RAW, none has a filter) begin says so and has done all the work by then: a counted hit
+ * costs a walk over the list.
+ *
+ * An event's lists and the scratch, a record's room per CPU and level, are made by the first event that is opened on it
+ * and freed after the last is closed, late (engine_retire()), as hits may stand on them.
+ */
+#include "engine/tracepoint_state.h"
+
+#define FLAG_HARDIRQ 0x08
+#define FLAG_SOFTIRQ 0x10
+#define FLAG_NMI 0x40
+
+/* --- what is registered ------------------------------------------------------------------------------------------------ */
+
+static bool same_text(const char *a, const char *b)
+{
+	while (*a && *a == *b)
+		a++, b++;
+	return *a == *b;
+}
+
+static int check_event(struct tally_engine *engine, const struct tally_trace_group *group, size_t which)
+{
+	const struct tally_trace_event *event = group->events[which];
+	if (event->engine)
+		return -ENGINE_EBUSY;
+	for (size_t i = 0; i < which; i++)
+		if (group->events[i] == event)
+			return -ENGINE_EEXIST;
+	for (const struct tally_trace_event *other = engine->tracepoints->first; other; other = other->next)
+		if (same_text(other->group, group->name) && same_text(other->name, event->name))
+			return -ENGINE_EEXIST;
+	return tally_trace_format(event, NULL, 0) < 0 ? -ENGINE_EINVAL : 0;
+}
+
+static int register_locked(struct tally_engine *engine, struct tally_trace_group *group)
+{
+	struct engine_tracepoints *all = engine->tracepoints;
+	if (group->count > TRACE_ID_MAX - all->next_id)
+		return -ENGINE_ENOSPC;
+	for (size_t i = 0; i < group->count; i++) {
+		int error = check_event(engine, group, i);
+		if (error)
+			return error;
+	}
+	for (size_t i = 0; i < group->count; i++) {
+		struct tally_trace_event *event = group->events[i];
+		event->id = ++all->next_id;
+		event->group = group->name;
+		event->next = NULL;
+		if (all->last)
+			all->last->next = event;
+		else
+			all->first = event;
+		all->last = event;
+		__atomic_store_n(&event->engine, engine, __ATOMIC_RELEASE);
+	}
+	return 0;
+}
+
+int tally_trace_register(struct tally_engine *engine, struct tally_trace_group *group)
+{
+	engine->host.lock(engine->host.host);
+	int error = register_locked(engine, group);
+	engine->host.unlock(engine->host.host);
+	return error;
+}
+
+/* Its probes are gone. */
+static void forget(struct tally_engine *engine, struct tally_trace_event *event)
+{
+	struct engine_tracepoints *all = engine->tracepoints;
+	struct tally_trace_event **at = &all->first, *last = NULL;
+	for (; *at != event; at = &(*at)->next)
+		last = *at;
+	*at = event->next;
+	if (all->last == event)
+		all->last = last;
+	event->next = NULL;
+	event->id = 0;
+	__atomic_store_n(&event->engine, NULL, __ATOMIC_RELEASE);
+}
+
+int tally_trace_unregister(struct tally_engine *engine, struct tally_trace_group *group)
+{
+	int error = 0;
+	engine->host.lock(engine->host.host);
+	for (size_t i = 0; i < group->count; i++) {
+		if (group->events[i]->engine != engine)
+			error = -ENGINE_ENOENT;
+		else if (group->events[i]->enabled || group->events[i]->perf_events)
+			error = -ENGINE_EBUSY;
+		if (error)
+			break;
+	}
+	for (size_t i = 0; !error && i < group->count; i++)
+		forget(engine, group->events[i]);
+	engine_reap(engine);
+	engine->host.unlock(engine->host.host);
+	return error;
+}
+
+struct tally_trace_event *tally_trace_next(struct tally_engine *engine, const struct tally_trace_event *event)
+{
+	return event ? event->next : engine->tracepoints->first;
+}
+
+struct tally_trace_event *tally_trace_find(struct tally_engine *engine, uint64_t id)
+{
+	for (struct tally_trace_event *event = engine->tracepoints->first; event; event = event->next)
+		if (event->id == id)
+			return event;
+	return NULL;
+}
+
+/* --- the first and the last perf event of a tracepoint ------------------------------------------------------------------- */
+
+static void free_lists(struct tally_engine *engine, struct engine_retired *retired)
+{
+	struct tally_trace_lists *lists = ENGINE_CONTAINER(retired, struct tally_trace_lists, retired);
+	engine_release(engine, lists, lists->size);
+}
+
+static int first_listener(struct tally_trace_event *event)
+{
+	struct tally_engine *engine = event->engine;
+	struct engine_tracepoints *all = engine->tracepoints;
+	size_t size = sizeof(struct tally_trace_lists) + engine->host.cpus * sizeof(struct engine_hits);
+	struct tally_trace_lists *lists = engine_allocate(engine, size);
+	if (!lists)
+		return -ENGINE_ENOMEM;
+	lists->size = size;
+	int error = trace_scratch_ref(engine, &all->records, &all->record_users, TALLY_TRACE_SIZE_MAX);
+	if (error)
+		goto free_the_lists;
+	__atomic_store_n(&event->lists, lists, __ATOMIC_RELEASE);
+	error = trace_operate(event, TALLY_TRACE_PERF_REGISTER, NULL);
+	if (error)
+		goto put_scratch;
+	return 0;
+put_scratch:
+	__atomic_store_n(&event->lists, NULL, __ATOMIC_RELEASE);
+	trace_scratch_unref(engine, &all->records, &all->record_users);
+free_the_lists:
+	engine_retire(engine, &lists->retired, free_lists);
+	return error;
+}
+
+static void last_listener(struct tally_trace_event *event)
+{
+	struct tally_engine *engine = event->engine;
+	struct engine_tracepoints *all = engine->tracepoints;
+	struct tally_trace_lists *lists = event->lists;
+	trace_operate(event, TALLY_TRACE_PERF_UNREGISTER, NULL);
+	__atomic_store_n(&event->lists, NULL, __ATOMIC_RELEASE);
+	engine_retire(engine, &lists->retired, free_lists);
+	trace_scratch_unref(engine, &all->records, &all->record_users);
+}
+
+/* --- the PMU ---------------------------------------------------------------------------------------------------------------- */
+
+/* RAW shows what the traced code is about; that it was hit shows little. Inherited events were allowed with the first. */
+static int check_permission(const struct engine_event *event)
+{
+	if (event->parent || !(event->attr.sample_type & TALLY_SAMPLE_RAW))
+		return 0;
+	if (event->engine->settings.paranoid > -1 && !engine_capable(event->engine, TALLY_CAPABLE_PERFMON))
+		return -ENGINE_EPERM;
+	return 0;
+}
+
+static int open_event(struct engine_event *event, struct tally_trace_event *tracepoint)
+{
+	int error = tracepoint->perf_events ? 0 : first_listener(tracepoint);
+	if (error)
+		return error;
+	tracepoint->perf_events++;
+	error = trace_operate(tracepoint, TALLY_TRACE_PERF_OPEN, &event->hw);
+	if (error) {
+		if (!--tracepoint->perf_events)
+			last_listener(tracepoint);
+		return error;
+	}
+	event->tracepoint = tracepoint;
+	if (event->task)
+		engine_hits_add(&tracepoint->lists->of_tasks, &event->of_task_link);
+	return 0;
+}
+
+static int tracepoint_event_init(struct tally_engine_pmu *pmu, struct tally_pmu_event *hw)
+{
+	struct engine_event *event = engine_event_of(hw);
+	struct tally_trace_event *tracepoint;
+	(void)pmu;
+	if (event->attr.type != TALLY_TYPE_TRACEPOINT)
+		return -ENGINE_ENOENT;
+	if (event->attr.sample_type & TALLY_SAMPLE_BRANCH_STACK)
+		return -ENGINE_EOPNOTSUPP;
+	tracepoint = tally_trace_find(event->engine, event->attr.config);
+	if (!tracepoint)
+		return -ENGINE_EINVAL;
+	int error = check_permission(event);
+	return error ? error : open_event(event, tracepoint);
+}
+
+static void tracepoint_event_release(struct tally_pmu_event *hw)
+{
+	struct engine_event *event = engine_event_of(hw);
+	struct tally_trace_event *tracepoint = event->tracepoint;
+	if (!tracepoint)
+		return;
+	engine_hits_remove(&event->of_task_link);
+	trace_filter_free(event);
+	trace_operate(tracepoint, TALLY_TRACE_PERF_CLOSE, hw);
+	event->tracepoint = NULL;
+	if (!--tracepoint->perf_events)
+		last_listener(tracepoint);
+}
+
+static int tracepoint_add(struct tally_pmu_event *hw, unsigned flags)
+{
+	struct engine_event *event = engine_event_of(hw);
+	struct tally_trace_event *tracepoint = event->tracepoint;
+	if (trace_operate(tracepoint, TALLY_TRACE_PERF_ADD, hw))
+		return 0;
+	return engine_swevent_add(event, flags, &tracepoint->lists->cpus[engine_this_cpu(event->engine)->number]);
+}
+
+static void tracepoint_del(struct tally_pmu_event *hw, unsigned flags)
+{
+	if (!trace_operate(engine_event_of(hw)->tracepoint, TALLY_TRACE_PERF_DEL, hw))
+		engine_swevent_del(hw, flags);
+}
+
+static int tracepoint_set_filter(struct tally_pmu_event *hw, const char *text)
+{
+	return engine_tracepoint_set_filter(engine_event_of(hw), text);
+}
+
+static const struct tally_engine_pmu_ops tracepoint_ops = {
+	.event_init = tracepoint_event_init,
+	.event_release = tracepoint_event_release,
+	.add = tracepoint_add,
+	.del = tracepoint_del,
+	.start = engine_swevent_start,
+	.stop = engine_swevent_stop,
+	.read = engine_swevent_read,
+	.set_filter = tracepoint_set_filter,
+};
+
+int engine_tracepoint_register(struct tally_engine *engine)
+{
+	engine->tracepoints = engine_allocate(engine, sizeof(*engine->tracepoints));
+	if (!engine->tracepoints)
+		return -ENGINE_ENOMEM;
+	engine->tracepoint_pmu = (struct tally_engine_pmu){
+		.name = "tracepoint", .type = TALLY_TYPE_TRACEPOINT, .scope = TALLY_SCOPE_SOFTWARE, .ops = &tracepoint_ops,
+	};
+	return tally_engine_pmu_register(engine, &engine->tracepoint_pmu);
+}
+
+void engine_tracepoint_unregister(struct tally_engine *engine)
+{
+	struct engine_tracepoints *all = engine->tracepoints;
+	if (!all)
+		return;
+	while (all->first) {
+		struct tally_trace_event *event = all->first;
+		trace_probes_free(event);
+		forget(engine, event);
+	}
+	engine_release(engine, all, sizeof(*all));
+	engine->tracepoints = NULL;
+}
+
+/* --- where an event hits -------------------------------------------------------------------------------------------------------- */
+
+/* Takes the level, or counts the hit as dropped: only when somebody would have got it. */
+static struct tally_trace_lists *enter_perf(const struct tally_trace_hit *hit, struct engine_cpu *cpu, int level)
+{
+	bool nested = cpu->depth[level] != 0;
+	if (!nested) {
+		cpu->depth[level] = 1;
+		__atomic_signal_fence(__ATOMIC_SEQ_CST); /* the mark before what it protects: see engine.c */
+	}
+	struct tally_trace_lists *lists = __atomic_load_n(&hit->event->lists, __ATOMIC_ACQUIRE);
+	if (lists && !__atomic_load_n(&lists->cpus[cpu->number].first, __ATOMIC_ACQUIRE) && !hit->task)
+		lists = NULL;
+	if (lists && !nested)
+		return lists;
+	if (!nested)
+		engine_hit_leave(cpu, level);
+	else if (lists)
+		engine_add64(&cpu->dropped[level], 1);
+	return NULL;
+}
+
+static bool wants_record(const struct engine_event *event)
+{
+	const struct engine_event *original = event->parent ? event->parent : event;
+	return (event->attr.sample_period && (event->attr.sample_type & TALLY_SAMPLE_RAW)) || event->overflow_handler ||
+	       __atomic_load_n(&original->filter, __ATOMIC_ACQUIRE);
+}
+
+static bool somebody_wants_record(const struct tally_trace_lists *lists, const struct tally_trace_hit *hit,
+				  const struct engine_cpu *cpu)
+{
+	ENGINE_HITS_EACH(link, &lists->cpus[cpu->number])
+		if (wants_record(ENGINE_CONTAINER(link, struct engine_event, hit_link)))
+			return true;
+	if (!hit->task)
+		return false;
+	ENGINE_HITS_EACH(link, &lists->of_tasks)
+		if (wants_record(ENGINE_CONTAINER(link, struct engine_event, of_task_link)))
+			return true;
+	return false;
+}
+
+static void begin_record(struct tally_trace_hit *hit, struct tally_engine *engine)
+{
+	struct tally_trace_common *common = hit->record;
+	const struct tally_engine_task *task = engine->host.current_task(engine->host.host);
+	__builtin_memset(hit->record, 0, hit->event->of->size);
+	__builtin_memset((uint8_t *)hit->record + hit->size - 8, 0, 8); /* the padding behind it is within these */
+	common->common_type = (uint16_t)hit->event->id;
+	common->common_flags = hit->level == TALLY_LEVEL_NMI     ? FLAG_NMI | FLAG_HARDIRQ :
+			       hit->level == TALLY_LEVEL_HARDIRQ ? FLAG_HARDIRQ :
+			       hit->level == TALLY_LEVEL_SOFTIRQ ? FLAG_SOFTIRQ : 0;
+	common->common_pid = task ? task->identity.tid : 0;
+}
+
+static void hit_event(struct engine_event *event, const struct tally_trace_hit *hit, struct engine_cpu *cpu,
+		      struct tally_engine_hit *sample, const struct tally_engine_regs *regs)
+{
+	if (trace_filter_match(event, hit, cpu))
+		engine_swevent_hit(event, hit->count, sample, regs);
+}
+
+/* The receiving task's events, if it isn't running here: those that it would have on this CPU. */
+static void hit_task(const struct tally_trace_lists *lists, const struct tally_trace_hit *hit, struct engine_cpu *cpu,
+		     struct tally_engine_hit *sample, const struct tally_engine_regs *regs)
+{
+	ENGINE_HITS_EACH(link, &lists->of_tasks) {
+		struct engine_event *event = ENGINE_CONTAINER(link, struct engine_event, of_task_link);
+		if (event->task != hit->task || event->state < ENGINE_EVENT_INACTIVE ||
+		    (event->cpu >= 0 && event->cpu != (int)cpu->number))
+			continue;
+		if (!engine_event_flag(event, TALLY_ATTR_SIGTRAP)) /* which can't be given to another task */
+			hit_event(event, hit, cpu, sample, regs);
+	}
+}
+
+static void deliver(const struct tally_trace_lists *lists, struct tally_trace_hit *hit, struct tally_engine *engine,
+		    struct engine_cpu *cpu)
+{
+	struct tally_engine_hit sample = { .address = hit->address, .raw = hit->record, .raw_size = hit->size };
+	struct tally_engine_regs regs = { .ip = hit->site->ip, .sp = hit->site->sp, .fp = hit->site->fp,
+					  .mode = TALLY_MODE_USER };
+	if (engine->host.trace_regs)
+		engine->host.trace_regs(engine->host.host, &regs);
+	ENGINE_HITS_EACH(link, &lists->cpus[cpu->number])
+		hit_event(ENGINE_CONTAINER(link, struct engine_event, hit_link), hit, cpu, &sample, &regs);
+	if (hit->task && hit->task != engine->host.current_task(engine->host.host))
+		hit_task(lists, hit, cpu, &sample, &regs);
+}
+
+/* The scratch for a record of `size` bytes; NULL: too large, or the last listener just went. */
+static void *find_room(struct tally_trace_hit *hit, struct tally_engine *engine, const struct engine_cpu *cpu, size_t size)
+{
+	const struct trace_scratch *scratch = __atomic_load_n(&engine->tracepoints->records, __ATOMIC_ACQUIRE);
+	hit->size = (uint32_t)(((size + 4 + 7) & ~(size_t)7) - 4);
+	if (size > TALLY_TRACE_SIZE_MAX || hit->size > TALLY_TRACE_SIZE_MAX) {
+		engine_add64(&engine->statistics.raw_too_large, 1);
+		return NULL;
+	}
+	return scratch ? trace_scratch_of(scratch, cpu->number, hit->level) : NULL;
+}
+
+static void *begin_line(struct tally_trace_hit *hit, struct tally_engine *engine, size_t size)
+{
+	struct engine_cpu *cpu;
+	hit->level = engine_hit_enter(engine, &cpu);
+	if (hit->level < 0)
+		return NULL;
+	hit->cpu = cpu;
+	hit->record = find_room(hit, engine, cpu, size);
+	if (hit->record)
+		begin_record(hit, engine);
+	else
+		engine_hit_leave(cpu, hit->level);
+	return hit->record;
+}
+
+void *tally_trace_begin(struct tally_trace_hit *hit, size_t size)
+{
+	if (hit->listener)
+		hit->event = hit->listener->event;
+	struct tally_engine *engine = __atomic_load_n(&hit->event->engine, __ATOMIC_ACQUIRE);
+	if (!engine) /* it was unregistered since `enabled` was looked at */
+		return NULL;
+	if (hit->listener)
+		return begin_line(hit, engine, size);
+
+	struct engine_cpu *cpu = engine_this_cpu(engine);
+	hit->level = (int)engine->host.level(engine->host.host);
+	struct tally_trace_lists *lists = enter_perf(hit, cpu, hit->level);
+	if (!lists)
+		return NULL;
+	hit->cpu = cpu;
+	void *room = find_room(hit, engine, cpu, size);
+	if (room && somebody_wants_record(lists, hit, cpu)) {
+		hit->record = room;
+		begin_record(hit, engine);
+		return room;
+	}
+	if (room)
+		deliver(lists, hit, engine, cpu);
+	engine_hit_leave(cpu, hit->level);
+	return NULL;
+}
+
+void tally_trace_end(struct tally_trace_hit *hit)
+{
+	struct engine_cpu *cpu = hit->cpu;
+	struct tally_engine *engine = hit->event->engine;
+	const struct tally_trace_lists *lists = __atomic_load_n(&hit->event->lists, __ATOMIC_ACQUIRE);
+	if (hit->listener)
+		trace_listener_deliver(hit, cpu);
+	else if (lists)
+		deliver(lists, hit, engine, cpu);
+	engine_hit_leave(cpu, hit->level);
+}

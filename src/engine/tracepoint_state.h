@@ -1,0 +1,92 @@
+/* What the files of tracepoints give one another. */
+#ifndef TALLY_ENGINE_TRACEPOINT_STATE_H
+#define TALLY_ENGINE_TRACEPOINT_STATE_H
+
+#include "engine/engine_state.h"
+#include "filter/filter.h"
+#include "tally/tracepoint.h"
+
+#define TRACE_ID_MAX 65535u /* common_type has 16 bits */
+
+/* A buffer per CPU for each level: what a hit writes to before it is delivered. */
+struct trace_scratch {
+	struct engine_retired retired;
+	size_t each; /* bytes of one */
+	uint8_t *levels[TALLY_LEVELS]; /* `each` for every CPU */
+};
+
+struct engine_tracepoints {
+	struct tally_trace_event *first, *last; /* registered */
+	uint32_t next_id;
+	unsigned record_users, line_users; /* listened events; the first makes the scratch, the last frees it */
+	struct trace_scratch *records, *lines; /* atomic */
+};
+
+/* A probe list.  It is replaced, never changed, as hits may stand on it.  So that probes can always be removed, each
+ * list has the lists that removals will need in reserve. */
+struct tally_trace_probes {
+	struct engine_retired retired;
+	struct tally_trace_probes *reserve; /* with room for one less; NULL: removing leaves none */
+	unsigned count;
+	struct tally_trace_probe list[]; /* `count` and an end */
+};
+
+/* An event's perf listeners. */
+struct tally_trace_lists {
+	struct engine_retired retired;
+	size_t size;
+	struct engine_hits of_tasks; /* all that count a task; changed under the engine lock */
+	struct engine_hits cpus[];   /* those that are scheduled in */
+};
+
+struct trace_filter {
+	struct engine_retired retired;
+	size_t size;
+	uint64_t program[]; /* engine_event.filter points here */
+};
+
+struct tally_trace_listener {
+	struct engine_retired retired;
+	struct tally_trace_event *event;
+	tally_trace_write *write;
+	void *data;
+};
+
+/* A line being written: the text grows up, pieces that its arguments are made of grow down from `size`. */
+struct tally_trace_text {
+	char *bytes;
+	size_t length, size;
+	const void *record;
+	uint32_t record_size;
+	const struct tally_trace_class *of;
+};
+
+static inline uint8_t *trace_scratch_of(const struct trace_scratch *scratch, unsigned cpu, int level)
+{
+	return scratch->levels[level] + cpu * scratch->each;
+}
+
+/* --- tracepoint_probe.c ------------------------------------------------------------------------------------------------- */
+
+int trace_operate(struct tally_trace_event *event, enum tally_trace_operation operation, void *data);
+void trace_probes_free(struct tally_trace_event *event); /* [once] */
+
+/* --- tracepoint_listen.c ------------------------------------------------------------------------------------------------ */
+
+/* One more user of that scratch, the first of which makes it: -ENOMEM.  [surface] */
+int trace_scratch_ref(struct tally_engine *engine, struct trace_scratch **scratch, unsigned *users, size_t each);
+void trace_scratch_unref(struct tally_engine *engine, struct trace_scratch **scratch, unsigned *users);
+/* [hit] */
+void trace_listener_deliver(const struct tally_trace_hit *hit, struct engine_cpu *cpu);
+
+/* --- tracepoint_format.c ------------------------------------------------------------------------------------------------ */
+
+/* Type of a field as the format file has it, in pieces around the name. */
+bool trace_field_is_text(const struct tally_trace_field *field);
+
+/* --- tracepoint_filter.c ------------------------------------------------------------------------------------------------ */
+
+void trace_filter_free(struct engine_event *event);
+bool trace_filter_match(const struct engine_event *event, const struct tally_trace_hit *hit, struct engine_cpu *cpu);
+
+#endif
