@@ -398,7 +398,7 @@ static void do_prctl(struct differential *d)
 	fprintf(d->out, "prctl %s = %s\n", on ? "enable" : "disable", errno_name(code));
 }
 
-static const struct { void (*run)(struct differential *d); unsigned weight; } operations[] = {
+static const struct { void (*run)(struct differential *d); unsigned weight; } calls[] = {
 	{ do_open, 30 }, { do_close, 8 }, { do_read, 20 }, { do_ioctl, 25 }, { do_map, 12 }, { do_unmap, 3 },
 	{ do_drain, 12 }, { do_poll, 6 }, { do_fcntl, 1 }, { do_work, 25 }, { do_fork, 4 }, { do_prctl, 2 },
 };
@@ -406,12 +406,12 @@ static const struct { void (*run)(struct differential *d); unsigned weight; } op
 static void step(struct differential *d)
 {
 	unsigned total = 0;
-	for (unsigned i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
-		total += operations[i].weight;
+	for (unsigned i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		total += calls[i].weight;
 	unsigned n = below(d, total), i = 0;
-	while (n >= operations[i].weight)
-		n -= operations[i++].weight;
-	operations[i].run(d);
+	while (n >= calls[i].weight)
+		n -= calls[i++].weight;
+	calls[i].run(d);
 }
 
 /* --- rounds ------------------------------------------------------------------------------------------------------------------------- */

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,19 +43,6 @@ struct outcome {
 	enum { PASSED, FAILED, SKIPPED } state;
 	const char *reason;
 };
-
-int clause_failed(const char *file, int line, const char *format, ...)
-{
-	char text[512];
-	va_list arguments;
-	va_start(arguments, format);
-	vsnprintf(text, sizeof(text), format, arguments);
-	va_end(arguments);
-	/* Not through stdio: several tasks may speak, and one that is killed must have spoken. */
-	const char *name = strrchr(file, '/');
-	dprintf(STDOUT_FILENO, "# %s:%d: %s\n", name ? name + 1 : file, line, text);
-	return CLAUSE_FAILED;
-}
 
 /* Why a surface can't be asked, by what it lacks; the first that applies. */
 static enum not_applicable lacking(unsigned missing)
