@@ -304,7 +304,7 @@ static void expect_where(const struct bench *bench, const struct trial *trial, c
 		assert_int_equal(sample->code_page_size, truth_page_size(NULL, ip));
 }
 
-static void expect_memory(const struct trial *trial, const struct tally_sample *sample)
+static void expect_access(const struct trial *trial, const struct tally_sample *sample)
 {
 	uint64_t type = sample->type, address = trial->hit.address;
 
@@ -334,7 +334,7 @@ static void expect_sample(const struct bench *bench, const struct trial *trial, 
 			 trial->regs.mode | (trial->hit.has_exact_ip ? TALLY_MISC_EXACT_IP : 0));
 	assert_int_equal(sample->type, type);
 	expect_where(bench, trial, sample);
-	expect_memory(trial, sample);
+	expect_access(trial, sample);
 	if (type & TALLY_SAMPLE_READ)
 		expect_read(bench, trial, &sample->read);
 	if (type & TALLY_SAMPLE_CALLCHAIN)
