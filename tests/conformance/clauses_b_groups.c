@@ -1,4 +1,5 @@
-/* SPEC rows B5 to B8: groups, more events than counters, pinned and exclusive, what is excluded. */
+/* SPEC rows B5 to B8: groups, pinned and exclusive, what is excluded; on the hardware's counters, which can run out,
+ * clauses_hardware.c. */
 #include "counting.h"
 #include "puppet.h"
 
@@ -130,84 +131,7 @@ static int late_member_of_same_pmu(struct surface *surface)
 	return 0;
 }
 
-static struct tally_attr user_instructions(void)
-{
-	return (struct tally_attr){ .type = TALLY_TYPE_HARDWARE, .size = sizeof(struct tally_attr),
-				    .config = TALLY_HW_INSTRUCTIONS, .read_format = BOTH_TIMES,
-				    .flags = TALLY_ATTR_EXCLUDE_KERNEL };
-}
-
-static int group_beyond_the_counters(struct surface *surface)
-{
-	struct tally_attr attr = user_instructions();
-	int leader = open_self(surface, &attr), member = leader;
-	unsigned events = 0;
-	CHECK_OPENS(leader);
-	for (; member >= 0 && events < 64; events++)
-		member = open_member(surface, &attr, leader);
-	CHECK_ERROR(member, EINVAL);
-	CHECK_EQUAL(events, surface->hardware_counters);
-	return 0;
-}
-
-/* Two groups, each of more than half of the counters, take turns; a group's members are on for the same time. */
-static int group_is_all_or_nothing(struct surface *surface)
-{
-	enum { MOST = 16 };
-	struct tally_attr attr = user_instructions();
-	struct timed timed[2][MOST];
-	unsigned size = surface->hardware_counters / 2 + 1;
-	int fds[2][MOST];
-	if (size > MOST)
-		size = MOST;
-	for (unsigned g = 0; g < 2; g++)
-		for (unsigned i = 0; i < size; i++) {
-			fds[g][i] = CALL(open, &attr, 0, -1, i ? fds[g][0] : -1, 0);
-			CHECK_OPENS(fds[g][i]);
-		}
-	CALL(burn, 200000000);
-	for (unsigned g = 0; g < 2; g++)
-		disable(surface, fds[g][0]);
-	for (unsigned g = 0; g < 2; g++)
-		for (unsigned i = 0; i < size; i++)
-			CHECK_EQUAL(read_timed(surface, fds[g][i], &timed[g][i]), 0);
-	for (unsigned g = 0; g < 2; g++) {
-		CHECK(timed[g][0].running > 0 && timed[g][0].running < timed[g][0].enabled);
-		for (unsigned i = 1; i < size; i++) /* opened one after another: the first ran a little before */
-			CHECK_BETWEEN(timed[g][i].running, timed[g][0].running * 9 / 10, timed[g][0].running);
-	}
-	CHECK(timed[0][0].running + timed[1][0].running <= timed[0][0].enabled);
-	return 0;
-}
-
 /* --- B6 -------------------------------------------------------------------------------------------------------------- */
-
-static int rotation_shares_the_counters(struct surface *surface)
-{
-	enum { MOST = 64 };
-	struct tally_attr attr = user_instructions();
-	struct timed timed;
-	unsigned count = 2 * surface->hardware_counters;
-	uint64_t least = UINT64_MAX, most = 0;
-	int fds[MOST];
-	if (count > MOST)
-		count = MOST;
-	for (unsigned i = 0; i < count; i++) {
-		fds[i] = open_self(surface, &attr);
-		CHECK_OPENS(fds[i]);
-	}
-	CALL(burn, 500000000);
-	for (unsigned i = 0; i < count; i++) {
-		disable(surface, fds[i]);
-		CHECK_EQUAL(read_timed(surface, fds[i], &timed), 0);
-		CHECK(timed.running > 0 && timed.running < timed.enabled);
-		uint64_t estimate = (uint64_t)((double)timed.value * (double)timed.enabled / (double)timed.running);
-		least = estimate < least ? estimate : least;
-		most = estimate > most ? estimate : most;
-	}
-	CHECK(most - least < most / 10); /* all estimate the same truth */
-	return 0;
-}
 
 static int software_needs_no_counter(struct surface *surface)
 {
@@ -280,92 +204,6 @@ static int pinned_software(struct surface *surface)
 static int exclusive_software(struct surface *surface)
 {
 	return leader_with(surface, TALLY_ATTR_EXCLUSIVE);
-}
-
-/* Pinned events, one more than there are counters; the last is in error.  Their number. */
-static unsigned open_pinned(struct surface *surface, int *fds, unsigned most)
-{
-	struct tally_attr attr = user_instructions();
-	unsigned count = surface->hardware_counters + 1;
-	attr.flags |= TALLY_ATTR_PINNED;
-	for (unsigned i = 0; i < count && i < most; i++)
-		fds[i] = open_self(surface, &attr);
-	CALL(sleep, 1000000); /* whatever was not put on at once has been tried again */
-	return count < most ? count : 0;
-}
-
-enum { PINNED_MOST = 64 };
-
-static int pinned_in_error(struct surface *surface)
-{
-	int fds[PINNED_MOST];
-	struct timed timed;
-	unsigned count = open_pinned(surface, fds, PINNED_MOST);
-	CHECK(count > 1);
-	CHECK_EQUAL(CALL(read, fds[count - 1], &timed, sizeof(timed)), 0);
-	struct pollfd polled = { .fd = fds[count - 1], .events = POLLIN };
-	CHECK_EQUAL(CALL(poll, &polled, 1, 0), 1);
-	CHECK(polled.revents & POLLHUP);
-	CHECK_EQUAL(read_timed(surface, fds[0], &timed), 0); /* the others are on, all the time */
-	CHECK_EQUAL(timed.running, timed.enabled);
-	return 0;
-}
-
-static int enable_leaves_error(struct surface *surface)
-{
-	int fds[PINNED_MOST];
-	struct timed timed;
-	unsigned count = open_pinned(surface, fds, PINNED_MOST);
-	CHECK(count > 1);
-	CALL(close, fds[0]); /* room */
-	CHECK_EQUAL(CALL(read, fds[count - 1], &timed, sizeof(timed)), 0);
-	CHECK_EQUAL(disable(surface, fds[count - 1]), 0);
-	CHECK_EQUAL(CALL(read, fds[count - 1], &timed, sizeof(timed)), 0); /* DISABLE doesn't */
-	CHECK_EQUAL(enable(surface, fds[count - 1]), 0);
-	CALL(loop, 100000);
-	CHECK_EQUAL(read_timed(surface, fds[count - 1], &timed), 0);
-	CHECK(timed.value >= 200000);
-	return 0;
-}
-
-static int pinned_before_flexible(struct surface *surface)
-{
-	enum { MOST = 64 };
-	struct tally_attr attr = user_instructions();
-	struct timed timed;
-	unsigned count = 2 * surface->hardware_counters;
-	for (unsigned i = 0; i < count && i < MOST; i++)
-		CHECK_OPENS(open_self(surface, &attr));
-	attr.flags |= TALLY_ATTR_PINNED;
-	int pinned = open_self(surface, &attr);
-	CHECK_OPENS(pinned);
-	CALL(burn, 50000000);
-	disable(surface, pinned);
-	CHECK_EQUAL(read_timed(surface, pinned, &timed), 0);
-	CHECK_EQUAL(timed.running, timed.enabled);
-	return 0;
-}
-
-/* An exclusive event and others of the PMU are never on together. */
-static int exclusive_is_alone(struct surface *surface)
-{
-	struct tally_attr attr = user_instructions();
-	struct timed exclusive, other;
-	attr.flags |= TALLY_ATTR_DISABLED;
-	int fds[2] = { open_self(surface, &attr), -1 };
-	attr.flags |= TALLY_ATTR_EXCLUSIVE;
-	fds[1] = open_self(surface, &attr);
-	CHECK_OPENS(fds[1]);
-	enable(surface, fds[0]);
-	enable(surface, fds[1]);
-	CALL(burn, 100000000);
-	disable(surface, fds[0]);
-	disable(surface, fds[1]);
-	CHECK_EQUAL(read_timed(surface, fds[0], &other), 0);
-	CHECK_EQUAL(read_timed(surface, fds[1], &exclusive), 0);
-	CHECK(exclusive.running > 0 && other.running > 0);
-	CHECK(exclusive.running + other.running <= other.enabled);
-	return 0;
 }
 
 /* --- B8 -------------------------------------------------------------------------------------------------------------- */
@@ -448,27 +286,6 @@ static int breakpoints_by_mode(struct surface *surface)
 	return 0;
 }
 
-static int hardware_by_mode(struct surface *surface)
-{
-	static const uint64_t flags[3] = { TALLY_ATTR_EXCLUDE_KERNEL, TALLY_ATTR_EXCLUDE_USER,
-					   TALLY_ATTR_EXCLUDE_KERNEL | TALLY_ATTR_EXCLUDE_USER };
-	int64_t counts[3];
-	for (unsigned i = 0; i < 3; i++) {
-		struct tally_attr attr = user_instructions();
-		attr.read_format = 0;
-		attr.flags = flags[i] | TALLY_ATTR_EXCLUDE_HV;
-		int fd = open_self(surface, &attr);
-		CHECK_OPENS(fd);
-		CALL(loop, 1000000);
-		CALL(hit, 100);
-		counts[i] = count_of(surface, fd);
-	}
-	CHECK(counts[0] >= 2000000);
-	CHECK(counts[1] > 0 && counts[1] < 2000000);
-	CHECK_EQUAL(counts[2], 0);
-	return 0;
-}
-
 const struct clause clauses_b_groups[] = {
 	{ "B5.values_agree", "members that count the same have the same value in each of their group's reads", 0,
 	  group_values_agree },
@@ -479,13 +296,7 @@ const struct clause clauses_b_groups[] = {
 	  SURFACE_BREAKPOINTS, late_member_of_other_pmu },
 	{ "B5.late_member_same_pmu", "a member on its enabled leader's PMU runs at once", 0,
 	  late_member_of_same_pmu },
-	{ "B5.beyond_the_counters_einval", "a member that could never be on together with its group gives EINVAL",
-	  SURFACE_HARDWARE, group_beyond_the_counters },
-	{ "B5.all_or_nothing", "groups that don't fit together take turns, each whole", SURFACE_HARDWARE,
-	  group_is_all_or_nothing },
 
-	{ "B6.rotation", "more events than counters take turns, and value * enabled / running estimates",
-	  SURFACE_HARDWARE, rotation_shares_the_counters },
 	{ "B6.software_needs_no_counter", "any number of software events runs all the time", 0,
 	  software_needs_no_counter },
 
@@ -493,13 +304,6 @@ const struct clause clauses_b_groups[] = {
 	{ "B7.exclusive_member_einval", "an exclusive member gives EINVAL", 0, exclusive_member },
 	{ "B7.pinned_software", "a pinned software group counts, and so do others", 0, pinned_software },
 	{ "B7.exclusive_software", "an exclusive software group counts, and so do others", 0, exclusive_software },
-	{ "B7.pinned_in_error", "a pinned event without a counter reads 0 bytes and polls POLLHUP", SURFACE_HARDWARE,
-	  pinned_in_error },
-	{ "B7.enable_leaves_error", "ENABLE leaves the error state, DISABLE doesn't", SURFACE_HARDWARE,
-	  enable_leaves_error },
-	{ "B7.pinned_before_flexible", "a pinned event is on all the time, whoever else waits", SURFACE_HARDWARE,
-	  pinned_before_flexible },
-	{ "B7.exclusive_alone", "an exclusive event is on the PMU alone", SURFACE_HARDWARE, exclusive_is_alone },
 
 	{ "B8.exclude_user", "exclude_user leaves out what user mode does", SURFACE_PRIVILEGED, exclude_user },
 	{ "B8.exclude_kernel", "exclude_kernel leaves in what user mode does", 0, exclude_kernel },
@@ -511,7 +315,5 @@ const struct clause clauses_b_groups[] = {
 	{ "B8.clocks", "the clocks count whatever is excluded", 0, clocks_are_not_filtered },
 	{ "B8.breakpoints", "a breakpoint counts the accesses of the modes that aren't excluded",
 	  SURFACE_BREAKPOINTS | SURFACE_PRIVILEGED, breakpoints_by_mode },
-	{ "B8.hardware", "a hardware event counts the modes that aren't excluded", SURFACE_HARDWARE | SURFACE_PRIVILEGED,
-	  hardware_by_mode },
 	{ NULL, NULL, 0, NULL }
 };
