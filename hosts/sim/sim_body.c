@@ -15,8 +15,6 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-#define STACK_SIZE (256u << 10)
-
 struct sim_body {
 	sim_body_function *function;
 	void *argument;
@@ -56,7 +54,7 @@ struct sim_body *sim_body_new(sim_body_function *function, void *argument)
 		return NULL;
 	body->function = function;
 	body->argument = argument;
-	body->stack = malloc(STACK_SIZE);
+	body->stack = malloc(SIM_STACK_SIZE);
 	if (!body->stack) {
 		free(body);
 		return NULL;
@@ -84,20 +82,20 @@ static void entry(unsigned high, unsigned low)
 void sim_body_program(struct sim_machine *machine, struct sim_task *task, void *data, struct sim_phase *phase)
 {
 	struct sim_body *body = data;
-	(void)task;
+	task->stack_top = (uintptr_t)body->stack + SIM_STACK_SIZE;
 	body->machine = machine;
 	body->phase = phase;
 	if (!body->started) {
 		body->started = true;
 		getcontext(&body->own);
 		body->own.uc_stack.ss_sp = body->stack;
-		body->own.uc_stack.ss_size = STACK_SIZE;
+		body->own.uc_stack.ss_size = SIM_STACK_SIZE;
 		body->own.uc_link = NULL;
 		makecontext(&body->own, (void (*)(void))entry, 2, (unsigned)((uintptr_t)body >> 32),
 			    (unsigned)(uintptr_t)body);
 	}
 	void *fake = NULL;
-	before_switch(&fake, body->stack, STACK_SIZE);
+	before_switch(&fake, body->stack, SIM_STACK_SIZE);
 	swapcontext(&body->machine_context, &body->own);
 	after_switch(fake, NULL, NULL);
 }
@@ -106,6 +104,7 @@ void sim_do(struct sim_machine *machine, const struct sim_phase *phase)
 {
 	struct sim_task *task = sim_current(machine);
 	struct sim_body *body = task->data;
+	task->stack_pointer = (uintptr_t)__builtin_frame_address(0);
 	*body->phase = *phase;
 	before_switch(&body->fake_stack, body->machine_stack, body->machine_stack_size);
 	swapcontext(&body->own, &body->machine_context);

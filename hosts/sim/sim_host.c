@@ -330,10 +330,17 @@ static unsigned callchain(void *host, const struct tally_engine_regs *regs, bool
 	return chain_of(ip, work, addresses, max);
 }
 
+/* A C body's stack is the one that it runs on: what is called from within it has it below its own frame. */
 static uint64_t user_stack_pointer(void *host, const struct tally_engine_regs *regs)
 {
-	(void)host, (void)regs;
-	return STACK_TOP - 8192;
+	struct sim_machine *machine = host;
+	const struct sim_task *task = machine->cpu->current;
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+	(void)regs;
+	if (!task || !task->stack_top)
+		return STACK_TOP - 8192;
+	bool within = here < task->stack_top && here > task->stack_top - SIM_STACK_SIZE;
+	return within ? here : task->stack_pointer;
 }
 
 static bool is_arm(const struct sim_machine *machine)
@@ -365,18 +372,20 @@ static uint64_t interrupted_register(void *host, const struct tally_engine_regs 
 	return number == sp ? regs->sp : number == pc ? regs->ip : 0x2000 + number;
 }
 
-/* What lies there is the low byte of each address. */
+/* Where there is no real stack each byte is the low byte of its address. */
+__attribute__((no_sanitize("address")))
 static size_t user_stack(void *host, const struct tally_engine_regs *regs, size_t offset, void *to, size_t size)
 {
-	uint64_t from = user_stack_pointer(host, regs) + offset;
 	struct sim_machine *machine = host;
-	if (!machine->cpu->current || from >= STACK_TOP)
+	const struct sim_task *task = machine->cpu->current;
+	uint64_t from = user_stack_pointer(host, regs) + offset;
+	uint64_t top = task && task->stack_top ? task->stack_top : STACK_TOP;
+	if (!task || from >= top)
 		return 0;
-	size_t there = STACK_TOP - from;
-	if (size > there)
-		size = there;
+	if (size > top - from)
+		size = top - from;
 	for (size_t i = 0; i < size; i++)
-		((uint8_t *)to)[i] = (uint8_t)(from + i);
+		((uint8_t *)to)[i] = task->stack_top ? *(const uint8_t *)(uintptr_t)(from + i) : (uint8_t)(from + i);
 	return size;
 }
 
@@ -390,6 +399,30 @@ static uint64_t page_size_of(void *host, uint64_t address)
 {
 	(void)host;
 	return address ? PAGE : 0;
+}
+
+#define CGROUP_FD 5000 /* what stands for the descriptor of a control group: 5000 + its id */
+
+static uint64_t cgroup(void *host, struct tally_engine_task *task)
+{
+	const struct sim_task *own = tally_engine_task_host(task);
+	(void)host;
+	return own->cgroup;
+}
+
+static int cgroup_of_fd(void *host, int fd, uint64_t *id)
+{
+	(void)host;
+	if (fd <= CGROUP_FD)
+		return -9; /* EBADF */
+	*id = (uint64_t)(fd - CGROUP_FD);
+	return 0;
+}
+
+/* Two levels: 1 is the root, all others lie in it. */
+static bool in_cgroup(void *host, struct tally_engine_task *task, uint64_t id)
+{
+	return id == 1 || cgroup(host, task) == id;
 }
 
 static int watch(void *host, unsigned slot, uint64_t address, uint64_t length, uint32_t bp_type)
@@ -443,6 +476,9 @@ void sim_host_table(struct sim_machine *machine, struct tally_engine_host *host)
 		.user_stack_pointer = user_stack_pointer,
 		.physical_address = physical_address,
 		.page_size_of = page_size_of,
+		.cgroup = cgroup,
+		.cgroup_of_fd = cgroup_of_fd,
+		.in_cgroup = in_cgroup,
 		.breakpoint_slots = sizeof(machine->cpus[0].watch) / sizeof(machine->cpus[0].watch[0]),
 		.watch = watch,
 	};

@@ -6,6 +6,7 @@
 
 #define SIM_NEVER UINT64_MAX
 #define SIM_COUNTERS_MAX 64
+#define SIM_STACK_SIZE (256u << 10) /* of a C body */
 #define SIM_CONTAINER(pointer, type, member) ((type *)(void *)((char *)(pointer) - offsetof(type, member)))
 
 /* --- alarms: what happens next ------------------------------------------------------------------------------------------ */
@@ -100,6 +101,8 @@ struct sim_task {
 	uint64_t truth[SIM_METRICS][TALLY_MODE_GUEST_USER + 1];
 	struct sim_work user_work; /* the last one in user mode: what kernel code interrupted */
 	uint64_t user_done;
+	uintptr_t stack_pointer, stack_top; /* of a C body's real stack; 0: it has none */
+	uint64_t cgroup;
 	uint64_t runtime, run_start;
 	struct sim_signal_count *signals; /* SIM_SIGNALS; made at need */
 	int exit_code;

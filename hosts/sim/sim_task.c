@@ -85,10 +85,17 @@ static void set_defaults(struct sim_task *task, const struct sim_task *parent)
 	task->state = SIM_BLOCKED; /* sim_wake() starts it */
 	task->pinned = parent ? parent->pinned : -1;
 	task->unprivileged = parent && parent->unprivileged;
+	task->cgroup = parent ? parent->cgroup : 1;
 	task->user_work = parent ? parent->user_work :
 				   (struct sim_work){ .mode = TALLY_MODE_USER, .address = 0x401000, .code_size = 4096 };
 	sim_alarm_init(&task->alarm, ring_sleep);
 }
+
+/* net, uts, ipc, pid, user, mnt, cgroup: everybody's, as on a machine without containers. */
+static const struct tally_engine_namespace namespaces[] = {
+	{ 3, 4026531840 }, { 3, 4026531838 }, { 3, 4026531839 }, { 3, 4026531836 },
+	{ 3, 4026531837 }, { 3, 4026531841 }, { 3, 4026531835 },
+};
 
 struct sim_task *sim_spawn(struct sim_machine *machine, struct sim_task *parent, const struct sim_task_spec *spec)
 {
@@ -120,6 +127,8 @@ struct sim_task *sim_spawn(struct sim_machine *machine, struct sim_task *parent,
 		free(task);
 		return NULL;
 	}
+	if (parent)
+		tally_engine_namespaces(task->engine_task, namespaces, sizeof(namespaces) / sizeof(namespaces[0]));
 	link_task(machine, task);
 	machine->waiting++;
 	sim_wake(machine, task);

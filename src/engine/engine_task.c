@@ -32,7 +32,7 @@ static struct tally_engine_process *process_new(struct tally_engine *engine, int
 	process->engine = engine;
 	process->pid = pid;
 	process->references = 1;
-	process->descriptor_limit = 1024;
+	process->descriptor_limit = 4096;
 	return process;
 }
 

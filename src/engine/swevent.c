@@ -22,9 +22,11 @@ static uint64_t periods_ended(struct engine_event *event)
 	return ended;
 }
 
-static void overflow(struct engine_event *event, uint64_t times, bool throttle, struct tally_engine_hit *hit,
+static void overflow(struct engine_event *event, uint64_t times, struct tally_engine_hit *hit,
 		     const struct tally_engine_regs *regs)
 {
+	bool throttle = false;
+
 	if (event->interrupts == ENGINE_THROTTLED)
 		return;
 	for (; times; times--) {
@@ -73,17 +75,17 @@ void engine_swevent_hit(struct engine_event *event, uint64_t weight, struct tall
 		return;
 	if (period_mode && event->attr.sample_type & TALLY_SAMPLE_PERIOD) {
 		hit->period = weight;
-		overflow(event, 1, true, hit, regs);
+		overflow(event, 1, hit, regs);
 		return;
 	}
 	hit->period = event->hw.last_period;
 	if (period_mode && weight == 1 && event->hw.sample_period == 1) {
-		overflow(event, 1, true, hit, regs);
+		overflow(event, 1, hit, regs);
 		return;
 	}
 	if ((int64_t)engine_add64((uint64_t *)&event->hw.period_left, 0 - weight) > 0)
 		return;
-	overflow(event, periods_ended(event), false, hit, regs);
+	overflow(event, periods_ended(event), hit, regs);
 }
 
 int engine_swevent_add(struct engine_event *event, unsigned flags, struct engine_hits *hits)

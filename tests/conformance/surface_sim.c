@@ -429,6 +429,13 @@ static unsigned sim_op_signals(struct surface *surface, int signal, int *last_co
 	return count->count;
 }
 
+/* The simulated machine's root group: host.cgroup_of_fd() takes 5000 + id. */
+static int sim_op_cgroup(struct surface *surface)
+{
+	(void)surface;
+	return 5001;
+}
+
 static int sim_op_pmu(struct surface *surface, const char *name)
 {
 	for (const struct tally_engine_pmu *pmu = NULL; (pmu = tally_engine_pmu_next(engine_of(surface), pmu));)
@@ -457,7 +464,12 @@ static int sim_op_read_counter(struct surface *surface, unsigned index, uint64_t
 
 static int sim_op_set_online(struct surface *surface, int cpu, bool online)
 {
+	struct sim_task *self = sim_current(machine_of(surface));
 	enter(surface);
+	if (!online && (int)sim_task_cpu(self) == cpu && self->pinned < 0) { /* who takes a CPU away moves elsewhere first */
+		sim_op_pin(surface, cpu ? 0 : 1);
+		sim_op_pin(surface, -1);
+	}
 	return sim_set_online(machine_of(surface), (unsigned)cpu, online);
 }
 
@@ -499,6 +511,7 @@ static const struct surface_ops ops = {
 	.now = sim_op_now,
 	.watch_signal = sim_op_watch_signal,
 	.signals = sim_op_signals,
+	.cgroup = sim_op_cgroup,
 	.pmu = sim_op_pmu,
 	.sysctl = sim_op_sysctl,
 	.set_sysctl = sim_op_set_sysctl,
@@ -526,6 +539,9 @@ struct surface *surface_sim(const char *model)
 		return NULL;
 	sim->surface = (struct surface){ .ops = &ops, .features = features_of(model), .page_size = 4096 };
 	const struct sim_pmu_model *pmu = sim_pmu_model(model);
+	bool arm = strncmp(model, "x86", 3) && strcmp(model, "none");
+	sim->surface.sp_register = arm ? 31 : 7;
+	sim->surface.pc_register = arm ? 32 : 8;
 	sim->surface.hardware_counters = pmu ? pmu->counters : 0;
 	sim->config = (struct sim_config){ .cpus = 4, .model = model, .seed = 1, .balance = true };
 	return &sim->surface;
