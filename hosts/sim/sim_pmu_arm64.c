@@ -89,12 +89,11 @@ static bool chained(const struct tally_pmu_event *event)
 	       !pmu_of(event)->long_counters;
 }
 
-/* Of the value that is programmed and read. */
+/* Of the value that is programmed and read: the cycle counter, too, overflows at 32 bits unless 64 are asked for. */
 static unsigned width_of(const struct tally_pmu_event *event)
 {
-	if (event->index == CYCLE || chained(event))
-		return 64;
-	return pmu_of(event)->long_counters && wants_long(event->attr) ? 64 : 32;
+	bool can = event->index == CYCLE || pmu_of(event)->long_counters;
+	return chained(event) || (can && wants_long(event->attr)) ? 64 : 32;
 }
 
 static uint64_t mask_of(unsigned width)
@@ -178,7 +177,8 @@ static void program(struct tally_pmu_event *event)
 	uint64_t left = event->sample_period ? (uint64_t)event->period_left : most;
 	if (left > most)
 		left = most;
-	event->previous = counter->value = -left & mask_of(width_of(event));
+	event->previous = -left;
+	counter->value = -left & mask_of(width_of(event));
 	counter->until = left;
 }
 
@@ -192,9 +192,11 @@ static void arm_start(struct tally_pmu_event *event, unsigned flags)
 		program(event);
 	struct sim_counter *counter = counter_of(event);
 	event->state = 0;
-	counter->modes = 0; /* an event that this PMU doesn't know counts nothing */
+	event->words[1] = false; /* an event that this PMU doesn't know counts nothing */
+	counter->modes = 0;
 	for (unsigned i = 0; i < ENCODINGS; i++)
 		if (encodings[i].event == event->config) {
+			event->words[1] = true;
 			counter->metric = encodings[i].metric;
 			counter->modes = modes_of(machine, event->attr, cpu->in_guest);
 		}
@@ -385,7 +387,7 @@ static void arm_guest(struct sim_machine *machine, struct sim_cpu *cpu, bool ent
 	struct arm_cpu *own = cpu_state(cpu);
 	for (unsigned i = 0; i < PLACES; i++) {
 		struct tally_pmu_event *event = own->at[i];
-		if (event && !(event->state & TALLY_HES_STOPPED) && cpu->counters[i].modes)
+		if (event && !(event->state & TALLY_HES_STOPPED) && event->words[1])
 			cpu->counters[i].modes = modes_of(machine, event->attr, entering);
 	}
 }

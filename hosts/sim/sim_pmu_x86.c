@@ -179,7 +179,8 @@ static void program(struct tally_pmu_event *event)
 	uint64_t left = event->sample_period ? (uint64_t)event->period_left : PERIOD_MAX;
 	if (left > PERIOD_MAX)
 		left = PERIOD_MAX;
-	event->previous = counter->value = -left & VALUE_MASK;
+	event->previous = -left;
+	counter->value = -left & VALUE_MASK;
 	counter->until = left;
 }
 

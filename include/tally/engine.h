@@ -350,7 +350,7 @@ struct tally_pmu_event {
 	uint64_t sample_period; /* now; adapts with attr.freq; 0: counts only */
 	uint64_t last_period;
 	int64_t period_left;  /* until the next overflow */
-	uint64_t previous;    /* last raw value of the hardware counter that was folded in */
+	uint64_t previous;    /* value of the hardware counter that was last folded in, sign-extended from pmc_width */
 	int index;            /* counter, -1: none */
 	uint64_t config;      /* what the PMU made of attr */
 	uint64_t words[6];    /* the PMU's own */

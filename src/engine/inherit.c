@@ -28,6 +28,7 @@ static int inherit_event(struct engine_event *event, struct tally_engine_task *c
 		engine_event_put(clone);
 		return code;
 	}
+	engine_list_add_tail(&clone->child_link, &original->children);
 	engine_context_install(context, clone);
 	engine_context_put(context);
 	*out = clone;
@@ -117,6 +118,7 @@ void engine_inherit_exit_event(struct engine_event *event, struct tally_engine_t
 	original->child_time_running += event->time_running;
 	original->lost_samples += event->lost_samples;
 	engine_list_remove(&event->child_link);
+	tell(original);
 	engine_event_put(event);
 }
 

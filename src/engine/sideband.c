@@ -375,8 +375,9 @@ void tally_engine_namespaces(struct tally_engine_task *task, const struct tally_
 			     unsigned count)
 {
 	const struct namespaces_record about = { .task = task, .namespaces = namespaces, .count = count };
-	if (task->engine->wanted.namespaces)
-		tell_all(task->engine, task, tell_namespaces, &about);
+	const struct tally_engine_host *host = &task->engine->host;
+	if (task->engine->wanted.namespaces) /* those of a new task are told to who made it */
+		tell_all(task->engine, host->current_task(host->host), tell_namespaces, &about);
 }
 
 /* --- switches -------------------------------------------------------------------------------------------------------------------- */

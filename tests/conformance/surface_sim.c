@@ -86,7 +86,7 @@ static void enter(struct surface *surface)
 
 static void sim_op_burn(struct surface *surface, uint64_t ns)
 {
-	work(surface, TALLY_MODE_USER, ns, 200);
+	work(surface, TALLY_MODE_USER, ns * machine_of(surface)->cpu->megahertz / 1000, 200);
 }
 
 static void sim_op_loop(struct surface *surface, uint64_t iterations)
@@ -462,6 +462,51 @@ static int sim_op_read_counter(struct surface *surface, unsigned index, uint64_t
 	return model->user_counter ? model->user_counter(machine_of(surface), index, value) : -EOPNOTSUPP;
 }
 
+static int sim_op_counter_selector(struct surface *surface, const uint64_t *set, uint64_t *value)
+{
+	struct sim_cpu *cpu = machine_of(surface)->cpu;
+	if (sim_op_sysctl(surface, "perf_user_access") != 1)
+		return -EPERM; /* it traps */
+	if (set)
+		cpu->selector = *set;
+	*value = cpu->selector;
+	return 0;
+}
+
+static int sim_op_level(struct surface *surface)
+{
+	switch (sim_of(surface)->config.virtualisation) {
+	case SIM_VHE:
+		return SURFACE_LEVEL_VHE_HOST;
+	case SIM_NON_VHE:
+		return SURFACE_LEVEL_NON_VHE_HOST;
+	default:
+		return SURFACE_LEVEL_GUEST;
+	}
+}
+
+/* Entry and exit as KVM has them: a hypervisor of its own at EL2 runs before and behind the switch of the counters; the
+ * VHE host's kernel is at EL2 itself. */
+static void switch_guest(struct surface *surface, bool entering)
+{
+	bool vhe = sim_of(surface)->config.virtualisation == SIM_VHE;
+	enum tally_engine_mode mode = vhe ? TALLY_MODE_KERNEL : TALLY_MODE_HYPERVISOR;
+	work(surface, mode, CALL_INSTRUCTIONS, 200);
+	sim_guest_switch(machine_of(surface), entering);
+	work(surface, mode, CALL_INSTRUCTIONS, 200);
+}
+
+static int sim_op_run_guest(struct surface *surface, uint64_t kernel_iterations, uint64_t user_iterations)
+{
+	enter(surface);
+	switch_guest(surface, true);
+	work(surface, TALLY_MODE_GUEST_KERNEL, 2 * kernel_iterations, 500);
+	work(surface, TALLY_MODE_GUEST_USER, 2 * user_iterations, 500);
+	switch_guest(surface, false);
+	enter(surface);
+	return 0;
+}
+
 static int sim_op_set_online(struct surface *surface, int cpu, bool online)
 {
 	struct sim_task *self = sim_current(machine_of(surface));
@@ -517,6 +562,9 @@ static const struct surface_ops ops = {
 	.set_sysctl = sim_op_set_sysctl,
 	.set_online = sim_op_set_online,
 	.read_counter = sim_op_read_counter,
+	.counter_selector = sim_op_counter_selector,
+	.level = sim_op_level,
+	.run_guest = sim_op_run_guest,
 };
 
 static unsigned features_of(const char *model)
@@ -529,21 +577,44 @@ static unsigned features_of(const char *model)
 		features |= SURFACE_X86_PMU;
 	if (!strncmp(model, "arm64", 5))
 		features |= SURFACE_ARM_PMU;
+	if (!strcmp(model, "big.LITTLE"))
+		features |= SURFACE_HETEROGENEOUS | SURFACE_ARM_PMU;
 	return features;
+}
+
+/* "arm64", or on a host that enters guests: "arm64-vhe", "arm64-non-vhe". */
+static const char *split_model(const char *model, enum sim_virtualisation *virtualisation)
+{
+	static const struct { const char *name, *model; enum sim_virtualisation virtualisation; } hosts[] = {
+		{ "arm64-vhe", "arm64", SIM_VHE }, { "arm64-non-vhe", "arm64", SIM_NON_VHE },
+		{ "arm64-32-vhe", "arm64-32", SIM_VHE }, { "arm64-32-non-vhe", "arm64-32", SIM_NON_VHE },
+	};
+	*virtualisation = strncmp(model, "arm64", 5) ? SIM_NOT_VIRTUAL : SIM_IN_GUEST;
+	for (unsigned i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++)
+		if (!strcmp(model, hosts[i].name)) {
+			*virtualisation = hosts[i].virtualisation;
+			return hosts[i].model;
+		}
+	return model;
 }
 
 struct surface *surface_sim(const char *model)
 {
+	enum sim_virtualisation virtualisation;
+	model = split_model(model, &virtualisation);
 	struct surface_sim *sim = calloc(1, sizeof(*sim));
 	if (!sim)
 		return NULL;
 	sim->surface = (struct surface){ .ops = &ops, .features = features_of(model), .page_size = 4096 };
+	if (virtualisation == SIM_VHE || virtualisation == SIM_NON_VHE)
+		sim->surface.features |= SURFACE_VIRTUALISATION;
 	const struct sim_pmu_model *pmu = sim_pmu_model(model);
 	bool arm = strncmp(model, "x86", 3) && strcmp(model, "none");
 	sim->surface.sp_register = arm ? 31 : 7;
 	sim->surface.pc_register = arm ? 32 : 8;
 	sim->surface.hardware_counters = pmu ? pmu->counters : 0;
-	sim->config = (struct sim_config){ .cpus = 4, .model = model, .seed = 1, .balance = true };
+	sim->config = (struct sim_config){ .cpus = 4, .model = model, .seed = 1, .balance = true,
+					  .virtualisation = virtualisation };
 	return &sim->surface;
 }
 
