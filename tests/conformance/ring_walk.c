@@ -108,8 +108,12 @@ static void copy_out(const struct ring *ring, uint64_t at, void *out, size_t siz
 
 int ring_next(struct ring *ring, struct tally_record *record)
 {
+	return ring_next_up_to(ring, ring_head(ring), record);
+}
+
+int ring_next_up_to(struct ring *ring, uint64_t head, struct tally_record *record)
+{
 	struct tally_record_header header;
-	uint64_t head = ring_head(ring);
 	if (ring->at == head)
 		return 0;
 	copy_out(ring, ring->at, &header, sizeof(header));

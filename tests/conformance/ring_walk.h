@@ -46,6 +46,8 @@ size_t ring_data_size(const struct ring *ring);
 
 /* The next record, valid until the next call: 1, 0 when there is none, -EBADMSG when it isn't one. */
 int ring_next(struct ring *ring, struct tally_record *record);
+/* The same where records end at `end`: a backward ring's begin at its head and end at 0. */
+int ring_next_up_to(struct ring *ring, uint64_t end, struct tally_record *record);
 /* The next record of a type, those before it passed over. */
 int ring_find(struct ring *ring, uint32_t type, struct tally_record *record);
 /* Reads all that is there.  Records of `type` (0: of any), or -EBADMSG. */

@@ -53,6 +53,7 @@ struct clause {
 	X(clauses_d_output) \
 	X(clauses_d_page) \
 	X(clauses_e) \
+	X(clauses_e_filter) \
 	X(clauses_f) \
 	X(clauses_hardware) /* what rows of B, C and D say of hardware events */ \
 
