@@ -79,7 +79,6 @@ int engine_context_find(struct tally_engine *engine, struct tally_engine_task *t
 		engine_context_init(context, engine, task, -1);
 		__atomic_store_n(&task->context, context, __ATOMIC_SEQ_CST); /* pairs with tally_engine_switch_in() */
 	}
-	task->context->references++;
 	*out = task->context;
 	return 0;
 }

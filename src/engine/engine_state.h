@@ -134,6 +134,7 @@ struct engine_event {
 	uint64_t interrupts_tick;    /* the tick they belong to */
 	uint32_t pending;            /* ENGINE_PENDING_…, atomic */
 	int pending_code;            /* POLL_IN or POLL_HUP */
+	uint32_t poll_pending;       /* atomic: poll gives it once, and clears it */
 	uint64_t pending_address;    /* sigtrap's */
 	struct engine_event *pending_next; /* on engine_cpu.pending; see overflow.c */
 	uint32_t pending_queued;     /* atomic */
@@ -368,7 +369,7 @@ void engine_files_exec(struct tally_engine_process *process);
 void engine_context_init(struct engine_context *context, struct tally_engine *engine, struct tally_engine_task *task,
 			 int cpu);
 /* The context that an event of this task (NULL: of that CPU) belongs in, made when there is none: -ENOMEM; -ESRCH: the
- * task has exited.  With a reference for the caller; installed events hold their own. [surface] */
+ * task has exited.  No reference is taken: events hold theirs once they are installed. [surface] */
 int engine_context_find(struct tally_engine *engine, struct tally_engine_task *task, int cpu,
 			struct engine_context **out);
 void engine_context_put(struct engine_context *context);

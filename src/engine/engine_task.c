@@ -84,6 +84,7 @@ static struct tally_engine_task *task_new(struct tally_engine_process *process,
 	task->identity = *identity;
 	task->host_task = host_task;
 	task->references = 1;
+	task->cpu = -1;
 	process->references++;
 	engine_list_init(&task->owned);
 	engine_list_add_tail(&task->link, &engine->tasks);

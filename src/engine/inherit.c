@@ -22,6 +22,8 @@ static int inherit_event(struct engine_event *event, struct tally_engine_task *c
 		clone->hw.sample_period = clone->hw.last_period = original->hw.sample_period;
 		clone->hw.period_left = (int64_t)original->hw.sample_period;
 	}
+	clone->overflow_handler = original->overflow_handler;
+	clone->overflow_data = original->overflow_data;
 	struct engine_context *context;
 	code = engine_context_find(event->engine, child, -1, &context);
 	if (code) {
@@ -30,7 +32,6 @@ static int inherit_event(struct engine_event *event, struct tally_engine_task *c
 	}
 	engine_list_add_tail(&clone->child_link, &original->children);
 	engine_context_install(context, clone);
-	engine_context_put(context);
 	*out = clone;
 	return 0;
 }

@@ -453,8 +453,6 @@ static int open_event(struct opening *opening, int32_t pid, int group_fd)
 	int fd = error ? error : file ? install(opening, file) : -ENGINE_ENOMEM;
 	if (!file)
 		engine_event_put(opening->event);
-	if (opening->context)
-		engine_context_put(opening->context);
 	return fd;
 }
 

@@ -35,7 +35,7 @@ static int add_pmu(struct tally_engine *engine, struct tally_engine_pmu *pmu)
 	pmu->event_count = 0;
 	pmu->next = NULL;
 	engine_pmu_number(engine, pmu);
-	*last = pmu;
+	__atomic_store_n(last, pmu, __ATOMIC_RELEASE); /* pairs with pmu_set.c's walk */
 	return 0;
 }
 
