@@ -157,6 +157,8 @@ void sim_fault(struct sim_machine *machine, uint64_t address, unsigned count, bo
 void sim_software(struct sim_machine *machine, enum tally_sw event, unsigned count);
 /* The current task reads (1), writes (2) or executes (4) at an address: breakpoints that watch it are hit. */
 void sim_touch(struct sim_machine *machine, uint64_t address, unsigned length, unsigned access);
+/* A system call begins: the tracepoint syscalls:sys_enter_getppid, whatever its number. */
+void sim_trace_syscall(struct sim_machine *machine, int number);
 /* The hypervisor's switch of counters between host and guest, at entry and exit: work in guest modes comes between.
  * config.virtualisation says which kind of host it is. */
 void sim_guest_switch(struct sim_machine *machine, bool entering);

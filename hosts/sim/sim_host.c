@@ -481,5 +481,6 @@ void sim_host_table(struct sim_machine *machine, struct tally_engine_host *host)
 		.in_cgroup = in_cgroup,
 		.breakpoint_slots = sizeof(machine->cpus[0].watch) / sizeof(machine->cpus[0].watch[0]),
 		.watch = watch,
+		.trace_regs = sim_trace_regs,
 	};
 }

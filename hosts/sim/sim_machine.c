@@ -166,6 +166,8 @@ struct sim_machine *sim_new(const struct sim_config *config)
 	machine->engine = tally_engine_new(&host);
 	if (!machine->engine || (machine->model->init && machine->model->init(machine)))
 		goto fail;
+	if (sim_trace_register(machine))
+		goto fail;
 	for (unsigned i = 0; i < config->cpus; i++)
 		bring_up(&machine->cpus[i]);
 	return machine;

@@ -135,7 +135,7 @@ void sim_schedule(struct sim_cpu *cpu)
 	struct tally_engine_task *out = previous ? previous->engine_task : NULL;
 	struct tally_engine_task *in = next ? next->engine_task : NULL;
 	uintptr_t before = migrating(cpu);
-	sim_trace_switch(machine, previous, next);
+	sim_trace_switch(machine, previous, next, runnable);
 	tally_engine_switch_out(machine->engine, out, in, runnable);
 	cpu->current = next;
 	tally_engine_switch_in(machine->engine, out, in);
@@ -162,6 +162,7 @@ void sim_wake(struct sim_machine *machine, struct sim_task *task)
 	}
 	struct sim_cpu *cpu = sim_choose_cpu(machine, task);
 	sim_move(task, cpu);
+	sim_trace_wakeup(machine, task);
 	sim_enqueue(cpu, task);
 }
 

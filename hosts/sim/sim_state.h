@@ -136,7 +136,7 @@ struct sim_machine {
 	const struct sim_pmu_model *model;
 	void *pmu;                 /* the model's own */
 	unsigned callbacks;        /* for nmi_every */
-	bool in_nmi;
+	bool in_nmi, traces;
 	void *surface;             /* whoever built the machine: tests, scenarios */
 	/* host.wake(): a file changed. */
 	void (*on_wake)(struct sim_machine *machine, struct tally_engine_file *file);
@@ -170,7 +170,10 @@ void sim_task_free(struct sim_task *task); /* has exited, and is current nowhere
 void sim_tasks_release(struct sim_machine *machine);
 
 /* sim_trace.c: the machine's own tracepoints. */
-void sim_trace_switch(struct sim_machine *machine, struct sim_task *previous, struct sim_task *next);
+int sim_trace_register(struct sim_machine *machine);
+void sim_trace_regs(void *host, struct tally_engine_regs *regs);
+void sim_trace_switch(struct sim_machine *machine, struct sim_task *previous, struct sim_task *next, bool runnable);
+void sim_trace_wakeup(struct sim_machine *machine, struct sim_task *task);
 
 /* sim_host.c */
 void sim_host_table(struct sim_machine *machine, struct tally_engine_host *host);

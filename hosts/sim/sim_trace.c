@@ -1,7 +1,59 @@
-/* The machine's own tracepoints. */
+/* The machine's own tracepoints: when they hit, and where the CPU is then. */
+#define TALLY_TRACE_DEFINE
+#include "sim/sim_tracepoints.h"
+
 #include "sim/sim_state.h"
 
-void sim_trace_switch(struct sim_machine *machine, struct sim_task *previous, struct sim_task *next)
+/* Of one machine at a time, since a tracepoint belongs to one engine: a second machine has none. */
+int sim_trace_register(struct sim_machine *machine)
 {
-	(void)machine, (void)previous, (void)next;
+	int code = tally_trace_register(machine->engine, &tally_trace_group_sched);
+	if (!code && (code = tally_trace_register(machine->engine, &tally_trace_group_syscalls)))
+		tally_trace_unregister(machine->engine, &tally_trace_group_sched);
+	machine->traces = !code;
+	return code == -16 /* EBUSY */ ? 0 : code;
+}
+
+static const uint64_t callers[] = { 0xffffffff81002000u, 0xffffffff81a00000u };
+static const struct sim_work place = {
+	.mode = TALLY_MODE_KERNEL, .address = 0xffffffff81100000u, .callers = callers, .caller_count = 2,
+};
+
+/* host.trace_regs: the engine knows where this program's code hit, which is nowhere in the machine. */
+void sim_trace_regs(void *host, struct tally_engine_regs *regs)
+{
+	(void)host;
+	*regs = (struct tally_engine_regs){ .ip = place.address, .sp = 0xffffc90000003f00u, .fp = 0xffffc90000003f40u,
+					    .mode = TALLY_MODE_KERNEL, .host = &place };
+}
+
+static const struct tally_engine_identity idle = { .comm = "swapper" };
+
+static int64_t state_of(const struct sim_task *task, bool runnable)
+{
+	return runnable ? 0 : task && task->state == SIM_DEAD ? 0x10 : task ? 1 : 0;
+}
+
+void sim_trace_switch(struct sim_machine *machine, struct sim_task *previous, struct sim_task *next, bool runnable)
+{
+	if (!machine->traces)
+		return;
+	if (previous)
+		TALLY_TRACE(sched_stat_runtime, &previous->identity, previous->engine_task, machine->now - previous->run_start);
+	TALLY_TRACE(sched_switch, previous ? &previous->identity : &idle, state_of(previous, runnable),
+		    next ? &next->identity : &idle);
+}
+
+void sim_trace_wakeup(struct sim_machine *machine, struct sim_task *task)
+{
+	if (machine->traces)
+		TALLY_TRACE(sched_wakeup, &task->identity, task->engine_task, (int32_t)task->cpu->number);
+}
+
+void sim_trace_syscall(struct sim_machine *machine, int number)
+{
+	(void)number;
+	if (machine->traces)
+		TALLY_TRACE(sys_enter_getppid, number);
+	sim_cpu_settle(machine->cpu);
 }

@@ -6,6 +6,7 @@
 #include "surface.h"
 
 #include "sim/sim_state.h"
+#include "tally/tracepoint.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -143,6 +144,15 @@ static int sim_op_set_comm(struct surface *surface, const char *comm)
 	enter(surface);
 	tally_engine_comm(sim_engine_task(sim_current(machine_of(surface))), comm);
 	return 0;
+}
+
+static void sim_op_hit(struct surface *surface, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		work(surface, TALLY_MODE_USER, 20, 200);
+		enter(surface);
+		sim_trace_syscall(machine_of(surface), 110);
+	}
 }
 
 static uint64_t sim_op_watched_address(struct surface *surface, unsigned breakpoint_type)
@@ -429,6 +439,41 @@ static unsigned sim_op_signals(struct surface *surface, int signal, int *last_co
 	return count->count;
 }
 
+static struct tally_trace_event *find_tracepoint(struct surface *surface, const char *name)
+{
+	static const char *const aliases[][2] = {
+		{ "hit", "syscalls:sys_enter_getppid" }, { "weighted", "sched:sched_stat_runtime" },
+		{ "tasked", "sched:sched_wakeup" },
+	};
+	for (unsigned i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++)
+		if (!strcmp(name, aliases[i][0]))
+			name = aliases[i][1];
+	struct tally_trace_event *event = NULL;
+	while ((event = tally_trace_next(engine_of(surface), event))) {
+		size_t group = strlen(event->group);
+		if (!strncmp(name, event->group, group) && name[group] == ':' && !strcmp(name + group + 1, event->name))
+			break;
+	}
+	return event;
+}
+
+static long sim_op_tracepoint(struct surface *surface, const char *name)
+{
+	const struct tally_trace_event *event = find_tracepoint(surface, name);
+	return event ? (long)event->id : -ENOENT;
+}
+
+static const char *sim_op_tracepoint_format(struct surface *surface, const char *name)
+{
+	struct surface_sim *sim = sim_of(surface);
+	const struct tally_trace_event *event = find_tracepoint(surface, name);
+	free(sim->format);
+	sim->format = event ? malloc(8192) : NULL;
+	if (sim->format)
+		tally_trace_format(event, sim->format, 8192);
+	return sim->format;
+}
+
 /* The simulated machine's root group: host.cgroup_of_fd() takes 5000 + id. */
 static int sim_op_cgroup(struct surface *surface)
 {
@@ -550,12 +595,15 @@ static const struct surface_ops ops = {
 	.map_code = sim_op_map_code,
 	.mapped_path = sim_op_mapped_path,
 	.set_comm = sim_op_set_comm,
+	.hit = sim_op_hit,
 	.touch = sim_op_touch,
 	.watched_address = sim_op_watched_address,
 	.make = sim_op_make,
 	.now = sim_op_now,
 	.watch_signal = sim_op_watch_signal,
 	.signals = sim_op_signals,
+	.tracepoint = sim_op_tracepoint,
+	.tracepoint_format = sim_op_tracepoint_format,
 	.cgroup = sim_op_cgroup,
 	.pmu = sim_op_pmu,
 	.sysctl = sim_op_sysctl,
@@ -569,7 +617,7 @@ static const struct surface_ops ops = {
 
 static unsigned features_of(const char *model)
 {
-	unsigned features = SURFACE_BREAKPOINTS | SURFACE_PRIVILEGED | SURFACE_TWO_CPUS | SURFACE_MAY_SET_SYSCTLS |
+	unsigned features = SURFACE_BREAKPOINTS | SURFACE_TRACEPOINTS | SURFACE_PRIVILEGED | SURFACE_TWO_CPUS | SURFACE_MAY_SET_SYSCTLS |
 			    SURFACE_HOTPLUG | SURFACE_EXACT_TIME;
 	if (strcmp(model, "none"))
 		features |= SURFACE_HARDWARE;
