@@ -150,8 +150,6 @@ void engine_context_reschedule(struct engine_event *leader, struct engine_cpu *c
 			schedule_out(&cpu->context, cpu, kinds, pmus);
 		else if (kinds & PINNED)
 			schedule_out(&cpu->context, cpu, FLEXIBLE, pmus);
-		/* A software group that became hardware's by its newest member is not out yet. */
-		engine_group_schedule_out(leader, cpu);
 		schedule_all_in(cpu, pmus);
 	}
 	engine_pmus_enable(engine, batch);
