@@ -46,7 +46,7 @@ static void ask_quiet(void *argument)
 {
 	struct quiet_question *question = argument;
 	const struct engine_cpu *cpu = engine_this_cpu(question->engine);
-	question->quiet = true;
+	question->quiet = !__atomic_load_n(&cpu->walks, __ATOMIC_RELAXED);
 	for (unsigned level = 0; level < TALLY_LEVELS; level++)
 		if (__atomic_load_n(&cpu->depth[level], __ATOMIC_RELAXED))
 			question->quiet = false;

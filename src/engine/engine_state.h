@@ -484,8 +484,8 @@ int engine_software_register(struct tally_engine *engine);
 int engine_breakpoint_register(struct tally_engine *engine);
 int engine_tracepoint_register(struct tally_engine *engine); /* and unregister at free: */
 void engine_tracepoint_unregister(struct tally_engine *engine);
-/* C7: one hit of `weight` on an active event of software kind: counts, and samples by period, with the filter and
- * exclude_* looked at. [hit], between engine_hit_enter and leave */
+/* C7: one hit of `weight` on an active event of software kind: counts, and samples by period, with exclude_* looked at;
+ * its filter was. [hit], between engine_hit_enter and leave */
 void engine_swevent_hit(struct engine_event *event, uint64_t weight, struct tally_engine_hit *hit,
 			const struct tally_engine_regs *regs);
 /* add, del, start, stop, read of PMUs whose events are listeners on `hits` lists. */

@@ -4,7 +4,6 @@
  * whatever the period; else period_left runs down, and a hit heavier than the period gives a sample per period that it
  * passed.  Such a hit's first sample never throttles, the others may (C6). */
 #include "engine/engine_state.h"
-#include "filter/filter.h"
 
 /* How many periods ended, 0: none; the rest of the one begun stays in period_left.  A period that was changed meanwhile
  * holds from the next one on: as the kernel (measured with IOC_PERIOD). */
@@ -48,27 +47,12 @@ static bool excluded(const struct engine_event *event, const struct tally_engine
 	return engine_event_flag(event, TALLY_ATTR_EXCLUDE_USER) && user && event->attr.type != TALLY_TYPE_TRACEPOINT;
 }
 
-static bool filtered(const struct engine_event *event, const struct tally_engine_hit *hit)
-{
-	const struct tally_filter *filter = __atomic_load_n(&event->filter, __ATOMIC_ACQUIRE);
-	struct tally_engine *engine = event->engine;
-
-	if (!filter)
-		return false;
-	const struct tally_engine_task *task = engine->host.current_task(engine->host.host);
-	const struct tally_filter_context context = {
-		.cpu = engine_this_cpu(engine)->number,
-		.comm = task ? task->identity.comm : "",
-	};
-	return !tally_filter_match(filter, hit->raw, hit->raw_size, &context);
-}
-
 void engine_swevent_hit(struct engine_event *event, uint64_t weight, struct tally_engine_hit *hit,
 			const struct tally_engine_regs *regs)
 {
 	bool period_mode = !engine_event_flag(event, TALLY_ATTR_FREQ);
 
-	if (event->hw.state & TALLY_HES_STOPPED || excluded(event, regs) || filtered(event, hit))
+	if (event->hw.state & TALLY_HES_STOPPED || excluded(event, regs))
 		return;
 	engine_add64(&event->count, weight);
 	if (!event->attr.sample_period)

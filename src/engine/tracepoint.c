@@ -65,9 +65,9 @@ static int register_locked(struct tally_engine *engine, struct tally_trace_group
 
 int tally_trace_register(struct tally_engine *engine, struct tally_trace_group *group)
 {
-	engine->host.lock(engine->host.host);
+	engine_enter(engine);
 	int error = register_locked(engine, group);
-	engine->host.unlock(engine->host.host);
+	engine_leave(engine);
 	return error;
 }
 
@@ -89,7 +89,7 @@ static void forget(struct tally_engine *engine, struct tally_trace_event *event)
 int tally_trace_unregister(struct tally_engine *engine, struct tally_trace_group *group)
 {
 	int error = 0;
-	engine->host.lock(engine->host.host);
+	engine_enter(engine);
 	for (size_t i = 0; i < group->count; i++) {
 		if (group->events[i]->engine != engine)
 			error = -ENGINE_ENOENT;
@@ -100,8 +100,7 @@ int tally_trace_unregister(struct tally_engine *engine, struct tally_trace_group
 	}
 	for (size_t i = 0; !error && i < group->count; i++)
 		forget(engine, group->events[i]);
-	engine_reap(engine);
-	engine->host.unlock(engine->host.host);
+	engine_leave(engine);
 	return error;
 }
 
@@ -187,6 +186,7 @@ static int open_event(struct engine_event *event, struct tally_trace_event *trac
 		return error;
 	}
 	event->tracepoint = tracepoint;
+	event->hw.state = 0; /* a task may receive a hit before it ever runs: see hit_task() */
 	if (event->task)
 		engine_hits_add(&tracepoint->lists->of_tasks, &event->of_task_link);
 	return 0;

@@ -108,10 +108,9 @@ int tally_trace_listen(struct tally_trace_event *event, tally_trace_write *write
 	struct tally_engine *engine = event->engine;
 	if (!engine)
 		return -ENGINE_ENODEV;
-	engine->host.lock(engine->host.host);
+	engine_enter(engine);
 	int error = listen_locked(event, write, data, out);
-	engine_reap(engine);
-	engine->host.unlock(engine->host.host);
+	engine_leave(engine);
 	return error;
 }
 
@@ -119,11 +118,10 @@ void tally_trace_unlisten(struct tally_trace_listener *listener)
 {
 	struct tally_engine *engine = listener->event->engine;
 	struct engine_tracepoints *all = engine->tracepoints;
-	engine->host.lock(engine->host.host);
+	engine_enter(engine);
 	trace_operate(listener->event, TALLY_TRACE_UNREGISTER, listener);
 	trace_scratch_unref(engine, &all->lines, &all->line_users);
 	trace_scratch_unref(engine, &all->records, &all->record_users);
 	engine_retire(engine, &listener->retired, free_listener);
-	engine_reap(engine);
-	engine->host.unlock(engine->host.host);
+	engine_leave(engine);
 }

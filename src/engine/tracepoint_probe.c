@@ -81,26 +81,14 @@ static int remove_probe(struct tally_trace_event *event, tally_trace_function *f
 	return 0;
 }
 
-/* REGISTER and the like come with the engine lock held, tally_trace_probe_add() takes it. */
-static void enter(struct tally_engine *engine)
-{
-	engine->host.lock(engine->host.host);
-}
-
-static void leave(struct tally_engine *engine)
-{
-	engine_reap(engine);
-	engine->host.unlock(engine->host.host);
-}
-
 int tally_trace_probe_add(struct tally_trace_event *event, tally_trace_function *function, void *data)
 {
 	struct tally_engine *engine = event->engine;
 	if (!engine)
 		return -ENGINE_ENODEV;
-	enter(engine);
+	engine_enter(engine);
 	int error = add_probe(event, function, data);
-	leave(engine);
+	engine_leave(engine);
 	return error;
 }
 
@@ -109,9 +97,9 @@ int tally_trace_probe_remove(struct tally_trace_event *event, tally_trace_functi
 	struct tally_engine *engine = event->engine;
 	if (!engine)
 		return -ENGINE_ENODEV;
-	enter(engine);
+	engine_enter(engine);
 	int error = remove_probe(event, function, data);
-	leave(engine);
+	engine_leave(engine);
 	return error;
 }
 
@@ -193,12 +181,12 @@ static void ask_walks(void *argument)
 bool tally_trace_quiet(struct tally_engine *engine)
 {
 	bool quiet = true;
-	enter(engine);
+	engine_enter(engine);
 	for (unsigned cpu = 0; quiet && cpu < engine->host.cpus; cpu++) {
 		struct quiet_walks question = { engine, true };
 		engine->host.run_on(engine->host.host, cpu, ask_walks, &question);
 		quiet = question.quiet;
 	}
-	leave(engine);
+	engine_leave(engine);
 	return quiet;
 }

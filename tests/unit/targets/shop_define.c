@@ -1,0 +1,3 @@
+/* The one file that defines the shop's tracepoints: C99. */
+#define TALLY_TRACE_DEFINE
+#include "shop_tracepoints.h"
