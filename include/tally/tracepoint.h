@@ -320,9 +320,35 @@ static inline struct tally_trace_bytes tally_trace_bytes_at(const void *record, 
 /* A hit. */
 #define TALLY_TRACE(event, ...)                                                                                      \
 	do {                                                                                                          \
-		if (TALLY_TRACE_ENABLED(event))                                                                       \
-			tally_trace_of_##event()(&tally_trace_event_##event, __VA_ARGS__);                            \
+		if (TALLY_TRACE_ENABLED(event)) {                                                                     \
+			tally_trace_of_##event()(&tally_trace_event_##event, TALLY_TP_HERE(), __VA_ARGS__);           \
+			TALLY_TP_STAY();                                                                              \
+		}                                                                                                     \
 	} while (0)
+
+/* Where a hit is.  The call may be the function's last jump, so the return address need not be there; where that can't be
+ * told the call is kept a call.  (clang makes a frame for calls that it can't jump to before it looks at the branch, so
+ * in a leaf function of its making a tracepoint is but a branch while its arguments fit into registers: four.) */
+#if defined(__x86_64__)
+#define TALLY_TP_HERE()                                                                   \
+	__extension__({                                                                    \
+		uintptr_t tally_here;                                                      \
+		__asm__ __volatile__("lea 0(%%rip), %0" : "=r"(tally_here));               \
+		tally_here;                                                                \
+	})
+#define TALLY_TP_STAY() ((void)0)
+#elif defined(__aarch64__)
+#define TALLY_TP_HERE()                                                                   \
+	__extension__({                                                                    \
+		uintptr_t tally_here;                                                      \
+		__asm__ __volatile__("adr %0, ." : "=r"(tally_here));                      \
+		tally_here;                                                                \
+	})
+#define TALLY_TP_STAY() ((void)0)
+#else
+#define TALLY_TP_HERE() ((uintptr_t)0)
+#define TALLY_TP_STAY() __asm__ __volatile__("")
+#endif
 
 /* Does anybody listen?  For what is needed for the hit alone. */
 #define TALLY_TRACE_ENABLED(event) \
@@ -393,10 +419,11 @@ static inline struct tally_trace_bytes tally_trace_bytes_at(const void *record, 
 		TALLY_TP_EACH_OF(TALLY_TP_MEMBER, name, fields)                                                       \
 	};                                                                                                            \
 	typedef void tally_trace_function_##name(void *data, TALLY_TP_OPEN proto);                                    \
-	TALLY_TP_EXTERN void tally_trace_hit_##name(struct tally_trace_event *tally_event, TALLY_TP_OPEN proto)       \
-		TALLY_TRACE_VISIBILITY;                                                                               \
+	TALLY_TP_EXTERN void tally_trace_hit_##name(struct tally_trace_event *tally_event, uintptr_t tally_ip,        \
+						    TALLY_TP_OPEN proto) TALLY_TRACE_VISIBILITY;                              \
 	TALLY_TP_EXTERN struct tally_trace_class tally_trace_class_##name TALLY_TRACE_VISIBILITY;                     \
-	typedef void tally_trace_hits_##name(struct tally_trace_event *tally_event, TALLY_TP_OPEN proto);
+	typedef void tally_trace_hits_##name(struct tally_trace_event *tally_event, uintptr_t tally_ip,               \
+					     TALLY_TP_OPEN proto);
 
 #define TALLY_TP_DECLARE_EVENT(class_name, event)                                                                    \
 	TALLY_TP_EXTERN struct tally_trace_event tally_trace_event_##event TALLY_TRACE_VISIBILITY;                    \
@@ -536,14 +563,16 @@ static inline uint32_t __get_dynamic_array_len(struct tally_trace_bytes field)
 #define __print_array(array, count, element_size) \
 	tally_trace_array(tally_text, array, (long)(count), (long)(element_size))
 
-/* The caller of the function that this stands in. */
-static inline __attribute__((always_inline)) struct tally_trace_site tally_trace_caller(void)
+/* The caller of the function that this stands in, at `ip` (0: where the call returns).  If it isn't called from there
+ * the caller jumped, and its frame is gone: this function's frame has the caller's return address. */
+static inline __attribute__((always_inline)) struct tally_trace_site tally_trace_caller(uintptr_t ip)
 {
 	struct tally_trace_site site;
 	const uintptr_t *frame = (const uintptr_t *)__builtin_frame_address(0);
-	site.ip = (uintptr_t)__builtin_return_address(0);
+	uintptr_t back = (uintptr_t)__builtin_return_address(0);
+	site.ip = ip ? ip : back;
 #if defined(__x86_64__) || defined(__aarch64__) || defined(__i386__)
-	site.fp = frame[0];
+	site.fp = back - site.ip > 1024 ? (uintptr_t)frame : frame[0];
 	site.sp = (uintptr_t)(frame + 2);
 #else
 	site.fp = 0;
@@ -600,7 +629,7 @@ static inline __attribute__((always_inline)) struct tally_trace_site tally_trace
 	}                                                                                                             \
 	static void tally_trace_perf_##name(void *tally_data, TALLY_TP_OPEN proto)                                    \
 	{                                                                                                             \
-		struct tally_trace_site tally_site = tally_trace_caller();                                            \
+		struct tally_trace_site tally_site = tally_trace_caller(0);                                           \
 		tally_trace_deliver_##name((struct tally_trace_event *)tally_data, 0, &tally_site,                    \
 					   TALLY_TP_OPEN args);                                                       \
 	}                                                                                                             \
@@ -608,9 +637,9 @@ static inline __attribute__((always_inline)) struct tally_trace_site tally_trace
 	{                                                                                                             \
 		tally_trace_deliver_##name(0, (struct tally_trace_listener *)tally_data, 0, TALLY_TP_OPEN args);      \
 	}                                                                                                             \
-	void tally_trace_hit_##name(struct tally_trace_event *tally_event, TALLY_TP_OPEN proto)                       \
+	void tally_trace_hit_##name(struct tally_trace_event *tally_event, uintptr_t tally_ip, TALLY_TP_OPEN proto)   \
 	{                                                                                                             \
-		struct tally_trace_site tally_site = tally_trace_caller();                                            \
+		struct tally_trace_site tally_site = tally_trace_caller(tally_ip);                                           \
 		const struct tally_trace_probe *tally_probe;                                                          \
 		void *tally_mark;                                                                                     \
 		if (__builtin_expect(__atomic_load_n(&tally_event->perf_alone, __ATOMIC_RELAXED) != 0, 1)) {          \

@@ -6,7 +6,7 @@ void bare(uint64_t id);
 
 void off_hit(uint64_t id)
 {
-	TALLY_TRACE(order_paid, id, 1, "pen", 0, 0);
+	TALLY_TRACE(work_done, id, 0, 0);
 }
 
 void bare(uint64_t id)
