@@ -5,8 +5,8 @@
  */
 #include "abi/record.h"
 
-#include <errno.h>
-#include <string.h>
+/* Linux's numbers, whatever libc is about: nothing but the language is needed here. */
+enum { BAD_MESSAGE = 74, NOT_SUPPORTED = 95 };
 
 /* Bounded words of a record; everything in one is 8-byte aligned but the halves of a word. */
 struct cursor {
@@ -30,7 +30,7 @@ static uint64_t take_u64(struct cursor *cursor)
 	const void *bytes = take(cursor, 8);
 	uint64_t value = 0;
 	if (bytes)
-		memcpy(&value, bytes, 8);
+		__builtin_memcpy(&value, bytes, 8);
 	return value;
 }
 
@@ -39,7 +39,7 @@ static uint32_t take_u32(struct cursor *cursor)
 	const void *bytes = take(cursor, 4);
 	uint32_t value = 0;
 	if (bytes)
-		memcpy(&value, bytes, 4);
+		__builtin_memcpy(&value, bytes, 4);
 	return value;
 }
 
@@ -48,7 +48,7 @@ static uint16_t take_u16(struct cursor *cursor)
 	const void *bytes = take(cursor, 2);
 	uint16_t value = 0;
 	if (bytes)
-		memcpy(&value, bytes, 2);
+		__builtin_memcpy(&value, bytes, 2);
 	return value;
 }
 
@@ -64,14 +64,15 @@ static const void *take_array(struct cursor *cursor, uint64_t count, size_t item
 
 static const char *take_string(struct cursor *cursor)
 {
-	if (cursor->failed || !memchr(cursor->at, 0, (size_t)(cursor->end - cursor->at))) {
+	const char *text = (const char *)cursor->at;
+	size_t left = cursor->failed ? 0 : (size_t)(cursor->end - cursor->at), length = 0;
+	while (length < left && text[length])
+		length++;
+	if (length == left) {
 		cursor->failed = true;
 		return "";
 	}
-	const char *text = (const char *)cursor->at;
-	size_t length = strlen(text) + 1;
-	size_t left = (size_t)(cursor->end - cursor->at);
-	size_t padded = (length + 7) & ~(size_t)7;
+	size_t padded = (length + 1 + 7) & ~(size_t)7;
 	cursor->at += padded < left ? padded : left;
 	return text;
 }
@@ -108,7 +109,7 @@ long tally_read_values_parse(uint64_t read_format, const void *bytes, size_t siz
 	struct cursor cursor = { .at = bytes, .end = (const uint8_t *)bytes + size };
 	take_read_values(&cursor, read_format, out);
 	if (cursor.failed)
-		return -EBADMSG;
+		return -BAD_MESSAGE;
 	return (long)(cursor.at - (const uint8_t *)bytes);
 }
 
@@ -268,7 +269,7 @@ void tally_sample_id_encode(const struct tally_attr *attr, const struct tally_sa
 		if (!(attr->sample_type & sample_id_fields[i]))
 			continue;
 		bool is_halves = sample_id_fields[i] & (TALLY_SAMPLE_TID | TALLY_SAMPLE_CPU);
-		memcpy(at, is_halves ? (const void *)halves[i] : (const void *)&words[i], 8);
+		__builtin_memcpy(at, is_halves ? (const void *)halves[i] : (const void *)&words[i], 8);
 		at += 8;
 	}
 }
@@ -287,7 +288,7 @@ static void take_mmap(struct cursor *cursor, const struct tally_record_header *h
 		if (mmap->build_id_size > sizeof(mmap->build_id))
 			cursor->failed = true;
 		else if (bytes)
-			memcpy(mmap->build_id, bytes + 4, sizeof(mmap->build_id));
+			__builtin_memcpy(mmap->build_id, bytes + 4, sizeof(mmap->build_id));
 	} else if (header->type == TALLY_RECORD_MMAP2) {
 		mmap->has_inode = true;
 		mmap->major = take_u32(cursor);
@@ -392,19 +393,19 @@ static void take_other(struct cursor *cursor, const struct tally_attr *attr, str
 int tally_record_decode(const struct tally_attr *attr, const void *bytes, size_t size, struct tally_record *record)
 {
 	if (size < sizeof(record->header))
-		return -EBADMSG;
-	memcpy(&record->header, bytes, sizeof(record->header));
+		return -BAD_MESSAGE;
+	__builtin_memcpy(&record->header, bytes, sizeof(record->header));
 	if (record->header.size < sizeof(record->header) || record->header.size > size)
-		return -EBADMSG;
+		return -BAD_MESSAGE;
 	if (!record->header.type || record->header.type >= TALLY_RECORD_KERNEL_MAX)
-		return -ENOTSUP;
+		return -NOT_SUPPORTED;
 
 	struct cursor cursor = { .at = (const uint8_t *)bytes + sizeof(record->header),
 				 .end = (const uint8_t *)bytes + record->header.size };
 	record->sample_id = (struct tally_sample_id){ 0 };
 	if (record->header.type == TALLY_RECORD_SAMPLE) {
 		take_sample(&cursor, attr, &record->sample);
-		return cursor.failed ? -EBADMSG : 0;
+		return cursor.failed ? -BAD_MESSAGE : 0;
 	}
 	/* Records that perf synthesizes may lack the trailer: without room for it, there is none. */
 	size_t trailer = tally_sample_id_size(attr);
@@ -412,14 +413,14 @@ int tally_record_decode(const struct tally_attr *attr, const void *bytes, size_t
 		cursor.end -= trailer;
 		take_sample_id(cursor.end, attr, &record->sample_id);
 	}
-	memset(&record->sample, 0, sizeof(record->sample));
+	__builtin_memset(&record->sample, 0, sizeof(record->sample));
 	if (record->header.type == TALLY_RECORD_MMAP || record->header.type == TALLY_RECORD_MMAP2)
 		take_mmap(&cursor, &record->header, &record->mmap);
 	else if (record->header.type == TALLY_RECORD_FORK || record->header.type == TALLY_RECORD_EXIT)
 		take_task(&cursor, &record->task);
 	else
 		take_other(&cursor, attr, record);
-	return cursor.failed ? -EBADMSG : 0;
+	return cursor.failed ? -BAD_MESSAGE : 0;
 }
 
 bool tally_record_id(const struct tally_attr *attr, const void *bytes, size_t size, uint64_t *id)
@@ -427,7 +428,7 @@ bool tally_record_id(const struct tally_attr *attr, const void *bytes, size_t si
 	struct tally_record_header header;
 	if (size < sizeof(header))
 		return false;
-	memcpy(&header, bytes, sizeof(header));
+	__builtin_memcpy(&header, bytes, sizeof(header));
 	size_t at, type = attr->sample_type;
 	if (header.size > size || !(type & (TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_ID)))
 		return false;
@@ -448,6 +449,6 @@ bool tally_record_id(const struct tally_attr *attr, const void *bytes, size_t si
 	}
 	if (at + 8 > header.size)
 		return false;
-	memcpy(id, (const uint8_t *)bytes + at, 8);
+	__builtin_memcpy(id, (const uint8_t *)bytes + at, 8);
 	return true;
 }

@@ -134,7 +134,6 @@ struct engine_event {
 	uint64_t interrupts_tick;    /* the tick they belong to */
 	uint32_t pending;            /* ENGINE_PENDING_…, atomic */
 	int pending_code;            /* POLL_IN or POLL_HUP */
-	uint32_t poll_pending;       /* atomic: poll gives it once, and clears it */
 	uint64_t pending_address;    /* sigtrap's */
 	struct engine_event *pending_next; /* on engine_cpu.pending; see overflow.c */
 	uint32_t pending_queued;     /* atomic */

@@ -81,10 +81,13 @@ static bool ring_enter(struct engine_ring *ring, struct engine_output *output)
 		if (!output->owned && owner != me)
 			return false;
 	}
+	/* Before nest: an interrupt from there on leaves it to us to wake.  (The kernel reads it after, and forgets the
+	 * wake-up of an interrupt that comes between the two.) */
+	output->wakeup = engine_shared_load(&ring->wakeup);
+	engine_interrupt_fence();
 	/* Two accesses: an interrupt between them leaves nest as it found it. */
 	engine_shared_store(&ring->nest, engine_shared_load(&ring->nest) + 1);
 	engine_interrupt_fence();
-	output->wakeup = engine_shared_load(&ring->wakeup);
 	return true;
 }
 
@@ -136,7 +139,7 @@ static void write_lost(struct engine_output *output, struct engine_event *event,
 		/* 0 when an interrupt since we looked told of them first. */
 		.lost = engine_shared_exchange(&output->ring->lost, 0),
 	};
-	uint8_t trailer[48];
+	uint8_t trailer[48] = { 0 };
 
 	engine_output_copy(output, &record, sizeof(record));
 	if (size > sizeof(record)) {
