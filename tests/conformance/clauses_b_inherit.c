@@ -346,7 +346,10 @@ static int inherit_stat_writes_reads(struct surface *surface)
 		CHECK_EQUAL(CALL(wait, children[i]), 0);
 	}
 	for (unsigned i = 0; i < 2; i++) {
-		CHECK_FOUND(&ring, TALLY_RECORD_READ, &record);
+		int found = ring_find(&ring, TALLY_RECORD_READ, &record);
+		if (found == 0 && ring_kernel_is_old(surface))
+			SKIP(NA_OLD_KERNEL); /* C4.read */
+		CHECK_EQUAL(found, 1);
 		CHECK_EQUAL(record.read.pid, children[i]);
 		CHECK_EQUAL(record.read.tid, children[i]);
 		CHECK_EQUAL(record.read.values.values[0], 10 + i);

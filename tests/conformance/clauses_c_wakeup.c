@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 
@@ -504,6 +505,8 @@ static int sigtrap_of_a_breakpoint(struct surface *surface)
 	struct tally_attr attr = ring_attr(TALLY_TYPE_BREAKPOINT, 0, 1, 0);
 	int code = 0;
 	uint64_t data = 0;
+	if (surface->features & SURFACE_ARM_PMU && !strcmp(surface->ops->name, "kernel"))
+		return CLAUSE_NOT_APPLICABLE + NA_KERNEL_QUIRK; /* endless there */
 	attr.bp_type = TALLY_BREAKPOINT_W;
 	attr.config1 = CALL(watched_address, TALLY_BREAKPOINT_W);
 	attr.config2 = 4;

@@ -34,7 +34,7 @@ enum { REASONS = sizeof(reasons) / sizeof(reasons[0]) };
 
 struct options {
 	const char *surface, *model, *json, *table;
-	bool list, own_machine, unprivileged;
+	bool list, own_machine, unprivileged, two_cpus;
 	char **prefixes;
 	unsigned repeat;
 };
@@ -69,8 +69,11 @@ static enum not_applicable lacking(unsigned missing)
 	return NA_NONE;
 }
 
-static bool chosen(const struct options *options, const char *id)
+static bool chosen(const struct options *options, const struct clause *clause)
 {
+	const char *id = clause->id;
+	if (options->two_cpus && !(clause->needs & SURFACE_TWO_CPUS))
+		return false;
 	if (!*options->prefixes)
 		return true;
 	for (char **prefix = options->prefixes; *prefix; prefix++)
@@ -164,7 +167,7 @@ static unsigned each_clause(const struct options *options, void *context,
 	unsigned number = 0;
 	for (unsigned i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		for (const struct clause *clause = parts[i]; clause->id; clause++)
-			if (chosen(options, clause->id)) {
+			if (chosen(options, clause)) {
 				number++;
 				if (visit)
 					visit(context, number, clause);
@@ -217,7 +220,7 @@ static int usage(void)
 #ifdef CONFORMANCE_SIM
 			"|sim] [--model x86|arm64|big.LITTLE"
 #endif
-			"] [--own-machine] [--unprivileged] [--repeat N]\n"
+			"] [--own-machine] [--unprivileged] [--two-cpus] [--repeat N]\n"
 			"                   [--list] [--json FILE | --table FILE] [ID-PREFIX...]\n");
 	return 2;
 }
@@ -232,6 +235,8 @@ static int parse_options(struct options *options, char **argv)
 			options->own_machine = true;
 		else if (!strcmp(name, "unprivileged"))
 			options->unprivileged = true;
+		else if (!strcmp(name, "two-cpus"))
+			options->two_cpus = true;
 		else if (!strcmp(name, "surface"))
 			value = &options->surface;
 		else if (!strcmp(name, "model"))
