@@ -115,7 +115,7 @@ struct engine_event {
 	unsigned mapped;             /* mappings of its ring and AUX area: it owns the ring, and the user page is its */
 	uint32_t page_lock;          /* the user page's seqlock: the page's own could be overwritten by who maps it */
 	uint64_t lost_samples;       /* FORMAT_LOST */
-	uint32_t header_size, id_header_size, read_size; /* bytes: engine_event_sizes() */
+	uint32_t header_size, id_header_size; /* bytes: engine_event_sizes() */
 	uint64_t (*clock)(struct engine_event *event); /* attr.clockid */
 	tally_engine_overflow_handler *overflow_handler;
 	void *overflow_data;
@@ -210,7 +210,7 @@ struct tally_engine_process {
 	unsigned references;       /* tasks + 1 until process_exit */
 	struct tally_engine_file **files;
 	bool *close_on_exec;
-	unsigned file_capacity, descriptor_limit; /* RLIMIT_NOFILE; 1024 */
+	unsigned file_capacity, descriptor_limit; /* RLIMIT_NOFILE */
 };
 
 struct tally_engine_task {
@@ -414,13 +414,8 @@ bool engine_event_fits(const struct engine_event *event, const struct engine_cpu
 
 /* --- read.c --------------------------------------------------------------------------------------------------------------------------- */
 
-/* Bytes that a read by this format takes, of a group whose leader has so many siblings. */
-uint32_t engine_read_size(uint64_t read_format, unsigned siblings);
 /* read(2) by read_format, children summed in: bytes, 0 in ERROR, -ENOSPC.  [surface] */
 long engine_event_read(struct engine_event *event, void *bytes, size_t size);
-/* The same words for PERF_SAMPLE_READ and PERF_RECORD_READ, of this event alone: at most event->read_size bytes; how
- * many. [hit] */
-size_t engine_read_words(struct engine_event *event, uint64_t *words);
 
 /* --- control.c: ioctls ------------------------------------------------------------------------------------------------------------------ */
 
@@ -457,8 +452,9 @@ void engine_event_unpend(struct engine_event *event);
 
 /* --- sample.c: records ---------------------------------------------------------------------------------------------------------------------- */
 
-/* header_size, id_header_size, read_size from attr; -E2BIG when a record of the group would pass ENGINE_RECORD_MAX. */
+/* header_size and id_header_size from attr. */
 void engine_event_sizes(struct engine_event *event);
+/* A7: can every member of the group still be read, by its own format, when so many more join? */
 bool engine_event_size_fits(const struct engine_event *event, unsigned new_siblings);
 /* The default overflow handler: writes a sample, forward or backward. [hit] */
 void engine_output_sample(struct engine_event *event, const struct tally_engine_hit *hit,

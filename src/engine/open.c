@@ -3,7 +3,6 @@
 #include "engine/engine_state.h"
 
 #define OPEN_FLAGS (TALLY_FLAG_FD_NO_GROUP | TALLY_FLAG_FD_OUTPUT | TALLY_FLAG_PID_CGROUP | TALLY_FLAG_FD_CLOEXEC)
-#define GROUP_READ_MAX (16u * 1024) /* bytes of a read or a sample's READ: what makes a group too large */
 #define O_RDWR_FLAG 2u
 
 enum { CLOCK_OF_REALTIME = 0, CLOCK_OF_MONOTONIC = 1, CLOCK_OF_MONOTONIC_RAW = 4, CLOCK_OF_BOOTTIME = 7,
@@ -376,19 +375,6 @@ static int join_group(struct opening *opening)
 	return leader->group_pmu && leader->group_pmu != event->hw.pmu ? -ENGINE_EINVAL : 0;
 }
 
-/* A7: a read of the group by any member must fit. */
-static int check_group_size(const struct opening *opening)
-{
-	struct engine_event *leader = opening->leader ? opening->leader : opening->event;
-	unsigned siblings = leader->sibling_count + 1;
-	bool fits = engine_read_size(opening->event->attr.read_format, siblings) <= GROUP_READ_MAX &&
-		    engine_read_size(leader->attr.read_format, siblings) <= GROUP_READ_MAX;
-	ENGINE_LIST_EACH(sibling, &leader->siblings, struct engine_event, sibling_link)
-		if (engine_read_size(sibling->attr.read_format, siblings) > GROUP_READ_MAX)
-			fits = false;
-	return fits ? 0 : -ENGINE_E2BIG;
-}
-
 /* All that can fail between the event and its file. */
 static int prepare(struct opening *opening, int32_t pid)
 {
@@ -405,19 +391,11 @@ static int prepare(struct opening *opening, int32_t pid)
 		error = join_group(opening);
 	if (!error && opening->output)
 		error = engine_event_set_output(event, opening->output);
-	if (!error)
-		error = check_group_size(opening);
+	if (!error && !engine_event_size_fits(event, 1))
+		error = -ENGINE_E2BIG;
 	if (!error && (event->attr.aux_sample_size || event->attr.aux_action & PAUSE_OR_RESUME))
 		error = -ENGINE_EINVAL; /* of a group whose leader can't be asked for snapshots */
 	return error;
-}
-
-/* Reads of the group have one entry more. */
-static void resize_group(struct engine_event *leader)
-{
-	engine_event_sizes(leader);
-	ENGINE_LIST_EACH(sibling, &leader->siblings, struct engine_event, sibling_link)
-		engine_event_sizes(sibling);
 }
 
 static int install(struct opening *opening, struct tally_engine_file *file)
@@ -428,8 +406,6 @@ static int install(struct opening *opening, struct tally_engine_file *file)
 	file->flags = O_RDWR_FLAG;
 	event->file = file;
 	engine_context_install(opening->context, event);
-	if (opening->leader)
-		resize_group(opening->leader);
 	event->owner = opening->caller;
 	engine_list_add_tail(&event->owner_link, &opening->caller->owned);
 	return engine_file_install(opening->caller->process, file, opening->flags & TALLY_FLAG_FD_CLOEXEC);

@@ -68,11 +68,9 @@ void engine_event_sizes(struct engine_event *event)
 			       TALLY_SAMPLE_TRANSACTION | TALLY_SAMPLE_PHYS_ADDR | TALLY_SAMPLE_CGROUP |
 			       TALLY_SAMPLE_DATA_PAGE_SIZE | TALLY_SAMPLE_CODE_PAGE_SIZE | TALLY_SAMPLE_AUX;
 	uint64_t type = event->attr.sample_type;
-	unsigned siblings = event->leader ? event->leader->sibling_count : 0;
 
 	event->header_size = (uint32_t)sizeof(struct tally_record_header) + 8 * bits(type & fixed);
 	event->id_header_size = engine_event_flag(event, TALLY_ATTR_SAMPLE_ID_ALL) ? 8 * bits(type & id_fields) : 0;
-	event->read_size = (uint32_t)engine_read_format_size(event->attr.read_format, siblings);
 }
 
 /* A group that `new_siblings` more join must stay readable for each that is in it. */

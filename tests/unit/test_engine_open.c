@@ -573,6 +573,7 @@ static void descriptors_run_out(void **state)
 	struct engine_fixture *fixture = *state;
 	struct tally_attr attr = dummy();
 	int fd, last = 2;
+	fixture->process->descriptor_limit = 1024;
 	while ((fd = fixture_open(fixture, &attr, -1)) >= 0) {
 		assert_int_equal(fd, last + 1);
 		last = fd;
