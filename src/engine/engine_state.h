@@ -129,6 +129,7 @@ struct engine_event {
 		uint32_t burst;
 		uint32_t fraction;       /* of a period: carried, in 1/65536 */
 		uint64_t period;         /* wanted, in 1/65536 */
+		uint32_t windows;        /* that it was reckoned from */
 	} frequency;
 	uint32_t interrupts;         /* since the tick; ENGINE_THROTTLED: stopped until it */
 	uint64_t interrupts_tick;    /* the tick they belong to */

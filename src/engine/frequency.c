@@ -3,7 +3,8 @@
  * Two observers, since each is blind where the other sees:
  *   - At the tick the event's count and running time since the last look tell its rate, without bias and whatever the
  *     period is now.  A window is closed when it holds enough events, or should hold enough, to tell a rate from
- *     chance; what is off by more than chance explains is believed at once, the rest goes through a low pass.
+ *     chance.  The period is the mean of the last windows (a low pass, from the eighth on); one that is off by more
+ *     than chance explains begins a new mean.
  *   - Between ticks a period that is far too short would drown the ring: a new event starts at 1.  So a burst of
  *     overflows that come several times too often lengthens the period right there.
  * The wanted period is kept in 1/65536, and its fraction is carried from one period to the next, so that a rate of
@@ -13,6 +14,7 @@
 #define FRACTION_BITS 16
 #define ONE (1ull << FRACTION_BITS)
 #define WINDOW_EVENTS 64u  /* enough to tell a factor of two from chance */
+#define WINDOWS_MAX 8u
 #define BURST_OVERFLOWS 8u
 #define NS_PER_S 1000000000ull
 
@@ -72,8 +74,10 @@ void engine_frequency_overflow(struct engine_event *event)
 				period = period_for(event, event->frequency.burst_count, elapsed);
 			if (period > 8 * old) /* a few overflows don't tell a rate well */
 				period = 8 * old;
-			if (period > old)
+			if (period > old) {
 				engine_store64(&event->frequency.period, period);
+				event->frequency.windows = 0;
+			}
 			start_burst(event, now);
 		}
 	}
@@ -121,8 +125,12 @@ void engine_frequency_tick(struct engine_event *event)
 	event->frequency.count = count;
 	event->frequency.running = running;
 	uint64_t old = wanted_period(event), period = period_for(event, more, ns);
-	if (period <= 2 * old && period >= old / 2)
-		period = period > old ? old + (period - old) / 8 : old - (old - period) / 8;
+	if (period > 2 * old || period < old / 2)
+		event->frequency.windows = 0;
+	if (event->frequency.windows < WINDOWS_MAX)
+		event->frequency.windows++;
+	uint32_t weight = event->frequency.windows;
+	period = period > old ? old + (period - old) / weight : old - (old - period) / weight;
 	engine_store64(&event->frequency.period, period);
 	next_period(event);
 	restart(event);

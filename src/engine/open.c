@@ -163,6 +163,7 @@ static void init_event(struct engine_event *event, struct engine_event *leader)
 static void free_event(struct tally_engine *engine, struct engine_retired *retired)
 {
 	struct engine_event *event = ENGINE_CONTAINER(retired, struct engine_event, retired);
+	engine_event_unpend(event); /* again: a hit that was under way may have queued it since */
 	if (has_chains(event))
 		chains_put(engine);
 	engine_release(engine, event, sizeof(*event));

@@ -113,6 +113,7 @@ void engine_event_unpend(struct engine_event *event)
 	struct tally_engine *engine = event->engine;
 
 	while (__atomic_load_n(&event->pending_queued, __ATOMIC_ACQUIRE)) {
+		__atomic_store_n(&event->pending, 0, __ATOMIC_RELAXED); /* nobody is left to be told */
 		unsigned cpu = __atomic_load_n(&event->pending_cpu, __ATOMIC_RELAXED);
 		/* Nothing runs on a CPU that went away: its list may be touched from here. */
 		if (engine->host.run_on(engine->host.host, cpu, drain_here, engine) < 0)
