@@ -238,3 +238,12 @@ int ring_burns_until_told(struct surface *surface, void *argument)
 		CALL(burn, 1000000);
 	return 0;
 }
+
+int ring_sample_faults(struct surface *surface, struct ring *ring, struct tally_attr attr)
+{
+	attr.flags |= TALLY_ATTR_USE_CLOCKID;
+	attr.clockid = CLOCK_ID_MONOTONIC;
+	CHECK_RING(ring, surface, &attr, 0, -1, 64);
+	ring_run_faults(surface, ring->fd, RING_FAULTS);
+	return 0;
+}

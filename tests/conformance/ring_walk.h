@@ -88,6 +88,14 @@ int ring_child_leave(struct surface *surface, struct ring_child *child);
 /* A task's body: burns until the word that `argument` points to is posted. */
 int ring_burns_until_told(struct surface *surface, void *argument);
 
+/* A ring of RING_FAULTS samples by `attr`, their time monotonic.  0, or what the clause returns. */
+int ring_sample_faults(struct surface *surface, struct ring *ring, struct tally_attr attr);
+enum { RING_FAULTS = 5 };
+#define FAULT_SAMPLES(ring, attr) \
+	do { int sampled_ = ring_sample_faults(surface, ring, attr); \
+	     if (sampled_) \
+		     return sampled_; } while (0)
+
 #define CHECK_RING(...) \
 	do { int opened_ = ring_open(__VA_ARGS__); \
 	     if (opened_ < 0) \

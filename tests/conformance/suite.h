@@ -46,6 +46,8 @@ struct clause {
 	X(clauses_b_life) \
 	X(clauses_c) \
 	X(clauses_c_fields) \
+	X(clauses_c_copies) \
+	X(clauses_c_chain) \
 	X(clauses_c_trailer) \
 	X(clauses_c_records) \
 	X(clauses_c_wakeup) \
