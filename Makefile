@@ -3,7 +3,7 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-.PHONY: all demo check check-slow bench install fuzz clean
+.PHONY: all demo check check-slow mutants bench install fuzz clean
 all: build/build.ninja
 	@ninja -C build
 
@@ -23,6 +23,10 @@ check:
 check-slow: all
 	meson test -C build --suite slow --print-errorlogs
 
+# One fault at a time in the engine: its tests must catch each.
+mutants:
+	@scripts/mutants
+
 # Against perf, in the same run: the table of docs/performance.md.
 bench: all
 	@bench/run
@@ -37,4 +41,4 @@ fuzz:
 	@scripts/fuzz $(FUZZ_SECONDS)
 
 clean:
-	rm -rf build build-sanitized
+	rm -rf build build-sanitized build-mutants

@@ -471,6 +471,9 @@ static void ring_finish(struct program *program)
 		reader_step(program, 0);
 	if (reader->received + reader->lost + walk_value(walk, &ring->lost) != program->attempts)
 		walk_fail(walk, "records read and records lost are not all that were written");
+	if (program->scenario->writers == 1 && program->attempts * RECORD_BYTES < RING_BYTES &&
+	    reader->received != program->attempts)
+		walk_fail(walk, "a record was dropped though there is room for all");
 	program->totals[0] += reader->received;
 	program->totals[1] += reader->lost + walk_value(walk, &ring->lost);
 }
@@ -566,6 +569,7 @@ static const char *walk_scenario(const struct scenario *scenario)
 static const struct scenario scenarios[] = {
 	{ "one writer, a reader", .records = 6, .writers = 1, .rounds = 3 },
 	{ "an interrupt, a reader", .records = 4, .interrupts = 1, .writers = 1, .rounds = 2 },
+	{ "two interrupts, room for all", .records = 1, .interrupts = 2, .writers = 1, .rounds = 1 },
 	{ "two interrupts, a reader", .records = 2, .interrupts = 2, .writers = 1, .rounds = 2 },
 	{ "two interrupts, a reader that looks once", .records = 3, .interrupts = 2, .writers = 1, .rounds = 1 },
 	{ "an interrupt, a reader, wrapping", .records = 4, .interrupts = 1, .writers = 1, .rounds = 2, .position = 56 },
