@@ -41,4 +41,4 @@ fuzz:
 	@scripts/fuzz $(FUZZ_SECONDS)
 
 clean:
-	rm -rf build build-sanitized build-mutants
+	rm -rf build build-sanitized build-threads build-mutants

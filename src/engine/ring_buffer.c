@@ -148,10 +148,21 @@ static void write_lost(struct engine_output *output, struct engine_event *event,
 	}
 }
 
+/* An interrupt that reserved after us may have moved `wakeup` past our position: that is why the difference is signed and
+ * the move an exchange.  (The kernel's is unsigned and an addition: `wakeup` may overtake the head, and from then on
+ * every record wakes.)  When it fails, the move has been made. */
+static void wake_by_bytes(struct engine_ring *ring, uintptr_t position)
+{
+	uintptr_t wakeup = engine_shared_load(&ring->wakeup);
+
+	if ((intptr_t)(position - wakeup) > (intptr_t)ring->watermark)
+		engine_shared_compare_exchange(&ring->wakeup, &wakeup, wakeup + ring->watermark);
+}
+
 int engine_output_begin(struct engine_output *output, struct engine_event *event, uint32_t size)
 {
 	struct engine_ring *ring;
-	uintptr_t head, next, position;
+	uintptr_t head, next;
 	uint32_t lost_size = 0;
 
 	if (event->parent)
@@ -183,9 +194,7 @@ int engine_output_begin(struct engine_output *output, struct engine_event *event
 	engine_interrupt_fence();
 
 	output->offset = ring->backward ? next : head;
-	position = ring->backward ? 0 - next : next;
-	if (position - engine_shared_load(&ring->wakeup) > ring->watermark)
-		engine_shared_add(&ring->wakeup, ring->watermark);
+	wake_by_bytes(ring, ring->backward ? 0 - next : next);
 	if (lost_size)
 		write_lost(output, event, lost_size);
 	return 0;
@@ -231,13 +240,16 @@ void engine_output_sampled(struct engine_output *output)
 {
 	struct engine_ring *ring = output->ring;
 	const struct tally_attr *attr = &output->event->attr;
+	uintptr_t count, next;
 
 	if ((attr->flags & TALLY_ATTR_WATERMARK) || !attr->wakeup_events)
 		return;
-	if (engine_shared_add(&ring->samples, 1) >= attr->wakeup_events) {
-		engine_shared_add(&ring->samples, 0 - (uintptr_t)attr->wakeup_events);
+	count = engine_shared_load(&ring->samples);
+	do {
+		next = count + 1 >= attr->wakeup_events ? 0 : count + 1;
+	} while (!engine_shared_compare_exchange(&ring->samples, &count, next));
+	if (!next)
 		engine_shared_add(&ring->wakeup, 1);
-	}
 }
 
 void engine_output_end(struct engine_output *output)

@@ -198,6 +198,7 @@ struct program {
 	unsigned attempts, interrupts_left;
 	uint16_t placed[POSITIONS]; /* id + 1 of the record at this distance from the start, / 8 */
 	uint64_t pend_seen;         /* ring.wakeup at the last wake-up */
+	unsigned written;
 	unsigned pended;
 	struct reader reader;
 	uint64_t totals[3];         /* over all runs: records read, lost, wake-ups */
@@ -252,6 +253,7 @@ static void write_record(struct program *program, unsigned id)
 	engine_output_copy(&output, words, sizeof(words));
 	engine_output_sampled(&output);
 	engine_output_end(&output);
+	program->written++;
 }
 
 static void interrupt(void *context, unsigned cpu)
@@ -366,6 +368,7 @@ static uint64_t ring_state(void *context)
 	uint64_t hash = walk_mix(program->interrupts_left, program->attempts);
 
 	hash = walk_mix(hash, program->pend_seen);
+	hash = walk_mix(hash, program->written);
 	hash = walk_mix(hash, program->pended != 0);
 	hash = walk_mix(hash, program->done[0] + 2 * program->done[1]);
 	hash = walk_mix(hash, reader->phase * 256 + reader->rounds * 16 + reader->word);
@@ -395,7 +398,7 @@ static void ring_start(struct walk *started)
 				      .backward = scenario->backward, .watermark = RING_BYTES / 2 };
 	program->event = (struct engine_event){ .engine = &program->engine, .ring = ring, .id = 77 };
 	program->event.attr.wakeup_events = scenario->wakeup_events;
-	program->attempts = program->pended = 0;
+	program->attempts = program->written = program->pended = 0;
 	program->pend_seen = scenario->position;
 	program->interrupts_left = scenario->interrupts;
 	memset(program->placed, 0, sizeof(program->placed));
@@ -424,6 +427,18 @@ static void write_all(struct program *program, unsigned cpu)
 	/* Late interrupts. */
 	private_point();
 	walk->cpus[cpu].running = false;
+}
+
+/* ring.wakeup moves by the watermark as bytes are written, never past them, and by 1 for each so many samples. */
+static void check_wakeups(struct program *program)
+{
+	struct engine_ring *ring = &program->ring;
+	uint64_t bytes = distance(program, walk_value(walk, &ring->head));
+	uint64_t moved = walk_value(walk, &ring->wakeup) - program->scenario->position;
+	uint64_t by_samples = program->scenario->wakeup_events ? program->written / program->scenario->wakeup_events : 0;
+
+	if (moved - by_samples > bytes || (moved - by_samples) % ring->watermark)
+		walk_fail(walk, "wake-ups that are not due");
 }
 
 /* From the head on, newest first, as far as whole records reach. */
@@ -459,6 +474,7 @@ static void ring_finish(struct program *program)
 		walk_fail(walk, "a wake-up was forgotten");
 	if (program->pended && !walk_value(walk, &ring->poll))
 		walk_fail(walk, "poll has nothing to tell");
+	check_wakeups(program);
 
 	program->totals[2] += program->pended;
 	for (unsigned i = 0; i < walk->location_count; i++)
