@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reads every #include below src/ and fails on an arrow that runs up (docs/design.md, The floors).  TAP."""
+"""Reads every #include below src/ and hosts/ and fails on an arrow that runs up (docs/design.md, The floors).  TAP."""
 import pathlib
 import re
 import sys
@@ -15,8 +15,11 @@ FLOORS = {
     "command": 7,
 }
 FREESTANDING = {"abi", "filter", "engine"}
+# What belongs to the language, not to a library.
+LANGUAGE = {"stdint.h", "stddef.h", "stdbool.h", "stdarg.h", "limits.h"}
+HOSTS_USE = {"engine", "abi", "filter"}
 
-upward, unknown, names = [], [], {}
+upward, unknown, names, hosted = [], [], {}, []
 files = sorted(path for path in (root / "src").rglob("*.[ch]"))
 for path in files:
     room = path.relative_to(root / "src").parts[0]
@@ -25,6 +28,10 @@ for path in files:
         continue
     names.setdefault(path.name, []).append(str(path))
     for number, line in enumerate(path.read_text().splitlines(), 1):
+        system = re.match(r'\s*#\s*include\s+<([^>]+)>', line)
+        # layout.c holds our definitions against the system's header, by asserts alone.
+        if system and room in FREESTANDING and system.group(1) not in LANGUAGE and path.name != "layout.c":
+            upward.append(f"{path}:{number}: {room} is freestanding, but includes <{system.group(1)}>")
         include = re.match(r'\s*#\s*include\s+"([^"]+)"', line)
         if not include or "/" not in include.group(1):
             continue
@@ -36,13 +43,23 @@ for path in files:
         elif room in FREESTANDING and other not in FREESTANDING:
             upward.append(f"{path}:{number}: {room} is freestanding, but includes {include.group(1)}")
 
+# A host carries the engine into a target, and knows of no other room; of its own files, and of no other host's.
+for path in sorted((root / "hosts").rglob("*.[ch]")):
+    host = path.relative_to(root / "hosts").parts[0]
+    names.setdefault(path.name, []).append(str(path))
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        include = re.match(r'\s*#\s*include\s+"([^"]+)"', line)
+        if include and "/" in include.group(1) and include.group(1).split("/")[0] not in HOSTS_USE | {"tally", host}:
+            hosted.append(f"{path}:{number}: the host {host} includes {include.group(1)}")
+
 twice = [" and ".join(paths) for paths in names.values() if len(paths) > 1 and not paths[0].endswith(".build")]
 
-print("1..3")
+print("1..4")
 for number, (bad, what) in enumerate(((upward, "no include runs up the house"),
                                       (unknown, "every folder of src is a room of the design"),
-                                      (twice, "file names are unique in the tree")), 1):
+                                      (twice, "file names are unique in the tree"),
+                                      (hosted, "hosts use the engine, abi and filter alone")), 1):
     for line in bad:
         print(f"# {line}")
     print(f"{'not ok' if bad else 'ok'} {number} - {what}")
-sys.exit(1 if upward or unknown or twice else 0)
+sys.exit(1 if upward or unknown or twice or hosted else 0)
