@@ -502,6 +502,9 @@ static int sigtrap_by_period(struct surface *surface)
 
 static int sigtrap_of_a_breakpoint(struct surface *surface)
 {
+#if defined(__aarch64__)
+	return CLAUSE_NOT_APPLICABLE + NA_KERNEL_QUIRK; /* the access is made again after the handler, for ever */
+#endif
 	struct tally_attr attr = ring_attr(TALLY_TYPE_BREAKPOINT, 0, 1, 0);
 	int code = 0;
 	uint64_t data = 0;

@@ -189,20 +189,6 @@ static int time_fields_hold_when_their_capability_is_set(struct surface *surface
 	return 0;
 }
 
-static int a_clockid_has_no_time_zero(struct surface *surface)
-{
-	struct tally_attr attr = ring_faults_attr(0, 0);
-	struct ring ring;
-	attr.flags |= TALLY_ATTR_USE_CLOCKID;
-	attr.clockid = 1;
-	CHECK_RING(&ring, surface, &attr, 0, -1, 1);
-	CALL(ioctl, ring.fd, TALLY_IOC_ENABLE, 0);
-	if (surface->features & SURFACE_ARM_PMU && page_of(&ring).capabilities & TALLY_CAP_USER_TIME_ZERO)
-		return CLAUSE_NOT_APPLICABLE + NA_KERNEL_QUIRK; /* arm64 gives it whatever the clock */
-	CHECK_EQUAL(page_of(&ring).capabilities & TALLY_CAP_USER_TIME_ZERO, 0);
-	return 0;
-}
-
 /* --- Self-monitoring of hardware ----------------------------------------------------------------------------- */
 
 /* The event's flags that let a user read its counter (arm64 wants to be asked: config1). */
@@ -304,8 +290,6 @@ const struct clause clauses_d_page[] = {
 	{ "D5.aux_fields", "The aux fields are 0 without an AUX area.", 0, aux_fields_are_zero_without_aux },
 	{ "D5.time_fields", "time_mult and time_mask hold when their capability is set.", 0,
 	  time_fields_hold_when_their_capability_is_set },
-	{ "D5.no_time_zero_of_a_clockid", "An event of another clock has no cap_user_time_zero.", 0,
-	  a_clockid_has_no_time_zero },
 	{ "D5.self_monitoring", "The self-monitoring loop gives what read() gives.", SURFACE_HARDWARE,
 	  self_monitoring_gives_what_read_gives },
 	{ "D5.pmc_width", "pmc_width is the counter's width.", SURFACE_HARDWARE, pmc_width_is_a_counters },
