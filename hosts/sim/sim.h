@@ -123,6 +123,7 @@ struct sim_task_spec {
 	void (*release)(void *data); /* when the task is gone; NULL: nothing */
 	int cpu;                     /* starts there (-1: anywhere) */
 	bool thread;                 /* of the parent's process */
+	bool waited_for;             /* a zombie after its exit, until the parent calls sim_reap() */
 };
 
 /* A task: `parent` NULL for one that nobody forked.  NULL: out of memory. */
@@ -140,7 +141,8 @@ unsigned sim_task_cpu(const struct sim_task *task);
 void sim_wake(struct sim_machine *machine, struct sim_task *task);
 /* True once it exited: *exit_code.  A task's exit wakes those blocked in its parent's process. */
 bool sim_exited(struct sim_machine *machine, int32_t tid, int *exit_code);
-/* By tid; NULL once it has exited. */
+void sim_reap(struct sim_machine *machine, int32_t tid);
+/* By tid; NULL once it has exited and was reaped. */
 struct sim_task *sim_find_task(struct sim_machine *machine, int32_t tid);
 /* Work that a task did in a mode: the truth that counts are held to. */
 uint64_t sim_truth(const struct sim_task *task, enum sim_metric metric, enum tally_engine_mode mode);

@@ -86,10 +86,18 @@ static void tick_body(void *argument)
 	tally_engine_tick(cpu->machine->engine, &regs);
 }
 
+static void runtime_body(void *argument)
+{
+	struct sim_cpu *cpu = argument;
+	sim_trace_runtime(cpu->current);
+}
+
 static void ring_tick(struct sim_machine *machine, struct sim_alarm *alarm)
 {
 	struct sim_cpu *cpu = SIM_CONTAINER(alarm, struct sim_cpu, tick);
 	sim_cpu_advance(cpu);
+	if (cpu->current)
+		sim_at_level(cpu, TALLY_LEVEL_HARDIRQ, runtime_body, cpu);
 	sim_at_level(cpu, TALLY_LEVEL_HARDIRQ, tick_body, cpu);
 	if (cpu->current && cpu->queue_length && machine->now - cpu->slice_start >= machine->config.slice_ns)
 		cpu->resched = true;

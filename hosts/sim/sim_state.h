@@ -103,7 +103,9 @@ struct sim_task {
 	uint64_t user_done;
 	uintptr_t stack_pointer, stack_top; /* of a C body's real stack; 0: it has none */
 	uint64_t cgroup;
-	uint64_t runtime, run_start;
+	uint64_t runtime, run_start, runtime_told;
+	bool is_waited_for, zombie_wanted; /* it stays findable after its exit, until sim_reap() */
+	bool left;                         /* it has exited and is current nowhere */
 	struct sim_signal_count *signals; /* SIM_SIGNALS; made at need */
 	int exit_code;
 	int32_t parent_tid;
@@ -173,6 +175,8 @@ void sim_tasks_release(struct sim_machine *machine);
 int sim_trace_register(struct sim_machine *machine);
 void sim_trace_regs(void *host, struct tally_engine_regs *regs);
 void sim_trace_switch(struct sim_machine *machine, struct sim_task *previous, struct sim_task *next, bool runnable);
+void sim_trace_runtime(struct sim_task *task); /* running: what it has run since it was last told */
+void sim_trace_fork(struct sim_machine *machine, struct sim_task *parent, struct sim_task *child);
 void sim_trace_wakeup(struct sim_machine *machine, struct sim_task *task);
 
 /* sim_host.c */

@@ -107,6 +107,7 @@ struct sim_task *sim_spawn(struct sim_machine *machine, struct sim_task *parent,
 	task->program = spec->program;
 	task->data = spec->data;
 	task->release = spec->release;
+	task->is_waited_for = spec->waited_for;
 	task->process = parent && spec->thread ? parent->process : process_new(machine, parent, tid);
 	if (!task->process) {
 		free(task);
@@ -129,6 +130,8 @@ struct sim_task *sim_spawn(struct sim_machine *machine, struct sim_task *parent,
 	}
 	if (parent)
 		tally_engine_namespaces(task->engine_task, namespaces, sizeof(namespaces) / sizeof(namespaces[0]));
+	if (parent)
+		sim_trace_fork(machine, parent, task);
 	link_task(machine, task);
 	machine->waiting++;
 	sim_wake(machine, task);
@@ -148,7 +151,9 @@ void sim_task_exit(struct sim_task *task)
 	task->exit_code = task->phase.exit_code;
 	task->state = SIM_DEAD;
 	tally_engine_task_exit(task->engine_task);
-	unhash(machine, task);
+	task->zombie_wanted = task->is_waited_for && sim_find_task(machine, task->parent_tid);
+	if (!task->zombie_wanted)
+		unhash(machine, task);
 	machine->task_count--;
 	struct sim_exit *exit = malloc(sizeof(*exit));
 	if (exit) {
@@ -169,8 +174,22 @@ static void task_release(struct sim_task *task)
 	free(task);
 }
 
+void sim_reap(struct sim_machine *machine, int32_t tid)
+{
+	struct sim_task *task = sim_find_task(machine, tid);
+	if (!task || task->state != SIM_DEAD)
+		return;
+	task->zombie_wanted = false;
+	unhash(machine, task);
+	if (task->left)
+		sim_task_free(task);
+}
+
 void sim_task_free(struct sim_task *task)
 {
+	task->left = true;
+	if (task->zombie_wanted)
+		return;
 	tally_engine_task_free(task->engine_task);
 	unlink_task(task->machine, task);
 	task_release(task);
@@ -194,6 +213,7 @@ void sim_tasks_release(struct sim_machine *machine)
 			tally_engine_task_exit(task->engine_task);
 			process_put(task->process);
 		}
+		task->zombie_wanted = false;
 		sim_task_free(task);
 	}
 }

@@ -34,12 +34,27 @@ static int64_t state_of(const struct sim_task *task, bool runnable)
 	return runnable ? 0 : task && task->state == SIM_DEAD ? 0x10 : task ? 1 : 0;
 }
 
+void sim_trace_runtime(struct sim_task *task)
+{
+	struct sim_machine *machine = task->machine;
+	uint64_t from = task->runtime_told > task->run_start ? task->runtime_told : task->run_start;
+	task->runtime_told = machine->now;
+	if (machine->traces && machine->now > from)
+		TALLY_TRACE(sched_stat_runtime, &task->identity, task->engine_task, machine->now - from);
+}
+
+void sim_trace_fork(struct sim_machine *machine, struct sim_task *parent, struct sim_task *child)
+{
+	if (machine->traces)
+		TALLY_TRACE(sched_process_fork, &parent->identity, &child->identity);
+}
+
 void sim_trace_switch(struct sim_machine *machine, struct sim_task *previous, struct sim_task *next, bool runnable)
 {
 	if (!machine->traces)
 		return;
 	if (previous)
-		TALLY_TRACE(sched_stat_runtime, &previous->identity, previous->engine_task, machine->now - previous->run_start);
+		sim_trace_runtime(previous);
 	TALLY_TRACE(sched_switch, previous ? &previous->identity : &idle, state_of(previous, runnable),
 		    next ? &next->identity : &idle);
 }

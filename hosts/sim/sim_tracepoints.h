@@ -58,6 +58,19 @@ TALLY_TRACE_CLASS_WITH(sched_wakeup,
 	TALLY_HIT(tally_task(task)), TALLY_CONSTANTS(0))
 TALLY_TRACE_EVENT(sched_wakeup, sched_wakeup)
 
+TALLY_TRACE_CLASS(sched_process_fork,
+	TALLY_PROTO(const struct tally_engine_identity *parent, const struct tally_engine_identity *child),
+	TALLY_ARGS(parent, child),
+	TALLY_FIELDS(TALLY_STRING(parent_comm, parent->comm),
+		     TALLY_FIELD(int32_t, parent_pid),
+		     TALLY_STRING(child_comm, child->comm),
+		     TALLY_FIELD(int32_t, child_pid)),
+	TALLY_ASSIGN(entry->parent_pid = parent->tid;
+		     entry->child_pid = child->tid;),
+	TALLY_PRINT("comm=%s pid=%d child_comm=%s child_pid=%d", __get_str(parent_comm), REC->parent_pid,
+		    __get_str(child_comm), REC->child_pid))
+TALLY_TRACE_EVENT(sched_process_fork, sched_process_fork)
+
 TALLY_TRACE_CLASS(sys_enter,
 	TALLY_PROTO(int32_t number),
 	TALLY_ARGS(number),
@@ -66,7 +79,7 @@ TALLY_TRACE_CLASS(sys_enter,
 	TALLY_PRINT("NR %d", REC->nr))
 TALLY_TRACE_EVENT(sys_enter, sys_enter_getppid)
 
-TALLY_TRACE_GROUP(sched, sched_switch, sched_stat_runtime, sched_wakeup)
+TALLY_TRACE_GROUP(sched, sched_switch, sched_stat_runtime, sched_wakeup, sched_process_fork)
 TALLY_TRACE_GROUP(syscalls, sys_enter_getppid)
 
 #endif

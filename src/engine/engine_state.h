@@ -484,6 +484,8 @@ void engine_tracepoint_unregister(struct tally_engine *engine);
  * its filter was. [hit], between engine_hit_enter and leave */
 void engine_swevent_hit(struct engine_event *event, uint64_t weight, struct tally_engine_hit *hit,
 			const struct tally_engine_regs *regs);
+/* The count alone, active or not: was it counted? [hit] */
+bool engine_swevent_count(struct engine_event *event, uint64_t weight, const struct tally_engine_regs *regs);
 /* add, del, start, stop, read of PMUs whose events are listeners on `hits` lists. */
 int engine_swevent_add(struct engine_event *event, unsigned flags, struct engine_hits *hits);
 void engine_swevent_del(struct tally_pmu_event *event, unsigned flags);

@@ -47,15 +47,20 @@ static bool excluded(const struct engine_event *event, const struct tally_engine
 	return engine_event_flag(event, TALLY_ATTR_EXCLUDE_USER) && user && event->attr.type != TALLY_TYPE_TRACEPOINT;
 }
 
+bool engine_swevent_count(struct engine_event *event, uint64_t weight, const struct tally_engine_regs *regs)
+{
+	if (excluded(event, regs))
+		return false;
+	engine_add64(&event->count, weight);
+	return true;
+}
+
 void engine_swevent_hit(struct engine_event *event, uint64_t weight, struct tally_engine_hit *hit,
 			const struct tally_engine_regs *regs)
 {
 	bool period_mode = !engine_event_flag(event, TALLY_ATTR_FREQ);
 
-	if (event->hw.state & TALLY_HES_STOPPED || excluded(event, regs))
-		return;
-	engine_add64(&event->count, weight);
-	if (!event->attr.sample_period)
+	if (event->hw.state & TALLY_HES_STOPPED || !engine_swevent_count(event, weight, regs) || !event->attr.sample_period)
 		return;
 	if (period_mode && event->attr.sample_type & TALLY_SAMPLE_PERIOD) {
 		hit->period = weight;

@@ -341,17 +341,17 @@ static void hit_event(struct engine_event *event, const struct tally_trace_hit *
 		engine_swevent_hit(event, hit->count, sample, regs);
 }
 
-/* The receiving task's events, if it isn't running here: those that it would have on this CPU. */
+/* The events of the receiving task, if it isn't running here: those that are bound to this CPU, and the count alone
+ * (measured: E2.declared_task). */
 static void hit_task(const struct tally_trace_lists *lists, const struct tally_trace_hit *hit, struct engine_cpu *cpu,
-		     struct tally_engine_hit *sample, const struct tally_engine_regs *regs)
+		     const struct tally_engine_regs *regs)
 {
 	ENGINE_HITS_EACH(link, &lists->of_tasks) {
 		struct engine_event *event = ENGINE_CONTAINER(link, struct engine_event, of_task_link);
-		if (event->task != hit->task || event->state < ENGINE_EVENT_INACTIVE ||
-		    (event->cpu >= 0 && event->cpu != (int)cpu->number))
-			continue;
-		if (!engine_event_flag(event, TALLY_ATTR_SIGTRAP)) /* which can't be given to another task */
-			hit_event(event, hit, cpu, sample, regs);
+		bool listens = event->task == hit->task && event->state >= ENGINE_EVENT_INACTIVE &&
+			       event->cpu == (int)cpu->number;
+		if (listens && trace_filter_match(event, hit, cpu))
+			engine_swevent_count(event, hit->count, regs);
 	}
 }
 
@@ -366,7 +366,7 @@ static void deliver(const struct tally_trace_lists *lists, struct tally_trace_hi
 	ENGINE_HITS_EACH(link, &lists->cpus[cpu->number])
 		hit_event(ENGINE_CONTAINER(link, struct engine_event, hit_link), hit, cpu, &sample, &regs);
 	if (hit->task && hit->task != engine->host.current_task(engine->host.host))
-		hit_task(lists, hit, cpu, &sample, &regs);
+		hit_task(lists, hit, cpu, &regs);
 }
 
 /* The scratch for a record of `size` bytes; NULL: too large, or the last listener just went. */

@@ -76,6 +76,8 @@ static void write_fields(struct engine_event *event, struct tally_user_page *pag
 		if (page->capabilities & TALLY_CAP_USER_TIME)
 			page->time_offset = page->time_zero - now;
 	}
+	if (engine_event_flag(event, TALLY_ATTR_USE_CLOCKID)) /* time_zero leads to the clock of samples, which is another */
+		page->capabilities &= ~TALLY_CAP_USER_TIME_ZERO;
 	if (event->hw.pmu->ops->user_page)
 		event->hw.pmu->ops->user_page(&event->hw, page);
 }

@@ -173,7 +173,11 @@ static int sim_op_make(struct surface *surface, enum tally_sw event, unsigned co
 {
 	for (unsigned i = 0; i < count; i++) {
 		work(surface, TALLY_MODE_USER, 50, 200);
-		if (event == TALLY_SW_PAGE_FAULTS_MAJ)
+		if (event == TALLY_SW_CONTEXT_SWITCHES)
+			sim_op_sleep(surface, 1000);
+		else if (event == TALLY_SW_CPU_MIGRATIONS)
+			surface->ops->pin(surface, surface->ops->this_cpu(surface) == 0);
+		else if (event == TALLY_SW_PAGE_FAULTS_MAJ)
 			sim_fault(machine_of(surface), FAULT_BASE + 4096ull * i, 1, true);
 		else
 			sim_software(machine_of(surface), event, 1);
@@ -326,6 +330,7 @@ static struct sim_task *spawn(struct surface *surface, struct sim_task *parent, 
 	struct sim_task_spec spec = {
 		.comm = parent ? NULL : "conformance", .program = sim_body_program, .data = sim_body_new(run_start, start),
 		.release = sim_body_release, .cpu = -1, .thread = kind == SURFACE_THREAD,
+		.waited_for = kind == SURFACE_PROCESS,
 	};
 	struct sim_task *task = sim_spawn(machine_of(surface), parent, &spec);
 	if (!task) {
@@ -351,6 +356,7 @@ static int sim_op_wait(struct surface *surface, pid_t tid)
 			return -ECHILD;
 		sim_do(machine_of(surface), &(struct sim_phase){ .kind = SIM_BLOCK });
 	}
+	sim_reap(machine_of(surface), tid);
 	return code;
 }
 
