@@ -128,7 +128,8 @@ struct sim_task_spec {
 
 /* A task: `parent` NULL for one that nobody forked.  NULL: out of memory. */
 struct sim_task *sim_spawn(struct sim_machine *machine, struct sim_task *parent, const struct sim_task_spec *spec);
-/* exec(2) of the current task. */
+/* Of the current task: prctl(PR_SET_NAME), exec(2). */
+void sim_set_comm(struct sim_machine *machine, const char *comm);
 void sim_exec(struct sim_machine *machine, const char *comm);
 struct sim_task *sim_current(struct sim_machine *machine);
 struct tally_engine_task *sim_engine_task(struct sim_task *task);

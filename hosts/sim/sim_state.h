@@ -66,7 +66,7 @@ struct sim_cpu {
 	unsigned queue_length;
 	bool resched, preempt;     /* switch at the next chance; the current one is runnable */
 	struct sim_alarm work, tick;
-	uint64_t slice_start;
+	uint64_t slice_start, next_tick;
 	/* The work in progress began at `work_start` with `work_done` instructions. */
 	uint64_t work_start, work_base;
 	unsigned level, irq_off;   /* what the engine asks */
@@ -176,6 +176,7 @@ int sim_trace_register(struct sim_machine *machine);
 void sim_trace_regs(void *host, struct tally_engine_regs *regs);
 void sim_trace_switch(struct sim_machine *machine, struct sim_task *previous, struct sim_task *next, bool runnable);
 void sim_trace_runtime(struct sim_task *task); /* running: what it has run since it was last told */
+bool sim_trace_wants_runtime(const struct sim_machine *machine);
 void sim_trace_fork(struct sim_machine *machine, struct sim_task *parent, struct sim_task *child);
 void sim_trace_wakeup(struct sim_machine *machine, struct sim_task *task);
 

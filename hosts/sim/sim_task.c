@@ -138,6 +138,13 @@ struct sim_task *sim_spawn(struct sim_machine *machine, struct sim_task *parent,
 	return task;
 }
 
+void sim_set_comm(struct sim_machine *machine, const char *comm)
+{
+	struct sim_task *task = sim_current(machine);
+	snprintf(task->identity.comm, sizeof(task->identity.comm), "%s", comm);
+	tally_engine_comm(task->engine_task, comm);
+}
+
 void sim_exec(struct sim_machine *machine, const char *comm)
 {
 	struct sim_task *task = sim_current(machine);

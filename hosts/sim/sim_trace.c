@@ -7,6 +7,7 @@
 /* Of one machine at a time, since a tracepoint belongs to one engine: a second machine has none. */
 int sim_trace_register(struct sim_machine *machine)
 {
+	tally_trace_group_syscalls.raw_for_anybody = true;
 	int code = tally_trace_register(machine->engine, &tally_trace_group_sched);
 	if (!code && (code = tally_trace_register(machine->engine, &tally_trace_group_syscalls)))
 		tally_trace_unregister(machine->engine, &tally_trace_group_sched);
@@ -41,6 +42,11 @@ void sim_trace_runtime(struct sim_task *task)
 	task->runtime_told = machine->now;
 	if (machine->traces && machine->now > from)
 		TALLY_TRACE(sched_stat_runtime, &task->identity, task->engine_task, machine->now - from);
+}
+
+bool sim_trace_wants_runtime(const struct sim_machine *machine)
+{
+	return machine->traces && TALLY_TRACE_ENABLED(sched_stat_runtime);
 }
 
 void sim_trace_fork(struct sim_machine *machine, struct sim_task *parent, struct sim_task *child)

@@ -126,12 +126,14 @@ struct tally_trace_event {
 	struct tally_trace_event *next;
 	uint32_t perf_events;
 	uint32_t perf_alone;           /* perf's probe is the whole list */
+	int raw_for_anybody;           /* the group's */
 };
 
 struct tally_trace_group {
 	const char *name;
 	struct tally_trace_event *const *events;
 	size_t count;
+	int raw_for_anybody; /* set before it is registered: RAW of a task's own hits needs no privilege, as of Linux's syscalls */
 };
 
 /* [surface] Gives each event an id, and makes them known: all or none.  -EINVAL: a class's print format that tools could
@@ -464,7 +466,7 @@ static inline struct tally_trace_bytes tally_trace_bytes_at(const void *record, 
 #define TALLY_TRACE_EVENT(class_name, event)                                                                         \
 	TALLY_TP_DECLARE_EVENT(class_name, event)                                                                     \
 	struct tally_trace_event tally_trace_event_##event = { 0, 0, #event, &tally_trace_class_##class_name,         \
-							       0, 0, 0, 0, 0, 0, 0 };
+							       0, 0, 0, 0, 0, 0, 0, 0 };
 #define TALLY_TRACE_GROUP(group, ...)                                                                                \
 	TALLY_TP_DECLARE_GROUP(group)                                                                                 \
 	static struct tally_trace_event *const tally_trace_events_of_##group[] = {                                    \
@@ -472,7 +474,7 @@ static inline struct tally_trace_bytes tally_trace_bytes_at(const void *record, 
 	};                                                                                                            \
 	struct tally_trace_group tally_trace_group_##group = {                                                        \
 		#group, tally_trace_events_of_##group,                                                                \
-		sizeof(tally_trace_events_of_##group) / sizeof(tally_trace_events_of_##group[0])                      \
+		sizeof(tally_trace_events_of_##group) / sizeof(tally_trace_events_of_##group[0]), 0                   \
 	};
 #define TALLY_TP_ADDRESS(group, event) &tally_trace_event_##event,
 

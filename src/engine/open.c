@@ -309,7 +309,8 @@ static int find_group(struct opening *opening, int group_fd)
 		opening->output = file->event;
 	if (!(opening->flags & TALLY_FLAG_FD_NO_GROUP))
 		opening->leader = file->event;
-	return 0;
+	/* Its task has exited: nothing will count in its group any more. */
+	return file->event->state == ENGINE_EVENT_EXIT ? -ENGINE_ENODEV : 0;
 }
 
 static int find_target(struct opening *opening, int32_t pid)

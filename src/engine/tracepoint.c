@@ -52,6 +52,7 @@ static int register_locked(struct tally_engine *engine, struct tally_trace_group
 		struct tally_trace_event *event = group->events[i];
 		event->id = ++all->next_id;
 		event->group = group->name;
+		event->raw_for_anybody = group->raw_for_anybody;
 		event->next = NULL;
 		if (all->last)
 			all->last->next = event;
@@ -164,9 +165,9 @@ static void last_listener(struct tally_trace_event *event)
 /* --- the PMU ---------------------------------------------------------------------------------------------------------------- */
 
 /* RAW shows what the traced code is about; that it was hit shows little. Inherited events were allowed with the first. */
-static int check_permission(const struct engine_event *event)
+static int check_permission(const struct engine_event *event, const struct tally_trace_event *tracepoint)
 {
-	if (event->parent || !(event->attr.sample_type & TALLY_SAMPLE_RAW))
+	if (event->parent || !(event->attr.sample_type & TALLY_SAMPLE_RAW) || (tracepoint->raw_for_anybody && event->task))
 		return 0;
 	if (event->engine->settings.paranoid > -1 && !engine_capable(event->engine, TALLY_CAPABLE_PERFMON))
 		return -ENGINE_EPERM;
@@ -204,7 +205,7 @@ static int tracepoint_event_init(struct tally_engine_pmu *pmu, struct tally_pmu_
 	tracepoint = tally_trace_find(event->engine, event->attr.config);
 	if (!tracepoint)
 		return -ENGINE_EINVAL;
-	int error = check_permission(event);
+	int error = check_permission(event, tracepoint);
 	return error ? error : open_event(event, tracepoint);
 }
 

@@ -142,7 +142,7 @@ static const char *sim_op_mapped_path(struct surface *surface)
 static int sim_op_set_comm(struct surface *surface, const char *comm)
 {
 	enter(surface);
-	tally_engine_comm(sim_engine_task(sim_current(machine_of(surface))), comm);
+	sim_set_comm(machine_of(surface), comm);
 	return 0;
 }
 
