@@ -3,7 +3,7 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-.PHONY: all demo check check-slow mutants bench install fuzz clean
+.PHONY: all demo check check-slow mutants conformance bench install fuzz clean
 all: build/build.ninja
 	@ninja -C build
 
@@ -26,6 +26,11 @@ check-slow: all
 # One fault at a time in the engine: its tests must catch each.
 mutants:
 	@scripts/mutants
+
+# Each clause of docs/spec.md on the running kernel, in a guest machine with a PMU and in the simulated one.
+conformance: all
+	@scripts/packages guest || echo "conformance: without a guest machine"
+	@scripts/conformance
 
 # Against perf, in the same run: the table of docs/performance.md.
 bench: all
