@@ -40,6 +40,12 @@ enum {
 	do { if (!surface->ops->level || CALL(level) != (level_)) \
 		     return CLAUSE_NOT_APPLICABLE + NA_OTHER_ARCHITECTURE; } while (0)
 
+/* Of events of the generic types; where core types differ these have no user access, or on some cores alone: F4. */
+#define USER_ACCESS_IS(value) \
+	do { if (surface->features & SURFACE_HETEROGENEOUS) \
+		     return CLAUSE_NOT_APPLICABLE + NA_OTHER_ARCHITECTURE; \
+	     CHECK_EQUAL(CALL(set_sysctl, "perf_user_access", value), 0); } while (0)
+
 static int work_loop(struct surface *surface)
 {
 	CALL(loop, LOOP_ITERATIONS);
@@ -263,7 +269,7 @@ static int counters_are_64_bits(struct surface *surface)
 
 static int index_zero_while_off(struct surface *surface)
 {
-	CHECK_EQUAL(CALL(set_sysctl, "perf_user_access", 0), 0);
+	USER_ACCESS_IS(0);
 	int fd = open_arm(surface, TALLY_HW_CPU_CYCLES, ARM_USER_ACCESS, 0, -1);
 	CHECK(fd >= 0);
 	struct tally_user_page *page = hardware_user_page(surface, fd);
@@ -276,7 +282,7 @@ static int index_zero_while_off(struct surface *surface)
 
 static int index_zero_unless_asked(struct surface *surface)
 {
-	CHECK_EQUAL(CALL(set_sysctl, "perf_user_access", 1), 0);
+	USER_ACCESS_IS(1);
 	int fd = open_arm(surface, TALLY_HW_CPU_CYCLES, 0, 0, -1);
 	CHECK(fd >= 0);
 	struct tally_user_page *page = hardware_user_page(surface, fd);
@@ -287,7 +293,7 @@ static int index_zero_unless_asked(struct surface *surface)
 
 static int access_follows_config1(struct surface *surface)
 {
-	CHECK_EQUAL(CALL(set_sysctl, "perf_user_access", 1), 0);
+	USER_ACCESS_IS(1);
 	int fd = open_arm(surface, TALLY_HW_CPU_CYCLES, ARM_USER_ACCESS, 0, -1);
 	CHECK(fd >= 0);
 	struct tally_user_page *page = hardware_user_page(surface, fd);
@@ -301,7 +307,7 @@ static int access_follows_config1(struct surface *surface)
 
 static int cycle_counter_is_32(struct surface *surface)
 {
-	CHECK_EQUAL(CALL(set_sysctl, "perf_user_access", 1), 0);
+	USER_ACCESS_IS(1);
 	int fd = open_arm(surface, TALLY_HW_CPU_CYCLES, ARM_USER_ACCESS, 0, -1);
 	CHECK(fd >= 0);
 	struct tally_user_page *page = hardware_user_page(surface, fd);
@@ -312,7 +318,7 @@ static int cycle_counter_is_32(struct surface *surface)
 
 static int programmable_counter_is_n_plus_1(struct surface *surface)
 {
-	CHECK_EQUAL(CALL(set_sysctl, "perf_user_access", 1), 0);
+	USER_ACCESS_IS(1);
 	uint32_t seen = 0;
 	for (unsigned i = 0; i < surface->hardware_counters; i++) {
 		int fd = open_arm(surface, TALLY_HW_INSTRUCTIONS, ARM_USER_ACCESS, 0, -1);
@@ -328,7 +334,7 @@ static int programmable_counter_is_n_plus_1(struct surface *surface)
 
 static int width_is_32(struct surface *surface)
 {
-	CHECK_EQUAL(CALL(set_sysctl, "perf_user_access", 1), 0);
+	USER_ACCESS_IS(1);
 	static const enum tally_hw events[] = { TALLY_HW_CPU_CYCLES, TALLY_HW_INSTRUCTIONS };
 	for (unsigned i = 0; i < 2; i++) {
 		int fd = open_arm(surface, events[i], ARM_USER_ACCESS, 0, -1);
@@ -342,7 +348,7 @@ static int width_is_32(struct surface *surface)
 
 static int width_is_64_if_asked(struct surface *surface)
 {
-	CHECK_EQUAL(CALL(set_sysctl, "perf_user_access", 1), 0);
+	USER_ACCESS_IS(1);
 	int fd = open_arm(surface, TALLY_HW_CPU_CYCLES, ARM_LONG | ARM_USER_ACCESS, 0, -1);
 	CHECK(fd >= 0);
 	struct tally_user_page *page = hardware_user_page(surface, fd);
@@ -360,7 +366,7 @@ static int width_is_64_if_asked(struct surface *surface)
 
 static int long_on_32_bits_eopnotsupp(struct surface *surface)
 {
-	CHECK_EQUAL(CALL(set_sysctl, "perf_user_access", 1), 0);
+	USER_ACCESS_IS(1);
 	if (counters_are_64_bits(surface))
 		return CLAUSE_NOT_APPLICABLE + NA_OTHER_ARCHITECTURE;
 	CHECK_ERROR(open_arm(surface, TALLY_HW_INSTRUCTIONS, ARM_LONG | ARM_USER_ACCESS, 0, -1), EOPNOTSUPP);
@@ -371,7 +377,7 @@ static int long_on_32_bits_eopnotsupp(struct surface *surface)
 /* Without user access two 32-bit counters make one of 64; so each event takes two of them. */
 static int no_chained_with_user_access(struct surface *surface)
 {
-	CHECK_EQUAL(CALL(set_sysctl, "perf_user_access", 1), 0);
+	USER_ACCESS_IS(1);
 	if (counters_are_64_bits(surface))
 		return CLAUSE_NOT_APPLICABLE + NA_OTHER_ARCHITECTURE;
 	for (unsigned access = 0; access < 2; access++) {
@@ -393,7 +399,7 @@ static int no_chained_with_user_access(struct surface *surface)
 
 static int cpu_wide_einval(struct surface *surface)
 {
-	CHECK_EQUAL(CALL(set_sysctl, "perf_user_access", 1), 0);
+	USER_ACCESS_IS(1);
 	CHECK_ERROR(open_arm(surface, TALLY_HW_CPU_CYCLES, ARM_USER_ACCESS, -1, 0), EINVAL);
 	CHECK_ERROR(open_arm(surface, TALLY_HW_INSTRUCTIONS, ARM_USER_ACCESS, -1, 0), EINVAL);
 	CHECK(open_arm(surface, TALLY_HW_CPU_CYCLES, 0, -1, 0) >= 0);
@@ -403,7 +409,7 @@ static int cpu_wide_einval(struct surface *surface)
 /* The count by mrs stands between two by read(2), on the cycle counter and a programmable one. */
 static int user_read(struct surface *surface, uint64_t config1)
 {
-	CHECK_EQUAL(CALL(set_sysctl, "perf_user_access", 1), 0);
+	USER_ACCESS_IS(1);
 	static const enum tally_hw events[] = { TALLY_HW_CPU_CYCLES, TALLY_HW_INSTRUCTIONS };
 	for (unsigned i = 0; i < 2; i++) {
 		int fd = open_arm(surface, events[i], config1, 0, -1);
@@ -439,7 +445,7 @@ static int user_read_masked(struct surface *surface)
 
 static int pmselr_zeroed(struct surface *surface)
 {
-	CHECK_EQUAL(CALL(set_sysctl, "perf_user_access", 1), 0);
+	USER_ACCESS_IS(1);
 	int fd = open_arm(surface, TALLY_HW_CPU_CYCLES, ARM_USER_ACCESS, 0, -1);
 	CHECK(fd >= 0);
 	struct tally_user_page *page = hardware_user_page(surface, fd);
