@@ -247,6 +247,7 @@ static bool compile_cpus(struct filter_compiler *compiler, const struct tally_fi
 	if (last == compiler->end)
 		return fail(compiler, TALLY_FILTER_BAD_CPUS, last);
 	step->kind = field->kind == TALLY_FILTER_CPUMASK ? FILTER_CPU_MASK : FILTER_CPU_NUMBER;
+	step->value = compiler->fields->cpus;
 	step->length = (compiler->fields->cpus + 63) / 64;
 	uint64_t *words = add_data(compiler, step, 8 * (size_t)step->length);
 	for (uint32_t i = 0; words && i < step->length; i++)

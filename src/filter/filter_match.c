@@ -164,15 +164,24 @@ static bool match_text(const struct filter_step *step, const char *pattern, cons
 	return same == (step->operation == FILTER_EQUAL);
 }
 
+static bool is_single(const uint64_t *words, uint32_t count)
+{
+	uint64_t any = 0, several = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		several |= (any && words[i]) || (words[i] & (words[i] - 1));
+		any |= words[i];
+	}
+	return any && !several;
+}
+
+/* A number that no CPU has is unlike any single CPU; towards a list of several it is nothing, as in the kernel. */
 static bool match_cpu(const struct filter_step *step, const uint64_t *words, uint64_t cpu)
 {
-	bool within = cpu / 64 < step->length && (words[cpu / 64] >> cpu % 64 & 1);
-	if (step->operation == FILTER_AND)
-		return within;
-	bool alone = within;
-	for (uint32_t i = 0; alone && i < step->length; i++)
-		alone = words[i] == (i == cpu / 64 ? 1ull << cpu % 64 : 0);
-	return alone == (step->operation == FILTER_EQUAL);
+	bool single = is_single(words, step->length);
+	if (cpu >= step->value)
+		return single && step->operation == FILTER_UNEQUAL;
+	bool within = words[cpu / 64] >> cpu % 64 & 1;
+	return step->operation == FILTER_AND ? within : (within && single) == (step->operation == FILTER_EQUAL);
 }
 
 static bool mask_bit(const uint8_t *bytes, size_t size, size_t cpu)
