@@ -11,7 +11,7 @@
  *			     TALLY_DYNAMIC(uint32_t, parts, count)),
  *		TALLY_ASSIGN(entry->id = id;
  *			     entry->customer = customer;
- *			     memcpy(tally_dynamic(entry, parts), parts, count * sizeof(*parts));),
+ *			     tally_dynamic_copy(entry, parts, parts);),
  *		TALLY_PRINT("id=%llu customer=%d article=%s", (unsigned long long)REC->id, REC->customer,
  *			    __get_str(article)))
  *	TALLY_TRACE_EVENT(order, order_placed)
@@ -31,7 +31,8 @@
  *	TALLY_POINTER(name)              an address
  *	TALLY_ARRAY(type, name, count)   in place; of char it reads as a string
  *	TALLY_STRING(name, source)       copied from `source` (an expression of the arguments) by itself
- *	TALLY_DYNAMIC(type, name, count) as many elements as the expression says; filled at tally_dynamic(entry, name)
+ *	TALLY_DYNAMIC(type, name, count) as many elements as the expression says; filled by tally_dynamic_copy(entry,
+ *	                                 name, from), or at tally_dynamic(entry, name)
  * At least one and at most 32 of them, at least one argument.  In TALLY_ASSIGN `entry` is the record; what it doesn't set
  * is zero, but for dynamic arrays, whose bytes are the assignment's to set.  In TALLY_PRINT `REC` is the record; its
  * arguments are C, and text for tools as well, so they keep to what trace tools know: REC->field, operators, casts,
@@ -283,7 +284,14 @@ static inline struct tally_trace_bytes tally_trace_bytes_at(const void *record, 
 	return bytes;
 }
 
-/* Where a dynamic array of a record is. */
+static inline void tally_trace_copy_bytes(void *record, uint32_t word, const void *from)
+{
+	if (word >> 16)
+		__builtin_memcpy((char *)record + (word & 0xffff), from, word >> 16);
+}
+
+/* All of a dynamic array from there; where it is. */
+#define tally_dynamic_copy(entry, name, from) tally_trace_copy_bytes(entry, (entry)->tally_loc_##name, from)
 #define tally_dynamic(entry, name) ((void *)((char *)(entry) + ((entry)->tally_loc_##name & 0xffff)))
 
 /* --- declaring ---------------------------------------------------------------------------------------------------------- */

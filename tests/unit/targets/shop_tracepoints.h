@@ -20,7 +20,7 @@ TALLY_TRACE_CLASS(order,
 		     TALLY_STRING(same, article)),
 	TALLY_ASSIGN(entry->id = id;
 		     entry->customer = customer;
-		     memcpy(tally_dynamic(entry, parts), parts, count * sizeof(*parts));),
+		     tally_dynamic_copy(entry, parts, parts);),
 	TALLY_PRINT("id=%llu customer=%d article=%s " "bytes=%u", (unsigned long long)REC->id, REC->customer,
 		    __get_str(article), __get_dynamic_array_len(parts)))
 TALLY_TRACE_EVENT(order, order_placed)
