@@ -371,11 +371,13 @@ void engine_event_restart(struct engine_event *event)
 
 struct sync {
 	bool group, elsewhere, done;
+	void (*look)(struct engine_event *event, void *argument);
+	void *argument;
 };
 
 static void sync_one(struct engine_event *event)
 {
-	engine_event_update_times(event);
+	engine_event_update_times(event); /* without a context they are final */
 	if (event->state == ENGINE_EVENT_ACTIVE)
 		event->hw.pmu->ops->read(&event->hw);
 }
@@ -400,6 +402,8 @@ static void sync_event(struct engine_event *event, void *argument)
 	if (sync->group)
 		ENGINE_LIST_EACH(member, &event->siblings, struct engine_event, sibling_link)
 			sync_one(member);
+	if (sync->look)
+		sync->look(event, sync->argument);
 	sync->done = true;
 }
 
@@ -416,13 +420,12 @@ static bool sync_from_memory(struct engine_event *event, struct sync *sync)
 	return sync->done;
 }
 
-int engine_event_sync(struct engine_event *event, bool group)
+void engine_event_sync(struct engine_event *event, bool group,
+		       void (*look)(struct engine_event *event, void *argument), void *argument)
 {
-	struct sync sync = { .group = group };
+	struct sync sync = { .group = group, .look = look, .argument = argument };
 	if (group)
 		event = event->leader;
-	/* Without a context nothing counts: what its task's exit left is final. */
-	if (event->context && !sync_from_memory(event, &sync))
+	if (!event->context || !sync_from_memory(event, &sync))
 		engine_context_call(event, sync_event, &sync);
-	return 0;
 }

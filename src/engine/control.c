@@ -12,10 +12,10 @@ static void reset_one(struct engine_event *event, void *argument)
 /* The value alone; what children that are gone have counted stays, as in the kernel. */
 static void reset(struct engine_event *event)
 {
-	engine_event_sync(event, false);
+	engine_event_sync(event, false, NULL, NULL);
 	engine_context_call(event, reset_one, NULL);
 	ENGINE_LIST_EACH(child, &event->children, struct engine_event, child_link) {
-		engine_event_sync(child, false);
+		engine_event_sync(child, false, NULL, NULL);
 		engine_context_call(child, reset_one, NULL);
 	}
 }

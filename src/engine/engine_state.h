@@ -271,6 +271,12 @@ static inline struct engine_cpu *engine_this_cpu(struct tally_engine *engine)
 	return &engine->cpus[engine->host.this_cpu(engine->host.host)];
 }
 
+/* Where the context is not locked: it may be another the next moment. */
+static inline enum engine_event_state engine_event_state(const struct engine_event *event)
+{
+	return __atomic_load_n(&event->state, __ATOMIC_ACQUIRE);
+}
+
 static inline bool engine_event_flag(const struct engine_event *event, uint64_t flag)
 {
 	return (event->attr.flags & flag) != 0;
@@ -388,9 +394,11 @@ void engine_event_enable(struct engine_event *event);
 void engine_event_disable(struct engine_event *event);
 /* From tally_engine_run_pending(): on this CPU, where it is active. [cpu] */
 void engine_event_disable_here(struct engine_event *event);
-/* H3: brings count and times up to date: on the event's CPU if ACTIVE.  `group`: the leader's whole group at one
- * moment. [surface] */
-int engine_event_sync(struct engine_event *event, bool group);
+/* H3: brings count and times up to date: on the event's CPU if ACTIVE.  `group`: the leader's whole group.  Then `look`
+ * (optional) is called there and then, with the context locked and interrupts off: what it reads is of one moment. What
+ * is read later may be of several, when the event is another task's. [surface] */
+void engine_event_sync(struct engine_event *event, bool group,
+		       void (*look)(struct engine_event *event, void *argument), void *argument);
 /* Called when a period changed under it: stops and starts it on its PMU when active. In engine_context_call(). */
 void engine_event_restart(struct engine_event *event);
 

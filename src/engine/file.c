@@ -252,8 +252,8 @@ int tally_engine_fcntl(struct tally_engine *engine, int fd, int command, uintptr
 /* Its task has exited, and so have all who inherited it; or it is pinned, and found no room. */
 static bool hangs_up(const struct engine_event *event)
 {
-	bool over = event->state <= ENGINE_EVENT_EXIT && engine_list_empty(&event->children);
-	bool starved = event->state == ENGINE_EVENT_ERROR && engine_event_flag(event, TALLY_ATTR_PINNED);
+	bool over = engine_event_state(event) <= ENGINE_EVENT_EXIT && engine_list_empty(&event->children);
+	bool starved = engine_event_state(event) == ENGINE_EVENT_ERROR && engine_event_flag(event, TALLY_ATTR_PINNED);
 	return over || starved;
 }
 

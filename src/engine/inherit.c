@@ -17,7 +17,8 @@ static int inherit_event(struct engine_event *event, struct tally_engine_task *c
 	if (code)
 		return code;
 	/* What the parent is now, not what it was opened as. A pinned event in ERROR hands down OFF, as in Linux. */
-	clone->state = event->state >= ENGINE_EVENT_INACTIVE ? ENGINE_EVENT_INACTIVE : ENGINE_EVENT_OFF;
+	bool on = engine_event_state(event) >= ENGINE_EVENT_INACTIVE;
+	clone->state = on ? ENGINE_EVENT_INACTIVE : ENGINE_EVENT_OFF;
 	if (engine_event_flag(original, TALLY_ATTR_FREQ)) {
 		clone->hw.sample_period = clone->hw.last_period = original->hw.sample_period;
 		clone->hw.period_left = (int64_t)original->hw.sample_period;
@@ -49,7 +50,7 @@ static int inherit_group(struct engine_event *group, struct tally_engine_task *c
 	if (code)
 		return code;
 	ENGINE_LIST_EACH(member, &group->siblings, struct engine_event, sibling_link) {
-		if (member->state == ENGINE_EVENT_EXIT) /* an exec removed it */
+		if (engine_event_state(member) == ENGINE_EVENT_EXIT) /* an exec removed it */
 			continue;
 		code = inherit_event(member, child, leader, &clone);
 		if (code)

@@ -32,19 +32,21 @@ static unsigned add_entry(uint64_t *words, uint64_t read_format, const struct en
 
 /* --- read(2) --------------------------------------------------------------------------------------------------------- */
 
+struct group_sum {
+	uint64_t read_format, *words;
+};
+
 /* Adds one group, the original or a child, of whose times the leader's stand for all. */
-static int add_group(struct engine_event *leader, uint64_t read_format, uint64_t *words)
+static void add_group(struct engine_event *leader, void *argument)
 {
+	const struct group_sum *sum = argument;
+	uint64_t *words = sum->words, read_format = sum->read_format;
 	unsigned n = 1;
-	int error = engine_event_sync(leader, true);
-	if (error)
-		return error;
 	n += add_times(&words[n], read_format, leader->time_enabled + leader->child_time_enabled,
 		       leader->time_running + leader->child_time_running);
 	n += add_entry(&words[n], read_format, leader, engine_event_count(leader));
 	ENGINE_LIST_EACH(sibling, &leader->siblings, struct engine_event, sibling_link)
 		n += add_entry(&words[n], read_format, sibling, engine_event_count(sibling));
-	return 0;
 }
 
 /* Members may have come or gone since the group was inherited: then sums would mix them up. */
@@ -62,13 +64,15 @@ static bool same_members(const struct engine_event *leader, const struct engine_
 
 static int sum_group(struct engine_event *leader, uint64_t read_format, uint64_t *words)
 {
+	struct group_sum sum = { read_format, words };
 	words[0] = 1 + leader->sibling_count;
-	int error = add_group(leader, read_format, words);
+	engine_event_sync(leader, true, add_group, &sum);
 	ENGINE_LIST_EACH(child, &leader->children, struct engine_event, child_link) {
-		if (!error)
-			error = same_members(leader, child) ? add_group(child, read_format, words) : -ENGINE_ECHILD;
+		if (!same_members(leader, child))
+			return -ENGINE_ECHILD;
+		engine_event_sync(child, true, add_group, &sum);
 	}
-	return error;
+	return 0;
 }
 
 static long read_group(struct engine_event *event, void *bytes)
@@ -86,20 +90,27 @@ static long read_group(struct engine_event *event, void *bytes)
 	return error ? error : (long)size;
 }
 
+struct sum {
+	uint64_t value, enabled, running;
+};
+
+static void add_one(struct engine_event *event, void *argument)
+{
+	struct sum *sum = argument;
+	sum->value += engine_event_count(event);
+	sum->enabled += event->time_enabled + event->child_time_enabled;
+	sum->running += event->time_running + event->child_time_running;
+}
+
 static long read_one(struct engine_event *event, void *bytes)
 {
 	uint64_t words[5] = { 0 }, read_format = event->attr.read_format;
-	engine_event_sync(event, false);
-	uint64_t value = engine_event_count(event), enabled = event->time_enabled + event->child_time_enabled,
-		 running = event->time_running + event->child_time_running;
-	ENGINE_LIST_EACH(child, &event->children, struct engine_event, child_link) {
-		engine_event_sync(child, false);
-		value += engine_event_count(child);
-		enabled += child->time_enabled;
-		running += child->time_running;
-	}
-	unsigned n = 1 + add_times(&words[1], read_format, enabled, running);
-	words[0] = value;
+	struct sum sum = { 0 };
+	engine_event_sync(event, false, add_one, &sum);
+	ENGINE_LIST_EACH(child, &event->children, struct engine_event, child_link)
+		engine_event_sync(child, false, add_one, &sum);
+	unsigned n = 1 + add_times(&words[1], read_format, sum.enabled, sum.running);
+	words[0] = sum.value;
 	if (read_format & TALLY_FORMAT_ID)
 		words[n++] = engine_primary_id(event);
 	if (read_format & TALLY_FORMAT_LOST)
@@ -111,7 +122,7 @@ static long read_one(struct engine_event *event, void *bytes)
 long engine_event_read(struct engine_event *event, void *bytes, size_t size)
 {
 	uint64_t read_format = event->attr.read_format;
-	if (event->state == ENGINE_EVENT_ERROR)
+	if (engine_event_state(event) == ENGINE_EVENT_ERROR)
 		return 0;
 	if (size < engine_read_format_size(read_format, event->leader->sibling_count))
 		return -ENGINE_ENOSPC;
