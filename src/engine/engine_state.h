@@ -246,14 +246,14 @@ struct tally_engine {
 	unsigned retired_count;
 	struct tally_engine_statistics statistics; /* events, bytes: engine lock */
 	/* Events that want side-band records, so that nobody else pays: counts by kind (sideband.c). */
-	struct { unsigned mmap, comm, task, freq, switches, namespaces, ksymbol, cgroup, text_poke; } wanted;
+	struct { unsigned mmap, comm, task, switches, namespaces, ksymbol, cgroup, text_poke; } wanted;
 	struct engine_list breakpoints; /* breakpoint_link: who has a slot. Engine lock */
 	struct engine_tracepoints *tracepoints; /* tracepoint.c's own */
 	unsigned stack_users;      /* events with CALLCHAIN: max_stack can't change */
 	size_t locked_pages;       /* charged under mlock_kb */
 	struct engine_mapping *mappings; /* of all processes; engine lock */
 	struct engine_lock ring_lock;    /* which events write to which ring: event->ring, ring->events */
-	struct tally_engine_pmu software_pmu, tracepoint_pmu, breakpoint_pmu, clock_pmus[2];
+	struct tally_engine_pmu software_pmu, tracepoint_pmu, breakpoint_pmu;
 };
 
 static inline struct engine_event *engine_event_of(struct tally_pmu_event *hw)

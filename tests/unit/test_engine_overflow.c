@@ -19,6 +19,7 @@ struct bench {
 	uint64_t random;
 };
 
+static tally_engine_overflow_handler count_overflow;
 static unsigned chain_with_interrupt(void *host, const struct tally_engine_regs *regs, bool user, uint64_t *addresses,
 				     unsigned max);
 static void signal_with_interrupt(void *host, const struct tally_engine_signal *signal);
@@ -143,6 +144,31 @@ static void a_period_outlives_switches(void **state)
 		fault(bench, 1); /* nobody's */
 		fixture_switch(&bench->fixture, bench->fixture.task);
 	}
+}
+
+static unsigned overflows_of(struct bench *bench, uint64_t more)
+{
+	struct tally_engine_regs regs = fixture_user_regs(0x401000);
+	bench->overflows = 0;
+	driver_count(&bench->fixture, bench->driver.active[0], more, (struct tally_engine_hit){ 0 }, &regs);
+	return bench->overflows;
+}
+
+/* A hardware counter is past its period when its interrupt is heard: what it is past belongs to the next, unless that is
+ * a period itself. */
+static void what_a_counter_is_past_belongs_to_the_next_period(void **state)
+{
+	struct bench *bench = *state;
+	struct tally_attr attr = fixture_attr(bench->driver.pmu.type, 0);
+	attr.sample_period = 100;
+	int fd = fixture_open(&bench->fixture, &attr, -1);
+	assert_int_equal(tally_engine_set_overflow_handler(bench->fixture.engine, fd, count_overflow, bench), 0);
+	const struct { unsigned more, overflows; } steps[] = {
+		{ 99, 0 }, { 4, 1 }, { 96, 0 }, { 1, 1 }, { 950, 1 }, { 99, 0 }, { 1, 1 },
+	};
+	for (unsigned i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
+		assert_int_equal(overflows_of(bench, steps[i].more), steps[i].overflows);
+	assert_int_equal(fixture_value(&bench->fixture, fd), 1250);
 }
 
 /* --- C7: weights ---------------------------------------------------------------------------------------------------------- */
@@ -289,6 +315,16 @@ static void frequency_follows_the_rate(void **state)
 		if (rates[i] > 1000)
 			expect_frequency(bench, rates[i], 1000, false);
 	}
+}
+
+/* A period that is a hundred thousand times too long is believed to be at the first look, not waited out. */
+static void a_rate_that_falls_is_seen_at_the_tick(void **state)
+{
+	struct bench *bench = *state;
+	open_adapting(bench, 1000);
+	run_at(bench, 1e9, 1000000000, false);
+	run_at(bench, 1e4, 3 * bench->fixture.host.tick_ns, false);
+	expect_frequency(bench, 1e4, 1000, false);
 }
 
 static void frequency_holds_for_events_at_random(void **state)
@@ -693,10 +729,12 @@ int main(void)
 		TEST(ioc_period_begins_anew_as_in_the_kernel),
 		TEST(bad_periods_are_einval),
 		TEST(a_period_outlives_switches),
+		TEST(what_a_counter_is_past_belongs_to_the_next_period),
 		TEST(with_sample_period_each_hit_is_a_sample_of_its_weight),
 		TEST(a_heavy_hit_is_a_sample_per_period),
 		TEST(frequency_holds_over_six_orders_of_magnitude),
 		TEST(frequency_follows_the_rate),
+		TEST(a_rate_that_falls_is_seen_at_the_tick),
 		TEST(frequency_holds_for_events_at_random),
 		TEST(a_burst_is_caught_between_ticks),
 		TEST(hardware_is_throttled_until_the_tick),

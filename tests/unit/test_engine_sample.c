@@ -508,6 +508,7 @@ static void a_child_has_its_parents_id_and_a_stream_of_its_own(void **state)
 	fixture_hit(fixture, TALLY_SW_PAGE_FAULTS, 1);
 	assert_true(driver_take(&bench->ring, &record));
 	assert_int_equal(record.sample.id, id);
+	assert_memory_equal(bench->ring.bytes + sizeof(record.header), &id, sizeof(id)); /* IDENTIFIER, before ID */
 	assert_int_not_equal(record.sample.stream_id, id);
 	assert_int_equal(record.sample.tid, tally_engine_task_identity(child)->tid);
 	uint64_t stream = record.sample.stream_id;
@@ -547,6 +548,22 @@ static void an_idle_cpu_has_no_user_side(void **state)
 	assert_int_equal(record.sample.stack_size, 0);
 	assert_int_equal(record.sample.chain_length, 1 + CHAIN_KERNEL);
 	assert_int_equal(record.sample.chain[0], TALLY_CONTEXT_KERNEL);
+}
+
+/* Whichever task it is: both sides of its stack. */
+static void a_cpus_event_has_the_current_tasks_chain(void **state)
+{
+	struct bench *bench = *state;
+	struct engine_fixture *fixture = &bench->fixture;
+	struct tally_attr attr = plain_attr(bench, TALLY_SAMPLE_CALLCHAIN);
+	struct tally_engine_regs regs = fixture_kernel_regs(0xffffffff81001000);
+	struct tally_record record;
+	int fd = tally_engine_open(fixture->engine, &attr, -1, 0, -1, 0);
+	driver_map(fixture, fd, &attr, &bench->ring);
+	driver_count(fixture, bench->driver.active[0], 1000, (struct tally_engine_hit){ 0 }, &regs);
+	assert_true(driver_take(&bench->ring, &record));
+	assert_int_equal(record.sample.chain[0], TALLY_CONTEXT_KERNEL);
+	assert_int_equal(record.sample.chain[1 + CHAIN_KERNEL], TALLY_CONTEXT_USER);
 }
 
 static void markers_have_a_limit_of_their_own(void **state)
@@ -593,6 +610,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(without_registers_the_mode_is_the_kernels, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_child_has_its_parents_id_and_a_stream_of_its_own, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(an_idle_cpu_has_no_user_side, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_cpus_event_has_the_current_tasks_chain, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(markers_have_a_limit_of_their_own, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_no_record_can_hold_is_lost, set_up, tear_down),
 	};

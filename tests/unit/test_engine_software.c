@@ -555,6 +555,10 @@ static void mappings_tell_of_their_file(void **state)
 	tally_engine_mmap_record(bench->fixture.task, &data);
 	assert_true(driver_take(&bench->ring[2], &record));
 	assert_string_equal(record.mmap.filename, "//toolong");
+	path[4096] = '\0';
+	tally_engine_mmap_record(bench->fixture.task, &data);
+	assert_true(driver_take(&bench->ring[2], &record));
+	assert_string_equal(record.mmap.filename, "//toolong");
 	path[4095] = '\0';
 	tally_engine_mmap_record(bench->fixture.task, &data);
 	assert_true(driver_take(&bench->ring[2], &record));
