@@ -12,7 +12,7 @@ static struct tally_format_term fixture_cpu_terms[] = {
 	{ "offcore_rsp", 2, UINT64_MAX },
 };
 
-static struct tally_pmu_event fixture_cpu_events[] = {
+static struct tally_pmu_alias fixture_cpu_events[] = {
 	{ "mem-loads", "event=0xcd,umask=0x1,ldlat=3", "", 1 },
 	{ "needs-chip", "event=0x10,ldlat=?", "", 1 },
 	{ "broken", "nonsense=1", "", 1 },
@@ -20,11 +20,11 @@ static struct tally_pmu_event fixture_cpu_events[] = {
 
 static struct tally_format_term fixture_power_terms[] = { { "event", 0, 0xff } };
 
-static struct tally_pmu_event fixture_power_events[] = {
+static struct tally_pmu_alias fixture_power_events[] = {
 	{ "energy-pkg", "event=0x02\n", "Joules", 2.3283064365386962890625e-10 },
 };
 
-static struct tally_pmu_event fixture_imc_events[] = { { "cas_count_read", "event=0x04", "MiB", 6.103515625e-5 } };
+static struct tally_pmu_alias fixture_imc_events[] = { { "cas_count_read", "event=0x04", "MiB", 6.103515625e-5 } };
 
 static struct tally_pmu fixture_pmus[] = {
 	{ "cpu", 4, "", fixture_cpu_terms, 5, fixture_cpu_events, 3 },

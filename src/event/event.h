@@ -33,7 +33,7 @@ struct tally_format_term {
 };
 
 /* A named event of a PMU: its expression in the PMU's terms. */
-struct tally_pmu_event {
+struct tally_pmu_alias {
 	const char *name;
 	const char *terms; /* "event=0x3c,umask=0x0" */
 	const char *unit;  /* "" or "Joules" … */
@@ -46,7 +46,7 @@ struct tally_pmu {
 	const char *cpus; /* cpumask or "" */
 	const struct tally_format_term *terms;
 	size_t term_count;
-	const struct tally_pmu_event *events;
+	const struct tally_pmu_alias *events;
 	size_t event_count;
 };
 

@@ -75,7 +75,7 @@ int tally_event_parse_pmu(struct tally_event_parser *parser, struct tally_event_
 int tally_event_bare_pmu_event(struct tally_event_parser *parser, const char *name);
 /* Terms up to the closing '/', which is taken; `pmu` is NULL behind a named event ("/period=1000,name=foo/"). */
 int tally_event_apply_alias(struct tally_event_parser *parser, const struct tally_pmu *pmu,
-			    const struct tally_pmu_event *alias, size_t position, struct tally_event *event);
+			    const struct tally_pmu_alias *alias, size_t position, struct tally_event *event);
 int tally_event_parse_terms(struct tally_event_parser *parser, const struct tally_pmu *pmu,
 			    struct tally_event *event);
 

@@ -185,7 +185,7 @@ static const struct tally_format_term *find_format(const struct tally_pmu *pmu, 
 	return NULL;
 }
 
-static const struct tally_pmu_event *find_alias(const struct tally_pmu *pmu, const struct term *term)
+static const struct tally_pmu_alias *find_alias(const struct tally_pmu *pmu, const struct term *term)
 {
 	const char *name = term->value ? term->value : term->name;
 	if (term->value && strcasecmp(term->name, "event"))
@@ -222,7 +222,7 @@ static int alias_term(struct tally_event_parser *parser, const struct tally_pmu 
 }
 
 static int apply_alias(struct tally_event_parser *parser, const struct tally_pmu *pmu,
-		       const struct tally_pmu_event *alias, size_t position, const struct terms *given,
+		       const struct tally_pmu_alias *alias, size_t position, const struct terms *given,
 		       struct tally_event *event)
 {
 	char *text = tally_arena_string(parser->arena, alias->terms), *rest = text, *one;
@@ -247,7 +247,7 @@ static int apply_alias(struct tally_event_parser *parser, const struct tally_pmu
 }
 
 int tally_event_apply_alias(struct tally_event_parser *parser, const struct tally_pmu *pmu,
-			    const struct tally_pmu_event *alias, size_t position, struct tally_event *event)
+			    const struct tally_pmu_alias *alias, size_t position, struct tally_event *event)
 {
 	return apply_alias(parser, pmu, alias, position, NULL, event);
 }
@@ -285,7 +285,7 @@ static int apply_term(struct tally_event_parser *parser, const struct tally_pmu 
 	if (code)
 		return code;
 	if (pmu) {
-		const struct tally_pmu_event *alias = find_alias(pmu, term);
+		const struct tally_pmu_alias *alias = find_alias(pmu, term);
 		const struct tally_format_term *format = find_format(pmu, term->name);
 		bool by_value = alias && term->value; /* "event=NAME"; a number is meant for the format */
 		if (alias && (by_value || !format))

@@ -19,7 +19,7 @@ struct tally_listed_event {
 	const char *unavailable; /* why it can't be counted here, or NULL */
 	const char *parent;      /* the PMU's or the tracepoint's system, else NULL */
 	const struct tally_pmu *pmu;
-	const struct tally_pmu_event *pmu_event; /* of `pmu`; NULL: the entry stands for its terms */
+	const struct tally_pmu_alias *pmu_event; /* of `pmu`; NULL: the entry stands for its terms */
 	bool is_form;            /* "rNNN": to be filled in before it can be used */
 	const struct tally_listed_field *fields; /* NULL unless asked for */
 	size_t field_count;

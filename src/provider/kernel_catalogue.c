@@ -93,14 +93,14 @@ static int load_tracepoints(struct tally_catalogue *catalogue, void *context, st
 static int convert(struct tally_arena *arena, const struct tally_sysfs_pmu *from, struct tally_pmu *to)
 {
 	struct tally_format_term *terms = tally_arena_array(arena, from->format_count, sizeof(*terms));
-	struct tally_pmu_event *events = tally_arena_array(arena, from->event_count, sizeof(*events));
+	struct tally_pmu_alias *events = tally_arena_array(arena, from->event_count, sizeof(*events));
 	if (!terms || !events)
 		return -ENOMEM;
 	for (size_t i = 0; i < from->format_count; i++)
 		terms[i] = (struct tally_format_term){ from->formats[i].name, from->formats[i].field,
 						       from->formats[i].mask };
 	for (size_t i = 0; i < from->event_count; i++)
-		events[i] = (struct tally_pmu_event){ from->events[i].name, from->events[i].terms,
+		events[i] = (struct tally_pmu_alias){ from->events[i].name, from->events[i].terms,
 						      from->events[i].unit, from->events[i].scale };
 	*to = (struct tally_pmu){ from->name, from->type, from->cpus, terms, from->format_count, events,
 				  from->event_count };
