@@ -137,7 +137,7 @@ struct tally_engine_host {
 	bool (*capable)(void *host, enum tally_engine_capability capability);
 	/* May the current task observe that one (ptrace's read access)? NULL: yes. */
 	bool (*may_observe)(void *host, struct tally_engine_task *task);
-	/* By tid; NULL: no such task.  Surface only. */
+	/* By tid; NULL: no such task.  Surface only.  Without it tasks are found by the tids of their identities. */
 	struct tally_engine_task *(*find_task)(void *host, int32_t tid);
 
 	/* --- telling others ----------------------------------------------------------------------------------- */
