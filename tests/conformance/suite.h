@@ -58,6 +58,7 @@ struct clause {
 	X(clauses_e_filter) \
 	X(clauses_f) \
 	X(clauses_hardware) /* what rows of B, C and D say of hardware events */ \
+	X(clauses_hardware_sampling) \
 
 #define DECLARE_CLAUSES(name) extern const struct clause name[];
 CLAUSE_ARRAYS(DECLARE_CLAUSES)
