@@ -76,6 +76,14 @@ static void inherited_state_is_the_parents(void **state)
 	pass(&machine, 5);
 	fixture_switch(fixture, fixture->task);
 	assert_int_equal(read_of(&machine, fd).value, 15);
+	/* Off when the fork came, though it was not opened so. */
+	int off = open_on(&machine, &machine.cpu, 0, TALLY_ATTR_INHERIT, -1);
+	control(&machine, off, TALLY_IOC_DISABLE);
+	fixture_switch(fixture, fixture_fork(fixture, true));
+	pass(&machine, 5);
+	assert_int_equal(only_child(&machine, off)->state, OFF);
+	fixture_switch(fixture, fixture->task);
+	assert_int_equal(read_of(&machine, off).value, 0);
 	end(&machine);
 }
 
