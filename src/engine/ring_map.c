@@ -364,7 +364,7 @@ int engine_event_map(struct engine_event *event, size_t size, bool writable, boo
 {
 	size_t page = event->engine->host.page_size, pages = size / page + (size % page != 0);
 
-	if (!size || offset % page)
+	if (!size || (offset & (page - 1)))
 		return -ENGINE_EINVAL; /* mmap(2) itself */
 	if (!shared || (event->cpu == -1 && engine_event_flag(event, TALLY_ATTR_INHERIT)))
 		return -ENGINE_EINVAL;
