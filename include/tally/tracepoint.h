@@ -188,17 +188,13 @@ bool tally_trace_quiet(struct tally_engine *engine);
 
 /* --- for the code that the macros make -------------------------------------------------------------------------------- */
 
-/* Where a hit is. */
-struct tally_trace_site {
-	uintptr_t ip, sp, fp;
-};
-
+/* A hit under way. Its first seven words are set before it begins, the others by the engine. */
 struct tally_trace_hit {
 	struct tally_trace_event *event;
-	struct tally_trace_listener *listener; /* NULL: perf's */
-	const struct tally_trace_site *site;
 	uint64_t count, address;
 	struct tally_engine_task *task; /* NULL, or who gets it too */
+	uintptr_t ip, back;             /* where it is: see TALLY_TP_HERE(); where the hit's function returns */
+	const uintptr_t *frame;         /* that function's */
 	void *record;
 	void *cpu;
 	uint32_t size;
@@ -206,10 +202,13 @@ struct tally_trace_hit {
 };
 
 /* Where to write the record of `size` bytes (fixed and dynamic part, in front of its padding): its common fields are
- * set, the rest of the fixed part is zero.  NULL: there's nothing to write, and the hit is over.  [hit] */
+ * set, and its padding is zero.  NULL: there's nothing to write, and the hit is over.  [hit] */
 void *tally_trace_begin(struct tally_trace_hit *hit, size_t size);
 /* Delivers it. [hit] */
 void tally_trace_end(struct tally_trace_hit *hit);
+/* The same for a text listener, whose event it takes. */
+void *tally_trace_begin_line(struct tally_trace_hit *hit, struct tally_trace_listener *listener, size_t size);
+void tally_trace_end_line(struct tally_trace_hit *hit, struct tally_trace_listener *listener);
 
 /* The list of probes, and a mark that somebody walks it. [hit] */
 const struct tally_trace_probe *tally_trace_walk(struct tally_trace_event *event, void **mark);
@@ -573,24 +572,6 @@ static inline uint32_t __get_dynamic_array_len(struct tally_trace_bytes field)
 #define __print_array(array, count, element_size) \
 	tally_trace_array(tally_text, array, (long)(count), (long)(element_size))
 
-/* The caller of the function that this stands in, at `ip` (0: where the call returns).  If it isn't called from there
- * the caller jumped, and its frame is gone: this function's frame has the caller's return address. */
-static inline __attribute__((always_inline)) struct tally_trace_site tally_trace_caller(uintptr_t ip)
-{
-	struct tally_trace_site site;
-	const uintptr_t *frame = (const uintptr_t *)__builtin_frame_address(0);
-	uintptr_t back = (uintptr_t)__builtin_return_address(0);
-	site.ip = ip ? ip : back;
-#if defined(__x86_64__) || defined(__aarch64__) || defined(__i386__)
-	site.fp = back - site.ip > 1024 ? (uintptr_t)frame : frame[0];
-	site.sp = (uintptr_t)(frame + 2);
-#else
-	site.fp = 0;
-	site.sp = (uintptr_t)frame;
-#endif
-	return site;
-}
-
 #define TALLY_TP_DEFINE(name, proto, args, fields, assign, print_call, print_text, hit_statements, constants_list,   \
 			constant_text)                                                                                \
 	struct tally_trace_words_##name {                                                                             \
@@ -612,6 +593,7 @@ static inline __attribute__((always_inline)) struct tally_trace_site tally_trace
 	{                                                                                                             \
 		(void)tally_words;                                                                                    \
 		TALLY_TP_EACH_OF(TALLY_TP_UNUSED, name, args)                                                         \
+		__builtin_memset((char *)entry + sizeof(entry->common), 0, sizeof(*entry) - sizeof(entry->common));   \
 		TALLY_TP_EACH_OF(TALLY_TP_PLACE, name, fields)                                                        \
 		TALLY_TP_OPEN assign                                                                                  \
 	}                                                                                                             \
@@ -621,46 +603,63 @@ static inline __attribute__((always_inline)) struct tally_trace_site tally_trace
 		TALLY_TP_EACH_OF(TALLY_TP_UNUSED, name, args)                                                         \
 		TALLY_TP_OPEN hit_statements;                                                                         \
 	}                                                                                                             \
-	static inline void tally_trace_deliver_##name(struct tally_trace_event *tally_event,                          \
-						      struct tally_trace_listener *tally_listener,                    \
-						      const struct tally_trace_site *tally_site,                      \
-						      TALLY_TP_OPEN proto)                                            \
+	static inline __attribute__((always_inline)) void tally_trace_deliver_##name(                                 \
+		struct tally_trace_event *tally_event, uintptr_t tally_ip, uintptr_t tally_back,                      \
+		const uintptr_t *tally_frame, TALLY_TP_OPEN proto)                                                    \
 	{                                                                                                             \
 		struct tally_trace_words_##name tally_words;                                                          \
-		struct tally_trace_hit tally_hit = { tally_event, tally_listener, tally_site, 1, 0, 0, 0, 0, 0, 0 };  \
+		struct tally_trace_hit tally_hit;                                                                     \
 		size_t tally_size = tally_trace_measure_##name(&tally_words, TALLY_TP_OPEN args);                     \
-		struct tally_trace_record_##name *tally_entry;                                                        \
+		void *tally_entry;                                                                                    \
+		tally_hit.event = tally_event;                                                                        \
+		tally_hit.count = 1;                                                                                  \
+		tally_hit.address = 0;                                                                                \
+		tally_hit.task = 0;                                                                                   \
+		tally_hit.ip = tally_ip;                                                                              \
+		tally_hit.back = tally_back;                                                                          \
+		tally_hit.frame = tally_frame;                                                                        \
 		tally_trace_aim_##name(&tally_hit, TALLY_TP_OPEN args);                                               \
-		tally_entry = (struct tally_trace_record_##name *)tally_trace_begin(&tally_hit, tally_size);          \
+		tally_entry = tally_trace_begin(&tally_hit, tally_size);                                              \
 		if (!tally_entry)                                                                                     \
 			return;                                                                                       \
-		tally_trace_fill_##name(tally_entry, &tally_words, TALLY_TP_OPEN args);                               \
+		tally_trace_fill_##name((struct tally_trace_record_##name *)tally_entry, &tally_words,                \
+					TALLY_TP_OPEN args);                                                          \
 		tally_trace_end(&tally_hit);                                                                          \
 	}                                                                                                             \
 	static void tally_trace_perf_##name(void *tally_data, TALLY_TP_OPEN proto)                                    \
 	{                                                                                                             \
-		struct tally_trace_site tally_site = tally_trace_caller(0);                                           \
-		tally_trace_deliver_##name((struct tally_trace_event *)tally_data, 0, &tally_site,                    \
-					   TALLY_TP_OPEN args);                                                       \
+		tally_trace_deliver_##name((struct tally_trace_event *)tally_data, 0,                                 \
+					   (uintptr_t)__builtin_return_address(0),                                    \
+					   (const uintptr_t *)__builtin_frame_address(0), TALLY_TP_OPEN args);        \
 	}                                                                                                             \
 	static void tally_trace_line_##name(void *tally_data, TALLY_TP_OPEN proto)                                    \
 	{                                                                                                             \
-		tally_trace_deliver_##name(0, (struct tally_trace_listener *)tally_data, 0, TALLY_TP_OPEN args);      \
+		struct tally_trace_listener *tally_listener = (struct tally_trace_listener *)tally_data;              \
+		struct tally_trace_words_##name tally_words;                                                          \
+		struct tally_trace_hit tally_hit;                                                                     \
+		size_t tally_size = tally_trace_measure_##name(&tally_words, TALLY_TP_OPEN args);                     \
+		void *tally_entry = tally_trace_begin_line(&tally_hit, tally_listener, tally_size);                   \
+		if (!tally_entry)                                                                                     \
+			return;                                                                                       \
+		tally_trace_fill_##name((struct tally_trace_record_##name *)tally_entry, &tally_words,                \
+					TALLY_TP_OPEN args);                                                          \
+		tally_trace_end_line(&tally_hit, tally_listener);                                                     \
 	}                                                                                                             \
 	void tally_trace_hit_##name(struct tally_trace_event *tally_event, uintptr_t tally_ip, TALLY_TP_OPEN proto)   \
 	{                                                                                                             \
-		struct tally_trace_site tally_site = tally_trace_caller(tally_ip);                                           \
+		const uintptr_t tally_back = (uintptr_t)__builtin_return_address(0);                                  \
+		const uintptr_t *const tally_frame = (const uintptr_t *)__builtin_frame_address(0);                   \
 		const struct tally_trace_probe *tally_probe;                                                          \
 		void *tally_mark;                                                                                     \
 		if (__builtin_expect(__atomic_load_n(&tally_event->perf_alone, __ATOMIC_RELAXED) != 0, 1)) {          \
-			tally_trace_deliver_##name(tally_event, 0, &tally_site, TALLY_TP_OPEN args);                  \
+			tally_trace_deliver_##name(tally_event, tally_ip, tally_back, tally_frame, TALLY_TP_OPEN args); \
 			return;                                                                                       \
 		}                                                                                                     \
 		for (tally_probe = tally_trace_walk(tally_event, &tally_mark); tally_probe && tally_probe->function;  \
 		     tally_probe++) {                                                                                 \
 			if (tally_probe->function == (tally_trace_function *)tally_trace_perf_##name)                 \
-				tally_trace_deliver_##name((struct tally_trace_event *)tally_probe->data, 0,          \
-							   &tally_site, TALLY_TP_OPEN args);                          \
+				tally_trace_deliver_##name((struct tally_trace_event *)tally_probe->data, tally_ip,   \
+							   tally_back, tally_frame, TALLY_TP_OPEN args);              \
 			else                                                                                          \
 				((tally_trace_function_##name *)tally_probe->function)(tally_probe->data,             \
 										       TALLY_TP_OPEN args);           \

@@ -45,6 +45,11 @@ static inline void engine_store64(uint64_t *at, uint64_t value)
 	engine_exchange64(at, value);
 }
 
+static inline void engine_count64(uint64_t *at, uint64_t more)
+{
+	engine_add64(at, more);
+}
+
 static inline int engine_compare_exchange64(uint64_t *at, uint64_t *expected, uint64_t value)
 {
 	uintptr_t state = tally_engine_atomic64_enter();
@@ -76,6 +81,26 @@ static inline uint64_t engine_exchange64(uint64_t *at, uint64_t value)
 static inline uint64_t engine_add64(uint64_t *at, uint64_t more)
 {
 	return __atomic_add_fetch(at, more, __ATOMIC_RELAXED);
+}
+
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+#define ENGINE_ADDS_IN_PLACE 1
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#undef ENGINE_ADDS_IN_PLACE
+#endif
+#endif
+#endif
+
+/* For counts that one CPU alone changes: whole towards what interrupts it, which is one instruction on x86, and costs
+ * a fifth of one that is whole towards other CPUs. */
+static inline void engine_count64(uint64_t *at, uint64_t more)
+{
+#ifdef ENGINE_ADDS_IN_PLACE
+	__asm__ __volatile__("addq %1, %0" : "+m"(*at) : "er"(more) : "cc");
+#else
+	__atomic_fetch_add(at, more, __ATOMIC_RELAXED);
+#endif
 }
 
 static inline int engine_compare_exchange64(uint64_t *at, uint64_t *expected, uint64_t value)

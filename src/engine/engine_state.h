@@ -145,6 +145,7 @@ struct engine_event {
 	struct engine_hit_link hit_link;      /* software, tracepoint: on a CPU's list while active */
 	struct engine_list breakpoint_link;   /* breakpoint: on engine->breakpoints */
 	struct tally_engine_timer timer;      /* clock events */
+	bool counts_only;                     /* tracepoints: a hit but adds to `count`: no samples, filter or modes left out */
 	struct tally_trace_event *tracepoint;
 	struct engine_hit_link of_task_link;  /* tracepoints: on the list of events that count tasks */
 	struct tally_filter *filter;          /* atomic pointer */

@@ -1,19 +1,11 @@
 /* Tracepoints of a program's own (SPEC part E), and the PMU "tracepoint" that perf events on them have.
- *
  * A hit comes from code that tally/tracepoint.h makes.  While somebody listens it measures the record, asks
- * tally_trace_begin() where to write it, writes it, and gives it to tally_trace_end(): the events on this CPU's list get
- * it, and, when the class names a receiving task that isn't running here, that task's events too.  Where no listener
- * wants a record (none samples RAW, none has a filter) begin says so and has done all the work by then: a counted hit
- * costs a walk over the list.
+ * tally_trace_begin() where to write it, writes it, and gives it to tally_trace_end(): tracepoint_hit.c.
  *
  * An event's lists and the scratch, a record's room per CPU and level, are made by the first event that is opened on it
  * and freed after the last is closed, late (engine_retire()), as hits may stand on them.
  */
 #include "engine/tracepoint_state.h"
-
-#define FLAG_HARDIRQ 0x08
-#define FLAG_SOFTIRQ 0x10
-#define FLAG_NMI 0x40
 
 /* --- what is registered ------------------------------------------------------------------------------------------------ */
 
@@ -174,6 +166,14 @@ static int check_permission(const struct engine_event *event, const struct tally
 	return 0;
 }
 
+void trace_event_classify(struct engine_event *event)
+{
+	const struct engine_event *original = event->parent ? event->parent : event;
+	bool counts = !event->attr.sample_period && !original->filter &&
+		      !(engine_event_flag(event, TALLY_ATTR_EXCLUDE_KERNEL) && event->engine->host.trace_regs);
+	__atomic_store_n(&event->counts_only, counts, __ATOMIC_RELEASE);
+}
+
 static int open_event(struct engine_event *event, struct tally_trace_event *tracepoint)
 {
 	int error = tracepoint->perf_events ? 0 : first_listener(tracepoint);
@@ -187,6 +187,7 @@ static int open_event(struct engine_event *event, struct tally_trace_event *trac
 		return error;
 	}
 	event->tracepoint = tracepoint;
+	trace_event_classify(event);
 	event->hw.state = 0; /* a task may receive a hit before it ever runs: see hit_task() */
 	if (event->task)
 		engine_hits_add(&tracepoint->lists->of_tasks, &event->of_task_link);
@@ -277,162 +278,4 @@ void engine_tracepoint_unregister(struct tally_engine *engine)
 	}
 	engine_release(engine, all, sizeof(*all));
 	engine->tracepoints = NULL;
-}
-
-/* --- where an event hits -------------------------------------------------------------------------------------------------------- */
-
-/* Takes the level, or counts the hit as dropped: only when somebody would have got it. */
-static struct tally_trace_lists *enter_perf(const struct tally_trace_hit *hit, struct engine_cpu *cpu, int level)
-{
-	bool nested = cpu->depth[level] != 0;
-	if (!nested) {
-		cpu->depth[level] = 1;
-		__atomic_signal_fence(__ATOMIC_SEQ_CST); /* the mark before what it protects: see engine.c */
-	}
-	struct tally_trace_lists *lists = __atomic_load_n(&hit->event->lists, __ATOMIC_ACQUIRE);
-	if (lists && !__atomic_load_n(&lists->cpus[cpu->number].first, __ATOMIC_ACQUIRE) && !hit->task)
-		lists = NULL;
-	if (lists && !nested)
-		return lists;
-	if (!nested)
-		engine_hit_leave(cpu, level);
-	else if (lists)
-		engine_add64(&cpu->dropped[level], 1);
-	return NULL;
-}
-
-static bool wants_record(const struct engine_event *event)
-{
-	const struct engine_event *original = event->parent ? event->parent : event;
-	return (event->attr.sample_period && (event->attr.sample_type & TALLY_SAMPLE_RAW)) || event->overflow_handler ||
-	       __atomic_load_n(&original->filter, __ATOMIC_ACQUIRE);
-}
-
-static bool somebody_wants_record(const struct tally_trace_lists *lists, const struct tally_trace_hit *hit,
-				  const struct engine_cpu *cpu)
-{
-	ENGINE_HITS_EACH(link, &lists->cpus[cpu->number])
-		if (wants_record(ENGINE_CONTAINER(link, struct engine_event, hit_link)))
-			return true;
-	if (!hit->task)
-		return false;
-	ENGINE_HITS_EACH(link, &lists->of_tasks)
-		if (wants_record(ENGINE_CONTAINER(link, struct engine_event, of_task_link)))
-			return true;
-	return false;
-}
-
-static void begin_record(struct tally_trace_hit *hit, struct tally_engine *engine)
-{
-	struct tally_trace_common *common = hit->record;
-	const struct tally_engine_task *task = engine->host.current_task(engine->host.host);
-	__builtin_memset(hit->record, 0, hit->event->of->size);
-	__builtin_memset((uint8_t *)hit->record + hit->size - 8, 0, 8); /* the padding behind it is within these */
-	common->common_type = (uint16_t)hit->event->id;
-	common->common_flags = hit->level == TALLY_LEVEL_NMI     ? FLAG_NMI | FLAG_HARDIRQ :
-			       hit->level == TALLY_LEVEL_HARDIRQ ? FLAG_HARDIRQ :
-			       hit->level == TALLY_LEVEL_SOFTIRQ ? FLAG_SOFTIRQ : 0;
-	common->common_pid = task ? task->identity.tid : 0;
-}
-
-static void hit_event(struct engine_event *event, const struct tally_trace_hit *hit, struct engine_cpu *cpu,
-		      struct tally_engine_hit *sample, const struct tally_engine_regs *regs)
-{
-	if (trace_filter_match(event, hit, cpu))
-		engine_swevent_hit(event, hit->count, sample, regs);
-}
-
-/* The events of the receiving task, if it isn't running here: those that are bound to this CPU, and the count alone
- * (measured: E2.declared_task). */
-static void hit_task(const struct tally_trace_lists *lists, const struct tally_trace_hit *hit, struct engine_cpu *cpu,
-		     const struct tally_engine_regs *regs)
-{
-	ENGINE_HITS_EACH(link, &lists->of_tasks) {
-		struct engine_event *event = ENGINE_CONTAINER(link, struct engine_event, of_task_link);
-		bool listens = event->task == hit->task && event->state >= ENGINE_EVENT_INACTIVE &&
-			       event->cpu == (int)cpu->number;
-		if (listens && trace_filter_match(event, hit, cpu))
-			engine_swevent_count(event, hit->count, regs);
-	}
-}
-
-static void deliver(const struct tally_trace_lists *lists, struct tally_trace_hit *hit, struct tally_engine *engine,
-		    struct engine_cpu *cpu)
-{
-	struct tally_engine_hit sample = { .address = hit->address, .raw = hit->record, .raw_size = hit->size };
-	struct tally_engine_regs regs = { .ip = hit->site->ip, .sp = hit->site->sp, .fp = hit->site->fp,
-					  .mode = TALLY_MODE_USER };
-	if (engine->host.trace_regs)
-		engine->host.trace_regs(engine->host.host, &regs);
-	ENGINE_HITS_EACH(link, &lists->cpus[cpu->number])
-		hit_event(ENGINE_CONTAINER(link, struct engine_event, hit_link), hit, cpu, &sample, &regs);
-	if (hit->task && hit->task != engine->host.current_task(engine->host.host))
-		hit_task(lists, hit, cpu, &regs);
-}
-
-/* The scratch for a record of `size` bytes; NULL: too large, or the last listener just went. */
-static void *find_room(struct tally_trace_hit *hit, struct tally_engine *engine, const struct engine_cpu *cpu, size_t size)
-{
-	const struct trace_scratch *scratch = __atomic_load_n(&engine->tracepoints->records, __ATOMIC_ACQUIRE);
-	hit->size = (uint32_t)(((size + 4 + 7) & ~(size_t)7) - 4);
-	if (size > TALLY_TRACE_SIZE_MAX || hit->size > TALLY_TRACE_SIZE_MAX) {
-		engine_add64(&engine->statistics.raw_too_large, 1);
-		return NULL;
-	}
-	return scratch ? trace_scratch_of(scratch, cpu->number, hit->level) : NULL;
-}
-
-static void *begin_line(struct tally_trace_hit *hit, struct tally_engine *engine, size_t size)
-{
-	struct engine_cpu *cpu;
-	hit->level = engine_hit_enter(engine, &cpu);
-	if (hit->level < 0)
-		return NULL;
-	hit->cpu = cpu;
-	hit->record = find_room(hit, engine, cpu, size);
-	if (hit->record)
-		begin_record(hit, engine);
-	else
-		engine_hit_leave(cpu, hit->level);
-	return hit->record;
-}
-
-void *tally_trace_begin(struct tally_trace_hit *hit, size_t size)
-{
-	if (hit->listener)
-		hit->event = hit->listener->event;
-	struct tally_engine *engine = __atomic_load_n(&hit->event->engine, __ATOMIC_ACQUIRE);
-	if (!engine) /* it was unregistered since `enabled` was looked at */
-		return NULL;
-	if (hit->listener)
-		return begin_line(hit, engine, size);
-
-	struct engine_cpu *cpu = engine_this_cpu(engine);
-	hit->level = (int)engine->host.level(engine->host.host);
-	struct tally_trace_lists *lists = enter_perf(hit, cpu, hit->level);
-	if (!lists)
-		return NULL;
-	hit->cpu = cpu;
-	void *room = find_room(hit, engine, cpu, size);
-	if (room && somebody_wants_record(lists, hit, cpu)) {
-		hit->record = room;
-		begin_record(hit, engine);
-		return room;
-	}
-	if (room)
-		deliver(lists, hit, engine, cpu);
-	engine_hit_leave(cpu, hit->level);
-	return NULL;
-}
-
-void tally_trace_end(struct tally_trace_hit *hit)
-{
-	struct engine_cpu *cpu = hit->cpu;
-	struct tally_engine *engine = hit->event->engine;
-	const struct tally_trace_lists *lists = __atomic_load_n(&hit->event->lists, __ATOMIC_ACQUIRE);
-	if (hit->listener)
-		trace_listener_deliver(hit, cpu);
-	else if (lists)
-		deliver(lists, hit, engine, cpu);
-	engine_hit_leave(cpu, hit->level);
 }

@@ -76,6 +76,9 @@ int engine_tracepoint_set_filter(struct engine_event *event, const char *text)
 	filter->size = sizeof(*filter) + (size_t)size;
 	compile(event->tracepoint, engine->host.cpus, text, filter->program, (size_t)size, NULL);
 	__atomic_store_n(&event->filter, (struct tally_filter *)(void *)filter->program, __ATOMIC_RELEASE);
+	trace_event_classify(event);
+	ENGINE_LIST_EACH(child, &event->children, struct engine_event, child_link)
+		trace_event_classify(child);
 	return 0;
 }
 

@@ -44,9 +44,9 @@ void trace_scratch_unref(struct tally_engine *engine, struct trace_scratch **at,
 
 /* --- listeners -------------------------------------------------------------------------------------------------------- */
 
-void trace_listener_deliver(const struct tally_trace_hit *hit, struct engine_cpu *cpu)
+void trace_listener_deliver(const struct tally_trace_listener *listener, const struct tally_trace_hit *hit,
+			    const struct engine_cpu *cpu)
 {
-	const struct tally_trace_listener *listener = hit->listener;
 	const struct tally_trace_class *of = listener->event->of;
 	const struct trace_scratch *lines =
 		__atomic_load_n(&listener->event->engine->tracepoints->lines, __ATOMIC_ACQUIRE);

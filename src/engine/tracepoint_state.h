@@ -77,12 +77,17 @@ void trace_probes_free(struct tally_trace_event *event); /* [once] */
 int trace_scratch_ref(struct tally_engine *engine, struct trace_scratch **scratch, unsigned *users, size_t each);
 void trace_scratch_unref(struct tally_engine *engine, struct trace_scratch **scratch, unsigned *users);
 /* [hit] */
-void trace_listener_deliver(const struct tally_trace_hit *hit, struct engine_cpu *cpu);
+void trace_listener_deliver(const struct tally_trace_listener *listener, const struct tally_trace_hit *hit,
+			    const struct engine_cpu *cpu);
 
 /* --- tracepoint_format.c ------------------------------------------------------------------------------------------------ */
 
 /* Type of a field as the format file has it, in pieces around the name. */
 bool trace_field_is_text(const struct tally_trace_field *field);
+
+/* --- tracepoint.c ------------------------------------------------------------------------------------------------------ */
+
+void trace_event_classify(struct engine_event *event); /* sets counts_only */
 
 /* --- tracepoint_filter.c ------------------------------------------------------------------------------------------------ */
 

@@ -1,0 +1,208 @@
+/* Where tracepoints are hit: the way from tally/tracepoint.h's code to the events that listen.
+ *
+ * Most hits are counted and no more: tally_trace_begin() does all of that by itself, without a record and with nothing
+ * on its way but two looks at the CPU's list.  The first tells whether all of its events count only, and that holds for
+ * the whole hit: a filter that is set meanwhile makes no event count twice. */
+#include "engine/tracepoint_state.h"
+
+#define FLAG_HARDIRQ 0x08
+#define FLAG_SOFTIRQ 0x10
+#define FLAG_NMI 0x40
+#define NEAR 1024u /* bytes of code between an instruction of a hit and its call */
+#define COLD __attribute__((noinline, cold))
+
+static inline struct engine_event *listener_of(struct engine_hit_link *link)
+{
+	return ENGINE_CONTAINER(link, struct engine_event, hit_link);
+}
+
+static bool wants_record(const struct engine_event *event)
+{
+	const struct engine_event *original = event->parent ? event->parent : event;
+	return (event->attr.sample_period && (event->attr.sample_type & TALLY_SAMPLE_RAW)) || event->overflow_handler ||
+	       __atomic_load_n(&original->filter, __ATOMIC_ACQUIRE);
+}
+
+static bool somebody_wants_record(const struct tally_trace_lists *lists, const struct tally_trace_hit *hit,
+				  const struct engine_cpu *cpu)
+{
+	ENGINE_HITS_EACH(link, &lists->cpus[cpu->number])
+		if (wants_record(listener_of(link)))
+			return true;
+	if (!hit->task)
+		return false;
+	ENGINE_HITS_EACH(link, &lists->of_tasks)
+		if (wants_record(ENGINE_CONTAINER(link, struct engine_event, of_task_link)))
+			return true;
+	return false;
+}
+
+static void begin_record(struct tally_trace_hit *hit, struct tally_engine *engine)
+{
+	struct tally_trace_common *common = hit->record;
+	const struct tally_engine_task *task = engine->host.current_task(engine->host.host);
+	__builtin_memset((uint8_t *)hit->record + hit->size - 8, 0, 8); /* the padding behind it is within these */
+	common->common_type = (uint16_t)hit->event->id;
+	common->common_flags = hit->level == TALLY_LEVEL_NMI     ? FLAG_NMI | FLAG_HARDIRQ :
+			       hit->level == TALLY_LEVEL_HARDIRQ ? FLAG_HARDIRQ :
+			       hit->level == TALLY_LEVEL_SOFTIRQ ? FLAG_SOFTIRQ : 0;
+	common->common_pid = task ? task->identity.tid : 0;
+}
+
+static void hit_event(struct engine_event *event, const struct tally_trace_hit *hit, struct engine_cpu *cpu,
+		      struct tally_engine_hit *sample, const struct tally_engine_regs *regs)
+{
+	if (trace_filter_match(event, hit, cpu))
+		engine_swevent_hit(event, hit->count, sample, regs);
+}
+
+/* The events of the receiving task, if it isn't running here: those that are bound to this CPU, and the count alone
+ * (measured: E2.declared_task). */
+static void hit_task(const struct tally_trace_lists *lists, const struct tally_trace_hit *hit, struct engine_cpu *cpu,
+		     const struct tally_engine_regs *regs)
+{
+	ENGINE_HITS_EACH(link, &lists->of_tasks) {
+		struct engine_event *event = ENGINE_CONTAINER(link, struct engine_event, of_task_link);
+		bool listens = event->task == hit->task && event->state >= ENGINE_EVENT_INACTIVE &&
+			       event->cpu == (int)cpu->number;
+		if (listens && trace_filter_match(event, hit, cpu))
+			engine_swevent_count(event, hit->count, regs);
+	}
+}
+
+/* Where it was hit.  If the hit's function does not return to near there, the code there jumped to it, and has no frame
+ * any more: the function's own has what that would have had. */
+static struct tally_engine_regs find_site(const struct tally_trace_hit *hit)
+{
+	struct tally_engine_regs regs = { .ip = hit->ip ? hit->ip : hit->back, .sp = (uintptr_t)hit->frame,
+					  .mode = TALLY_MODE_USER };
+#if defined(__x86_64__) || defined(__aarch64__) || defined(__i386__)
+	regs.fp = hit->back - regs.ip > NEAR ? (uintptr_t)hit->frame : hit->frame[0];
+	regs.sp = (uintptr_t)(hit->frame + 2);
+#endif
+	return regs;
+}
+
+static void deliver(const struct tally_trace_lists *lists, struct tally_trace_hit *hit, struct tally_engine *engine,
+		    struct engine_cpu *cpu)
+{
+	struct tally_engine_hit sample = { .address = hit->address, .raw = hit->record, .raw_size = hit->size };
+	struct tally_engine_regs regs = find_site(hit);
+	if (engine->host.trace_regs)
+		engine->host.trace_regs(engine->host.host, &regs);
+	ENGINE_HITS_EACH(link, &lists->cpus[cpu->number])
+		hit_event(listener_of(link), hit, cpu, &sample, &regs);
+	if (hit->task && hit->task != engine->host.current_task(engine->host.host))
+		hit_task(lists, hit, cpu, &regs);
+}
+
+/* The scratch for a record of `size` bytes; NULL: too large, or the last listener just went. */
+static void *find_room(struct tally_trace_hit *hit, struct tally_engine *engine, const struct engine_cpu *cpu, size_t size)
+{
+	const struct trace_scratch *scratch = __atomic_load_n(&engine->tracepoints->records, __ATOMIC_ACQUIRE);
+	hit->size = (uint32_t)(((size + 4 + 7) & ~(size_t)7) - 4);
+	if (size > TALLY_TRACE_SIZE_MAX || hit->size > TALLY_TRACE_SIZE_MAX) {
+		engine_add64(&engine->statistics.raw_too_large, 1);
+		return NULL;
+	}
+	return scratch ? trace_scratch_of(scratch, cpu->number, hit->level) : NULL;
+}
+
+static inline struct engine_hit_link *first_listener(const struct tally_trace_lists *lists, const struct engine_cpu *cpu)
+{
+	return lists ? __atomic_load_n(&lists->cpus[cpu->number].first, __ATOMIC_ACQUIRE) : NULL;
+}
+
+/* A hit inside one of its level is dropped, and counted if somebody would have got it.  (The outer one keeps the lists.) */
+static COLD void drop_nested(const struct tally_trace_hit *hit, struct engine_cpu *cpu, int level)
+{
+	const struct tally_trace_lists *lists = __atomic_load_n(&hit->event->lists, __ATOMIC_ACQUIRE);
+	if (lists && (first_listener(lists, cpu) || hit->task))
+		engine_add64(&cpu->dropped[level], 1);
+}
+
+/* More than counting. */
+static __attribute__((noinline)) void *begin_whole(struct tally_trace_hit *hit, struct tally_engine *engine,
+						   struct engine_cpu *cpu, const struct tally_trace_lists *lists, size_t size)
+{
+	hit->cpu = cpu;
+	hit->record = NULL;
+	void *room = find_room(hit, engine, cpu, size);
+	if (room && somebody_wants_record(lists, hit, cpu)) {
+		hit->record = room;
+		begin_record(hit, engine);
+		return room;
+	}
+	if (room)
+		deliver(lists, hit, engine, cpu);
+	engine_hit_leave(cpu, hit->level);
+	return NULL;
+}
+
+static inline bool all_count_only(struct engine_hit_link *link)
+{
+	bool all = true;
+	for (; link; link = __atomic_load_n(&link->next, __ATOMIC_ACQUIRE))
+		all &= __atomic_load_n(&listener_of(link)->counts_only, __ATOMIC_ACQUIRE);
+	return all;
+}
+
+void *tally_trace_begin(struct tally_trace_hit *hit, size_t size)
+{
+	struct tally_engine *engine = __atomic_load_n(&hit->event->engine, __ATOMIC_ACQUIRE);
+	if (!engine) /* it was unregistered since `enabled` was looked at */
+		return NULL;
+	struct engine_cpu *cpu = engine_this_cpu(engine);
+	int level = (int)engine->host.level(engine->host.host);
+	if (__builtin_expect(cpu->depth[level] != 0, 0)) {
+		drop_nested(hit, cpu, level);
+		return NULL;
+	}
+	cpu->depth[level] = 1;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST); /* the mark before what it protects: see engine.c */
+	const struct tally_trace_lists *lists = __atomic_load_n(&hit->event->lists, __ATOMIC_ACQUIRE);
+	struct engine_hit_link *first = first_listener(lists, cpu);
+	if (lists && (hit->task || (first && (size > TALLY_TRACE_SIZE_MAX - 4 || !all_count_only(first))))) {
+		hit->level = level;
+		return begin_whole(hit, engine, cpu, lists, size);
+	}
+	for (; first; first = __atomic_load_n(&first->next, __ATOMIC_ACQUIRE))
+		if (!(listener_of(first)->hw.state & TALLY_HES_STOPPED))
+			engine_count64(&listener_of(first)->count, hit->count);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	cpu->depth[level] = 0;
+	return NULL;
+}
+
+void tally_trace_end(struct tally_trace_hit *hit)
+{
+	const struct tally_trace_lists *lists = __atomic_load_n(&hit->event->lists, __ATOMIC_ACQUIRE);
+	if (lists)
+		deliver(lists, hit, hit->event->engine, hit->cpu);
+	engine_hit_leave(hit->cpu, hit->level);
+}
+
+/* --- text listeners ------------------------------------------------------------------------------------------------------- */
+
+void *tally_trace_begin_line(struct tally_trace_hit *hit, struct tally_trace_listener *listener, size_t size)
+{
+	struct tally_engine *engine = listener->event->engine;
+	struct engine_cpu *cpu;
+	hit->event = listener->event;
+	hit->level = engine_hit_enter(engine, &cpu);
+	if (hit->level < 0)
+		return NULL;
+	hit->cpu = cpu;
+	hit->record = find_room(hit, engine, cpu, size);
+	if (hit->record)
+		begin_record(hit, engine);
+	else
+		engine_hit_leave(cpu, hit->level);
+	return hit->record;
+}
+
+void tally_trace_end_line(struct tally_trace_hit *hit, struct tally_trace_listener *listener)
+{
+	trace_listener_deliver(listener, hit, hit->cpu);
+	engine_hit_leave(hit->cpu, hit->level);
+}
