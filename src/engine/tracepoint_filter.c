@@ -91,16 +91,11 @@ void trace_filter_free(struct engine_event *event)
 	engine_retire(event->engine, &filter->retired, free_filter);
 }
 
-bool trace_filter_match(const struct engine_event *event, const struct tally_trace_hit *hit, struct engine_cpu *cpu)
+bool trace_filter_match(const struct tally_filter *filter, const struct tally_trace_hit *hit, const struct engine_cpu *cpu)
 {
-	/* Inherited events pass what their original does. */
-	const struct engine_event *original = event->parent ? event->parent : event;
-	const struct tally_filter *filter = __atomic_load_n(&original->filter, __ATOMIC_ACQUIRE);
-	if (!filter)
-		return true;
 	if (!hit->record) /* the filter came after it was decided that nobody needs a record */
 		return false;
-	struct tally_engine *engine = event->engine;
+	struct tally_engine *engine = hit->event->engine;
 	const struct tally_engine_task *task = engine->host.current_task(engine->host.host);
 	const struct tally_filter_context context = { cpu->number, task ? task->identity.comm : "swapper" };
 	return tally_filter_match(filter, hit->record, hit->size, &context);

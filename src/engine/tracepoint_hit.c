@@ -49,10 +49,18 @@ static void begin_record(struct tally_trace_hit *hit, struct tally_engine *engin
 	common->common_pid = task ? task->identity.tid : 0;
 }
 
+/* Inherited events pass what their original does. */
+static inline bool passes(const struct engine_event *event, const struct tally_trace_hit *hit, const struct engine_cpu *cpu)
+{
+	const struct engine_event *original = event->parent ? event->parent : event;
+	const struct tally_filter *filter = __atomic_load_n(&original->filter, __ATOMIC_ACQUIRE);
+	return !filter || trace_filter_match(filter, hit, cpu);
+}
+
 static void hit_event(struct engine_event *event, const struct tally_trace_hit *hit, struct engine_cpu *cpu,
 		      struct tally_engine_hit *sample, const struct tally_engine_regs *regs)
 {
-	if (trace_filter_match(event, hit, cpu))
+	if (passes(event, hit, cpu))
 		engine_swevent_hit(event, hit->count, sample, regs);
 }
 
@@ -65,7 +73,7 @@ static void hit_task(const struct tally_trace_lists *lists, const struct tally_t
 		struct engine_event *event = ENGINE_CONTAINER(link, struct engine_event, of_task_link);
 		bool listens = event->task == hit->task && event->state >= ENGINE_EVENT_INACTIVE &&
 			       event->cpu == (int)cpu->number;
-		if (listens && trace_filter_match(event, hit, cpu))
+		if (listens && passes(event, hit, cpu))
 			engine_swevent_count(event, hit->count, regs);
 	}
 }

@@ -92,6 +92,6 @@ void trace_event_classify(struct engine_event *event); /* sets counts_only */
 /* --- tracepoint_filter.c ------------------------------------------------------------------------------------------------ */
 
 void trace_filter_free(struct engine_event *event);
-bool trace_filter_match(const struct engine_event *event, const struct tally_trace_hit *hit, struct engine_cpu *cpu);
+bool trace_filter_match(const struct tally_filter *filter, const struct tally_trace_hit *hit, const struct engine_cpu *cpu);
 
 #endif
