@@ -233,13 +233,13 @@ static int cycles_leak_no_descriptor(struct surface *surface)
 
 static int cycles_leak_no_breakpoint(struct surface *surface)
 {
-	enum { CYCLES = 500 };
+	enum { CYCLES = 100 };
 	struct tally_attr attr = breakpoint_attr(surface, TALLY_BREAKPOINT_W);
 	attr.flags |= TALLY_ATTR_INHERIT;
 	for (unsigned i = 0; i < CYCLES; i++) {
 		int fd = open_self(surface, &attr);
 		CHECK_OPENS(fd);
-		if (i % 50 == 0) /* inherited ones' neither */
+		if (i % 10 == 0) /* inherited ones' neither */
 			CHECK_EQUAL(CALL(wait, CALL(spawn, SURFACE_PROCESS, step_touch, NUMBER(1))), 0);
 		CHECK_EQUAL(CALL(close, fd), 0);
 	}
@@ -308,7 +308,7 @@ const struct clause clauses_b_life[] = {
 	{ "B11.no_member_enodev", "a group whose task is gone takes no member: ENODEV", 0, no_member_after_exit },
 	{ "B11.no_descriptor_leaks", "5,000 events opened and closed leave nothing open", 0,
 	  cycles_leak_no_descriptor },
-	{ "B11.no_breakpoint_leaks", "500 breakpoints opened, inherited and closed leave all slots free",
+	{ "B11.no_breakpoint_leaks", "100 breakpoints opened, inherited and closed leave all slots free",
 	  SURFACE_BREAKPOINTS, cycles_leak_no_breakpoint },
 	{ "B11.no_ring_leaks", "2,000 rings mapped and unmapped leave the budget as it was", 0, cycles_leak_no_ring },
 	{ "B11.many_at_a_time", "1,000 events on one task count the same, again and again", 0, many_at_a_time },
