@@ -411,6 +411,7 @@ static int starter(struct sim_machine *machine, void *argument)
 	struct crowd *crowd = argument;
 	struct tally_engine *engine = sim_engine(machine);
 	struct tally_engine_statistics before, after;
+	tally_engine_process_limit(tally_engine_task_process(sim_engine_task(sim_current(machine))), 4 * crowd->tasks);
 	tally_engine_statistics(engine, &before);
 	unsigned *turns = calloc(crowd->tasks, sizeof(*turns));
 	int *fds = calloc(2 * crowd->tasks, sizeof(*fds));

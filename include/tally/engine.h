@@ -224,6 +224,8 @@ void tally_engine_statistics(struct tally_engine *engine, struct tally_engine_st
 struct tally_engine_process *tally_engine_process_new(struct tally_engine *engine, int32_t pid);
 /* fork(2): descriptors are shared with the parent's as after fork. */
 struct tally_engine_process *tally_engine_process_fork(struct tally_engine_process *parent, int32_t pid);
+/* [surface] RLIMIT_NOFILE: how many descriptors it may have; 4096 by itself, its parent's after a fork. */
+void tally_engine_process_limit(struct tally_engine_process *process, unsigned descriptors);
 /* When its last task has exited: closes its descriptors and frees it. */
 void tally_engine_process_exit(struct tally_engine_process *process);
 

@@ -60,6 +60,13 @@ struct tally_engine_process *tally_engine_process_fork(struct tally_engine_proce
 	return process;
 }
 
+void tally_engine_process_limit(struct tally_engine_process *process, unsigned descriptors)
+{
+	engine_enter(process->engine);
+	process->descriptor_limit = descriptors;
+	engine_leave(process->engine);
+}
+
 void tally_engine_process_exit(struct tally_engine_process *process)
 {
 	struct tally_engine *engine = process->engine;
