@@ -179,6 +179,7 @@ void sim_trace_runtime(struct sim_task *task); /* running: what it has run since
 bool sim_trace_wants_runtime(const struct sim_machine *machine);
 void sim_trace_fork(struct sim_machine *machine, struct sim_task *parent, struct sim_task *child);
 void sim_trace_wakeup(struct sim_machine *machine, struct sim_task *task);
+void sim_trace_fault(struct sim_machine *machine, uint64_t address, uint64_t ip); /* of user mode */
 
 /* sim_host.c */
 void sim_host_table(struct sim_machine *machine, struct tally_engine_host *host);

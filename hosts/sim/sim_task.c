@@ -314,6 +314,7 @@ void sim_fault(struct sim_machine *machine, uint64_t address, unsigned count, bo
 	struct tally_engine_regs regs;
 	sim_user_regs(machine, &regs);
 	for (unsigned i = 0; i < count; i++, address += 4096) {
+		sim_trace_fault(machine, address, regs.ip);
 		tally_engine_software(machine->engine, TALLY_SW_PAGE_FAULTS, 1, &regs, address);
 		tally_engine_software(machine->engine, major ? TALLY_SW_PAGE_FAULTS_MAJ : TALLY_SW_PAGE_FAULTS_MIN, 1, &regs,
 				      address);

@@ -8,9 +8,14 @@
 int sim_trace_register(struct sim_machine *machine)
 {
 	tally_trace_group_syscalls.raw_for_anybody = true;
-	int code = tally_trace_register(machine->engine, &tally_trace_group_sched);
-	if (!code && (code = tally_trace_register(machine->engine, &tally_trace_group_syscalls)))
-		tally_trace_unregister(machine->engine, &tally_trace_group_sched);
+	struct tally_trace_group *const groups[] = { &tally_trace_group_sched, &tally_trace_group_syscalls,
+						     &tally_trace_group_exceptions };
+	int code = 0;
+	unsigned done = 0;
+	while (done < 3 && !(code = tally_trace_register(machine->engine, groups[done])))
+		done++;
+	while (code && done)
+		tally_trace_unregister(machine->engine, groups[--done]);
 	machine->traces = !code;
 	return code == -16 /* EBUSY */ ? 0 : code;
 }
@@ -69,6 +74,13 @@ void sim_trace_wakeup(struct sim_machine *machine, struct sim_task *task)
 {
 	if (machine->traces)
 		TALLY_TRACE(sched_wakeup, &task->identity, task->engine_task, (int32_t)task->cpu->number);
+}
+
+void sim_trace_fault(struct sim_machine *machine, uint64_t address, uint64_t ip)
+{
+	enum { USER_WRITE = 6 };
+	if (machine->traces)
+		TALLY_TRACE(page_fault_user, address, ip, USER_WRITE);
 }
 
 void sim_trace_syscall(struct sim_machine *machine, int number)

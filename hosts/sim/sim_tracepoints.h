@@ -79,6 +79,21 @@ TALLY_TRACE_CLASS(sys_enter,
 	TALLY_PRINT("NR %d", REC->nr))
 TALLY_TRACE_EVENT(sys_enter, sys_enter_getppid)
 
+TALLY_TRACE_CLASS_WITH(page_fault,
+	TALLY_PROTO(uint64_t address, uint64_t ip, uint64_t error),
+	TALLY_ARGS(address, ip, error),
+	TALLY_FIELDS(TALLY_FIELD(uint64_t, address),
+		     TALLY_FIELD(uint64_t, ip),
+		     TALLY_FIELD(uint64_t, error_code)),
+	TALLY_ASSIGN(entry->address = address;
+		     entry->ip = ip;
+		     entry->error_code = error;),
+	TALLY_PRINT("address=0x%llx ip=0x%llx error_code=0x%llx", (unsigned long long)REC->address,
+		    (unsigned long long)REC->ip, (unsigned long long)REC->error_code),
+	TALLY_HIT(tally_address(address)), TALLY_CONSTANTS(0))
+TALLY_TRACE_EVENT(page_fault, page_fault_user)
+
+TALLY_TRACE_GROUP(exceptions, page_fault_user)
 TALLY_TRACE_GROUP(sched, sched_switch, sched_stat_runtime, sched_wakeup, sched_process_fork)
 TALLY_TRACE_GROUP(syscalls, sys_enter_getppid)
 

@@ -435,8 +435,7 @@ static int group_is_no_event(struct surface *surface)
 	struct tally_attr attr = software_attr(surface, TALLY_SW_DUMMY);
 	CHECK_ERROR(CALL(open, &attr, 0, -1, 2000, 0), EBADF); /* not open */
 	CHECK_ERROR(CALL(open, &attr, 0, -1, -2, 0), EBADF);
-	if (surface->features & SURFACE_VFS)
-		CHECK_ERROR(CALL(open, &attr, 0, -1, 0, 0), EBADF); /* open, but standard input */
+	CHECK_ERROR(CALL(open, &attr, 0, -1, CALL(other_file), 0), EBADF); /* open, but no event */
 	return 0;
 }
 

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static int raw_of_a_software_event_is_four_zeros(struct surface *surface)
 {
@@ -273,14 +272,14 @@ static int cgroup_is_the_tasks(struct surface *surface)
 {
 	struct ring ring;
 	struct tally_record record;
-	struct stat status;
+	uint64_t id = 0;
 	int directory = CALL(cgroup);
 	if (directory == -EOPNOTSUPP)
 		return CLAUSE_NOT_APPLICABLE + NA_NEEDS_VFS;
-	CHECK_EQUAL(fstat(directory, &status), 0);
+	CHECK_EQUAL(CALL(cgroup_id, directory, &id), 0);
 	FAULT_SAMPLES(&ring, ring_faults_attr(1, TALLY_SAMPLE_CGROUP));
 	CHECK_FOUND(&ring, TALLY_RECORD_SAMPLE, &record);
-	CHECK_EQUAL(record.sample.cgroup, status.st_ino);
+	CHECK_EQUAL(record.sample.cgroup, id);
 	return 0;
 }
 
@@ -435,7 +434,7 @@ const struct clause clauses_c_copies[] = {
 	{ "C2.phys_addr", "PHYS_ADDR has ADDR's offset in the page.", SURFACE_PRIVILEGED,
 	  phys_addr_has_the_addresss_offset },
 	{ "C2.phys_addr_needs_privilege", "PHYS_ADDR without privilege: EACCES.", 0, phys_addr_needs_privilege },
-	{ "C2.cgroup", "CGROUP is the id of the task's control group.", SURFACE_VFS, cgroup_is_the_tasks },
+	{ "C2.cgroup", "CGROUP is the id of the task's control group.", 0, cgroup_is_the_tasks },
 	{ "C2.data_page_size", "DATA_PAGE_SIZE is that of ADDR's page.", 0, data_page_size_is_the_pages },
 	{ "C2.code_page_size", "CODE_PAGE_SIZE is that of IP's page.", 0, code_page_size_is_a_page_size },
 	{ "C2.unknown_field_einval", "An unknown bit of sample_type: EINVAL.", 0, unknown_sample_type_einval },

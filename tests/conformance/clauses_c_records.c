@@ -112,44 +112,29 @@ static int mmap2_has_the_files_inode(struct surface *surface)
 {
 	struct ring ring;
 	struct tally_record record;
-	struct stat status;
-	CHECK_EQUAL(stat(CALL(mapped_path), &status), 0);
+	struct surface_file file;
+	CHECK_EQUAL(CALL(mapped_file, &file), 0);
 	SIDEBAND(&ring, TALLY_ATTR_MMAP | TALLY_ATTR_MMAP2);
 	CALL(map_code, true);
 	CHECK_FOUND(&ring, TALLY_RECORD_MMAP2, &record);
 	CHECK_EQUAL(record.mmap.has_inode, true);
-	CHECK_EQUAL(record.mmap.inode, status.st_ino);
+	CHECK_EQUAL(record.mmap.inode, file.inode);
 	return 0;
-}
-
-/* The GNU note of a file, or a size of 0. */
-static unsigned build_id_of(const char *path, uint8_t id[20])
-{
-	static const uint8_t head[] = { 4, 0, 0, 0, 20, 0, 0, 0, 3, 0, 0, 0, 'G', 'N', 'U', 0 };
-	uint8_t start[4096];
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t length = fd < 0 ? -1 : read(fd, start, sizeof(start));
-	if (fd >= 0)
-		close(fd);
-	const uint8_t *note = length > 0 ? memmem(start, (size_t)length, head, sizeof(head)) : NULL;
-	if (!note || note + sizeof(head) + 20 > start + length)
-		return 0;
-	memcpy(id, note + sizeof(head), 20);
-	return 20;
 }
 
 static int mmap2_has_the_build_id(struct surface *surface)
 {
 	struct ring ring;
 	struct tally_record record;
-	uint8_t id[20];
-	unsigned size = build_id_of(CALL(mapped_path), id);
+	struct surface_file file;
+	CHECK_EQUAL(CALL(mapped_file, &file), 0);
+	unsigned size = file.build_id_size;
 	SIDEBAND(&ring, TALLY_ATTR_MMAP | TALLY_ATTR_MMAP2 | TALLY_ATTR_BUILD_ID);
 	CALL(map_code, true);
 	CHECK_FOUND(&ring, TALLY_RECORD_MMAP2, &record);
 	CHECK_EQUAL(!!(record.header.misc & TALLY_MISC_MMAP_BUILD_ID), size > 0);
 	CHECK_EQUAL(record.mmap.build_id_size, size);
-	CHECK_EQUAL(size ? memcmp(record.mmap.build_id, id, size) : 0, 0);
+	CHECK_EQUAL(size ? memcmp(record.mmap.build_id, file.build_id, size) : 0, 0);
 	CHECK_EQUAL(strcmp(record.mmap.filename, CALL(mapped_path)), 0);
 	return 0;
 }
@@ -487,39 +472,62 @@ static int cgroup_tells_of_a_new_group(struct surface *surface)
 {
 	struct ring ring;
 	struct tally_record record;
-	struct stat status;
+	uint64_t id = 0;
 	char name[64];
-	int directory = CALL(cgroup);
-	if (directory < 0)
-		return CLAUSE_NOT_APPLICABLE + NA_NEEDS_VFS;
 	snprintf(name, sizeof(name), "tally-conformance-%d", (int)CALL(process));
 	SIDEBAND(&ring, TALLY_ATTR_CGROUP);
-	if (mkdirat(directory, name, 0755) < 0)
-		return CLAUSE_NOT_APPLICABLE + NA_NOT_PRIVILEGED;
-	int seen = fstatat(directory, name, &status, 0);
-	unlinkat(directory, name, AT_REMOVEDIR);
-	CHECK_EQUAL(seen, 0);
+	int made = CALL(make_cgroup, name, &id);
+	if (made < 0)
+		return CLAUSE_NOT_APPLICABLE + (made == -EOPNOTSUPP ? NA_NEEDS_VFS : NA_NOT_PRIVILEGED);
 	CHECK_FOUND(&ring, TALLY_RECORD_CGROUP, &record);
-	CHECK_EQUAL(record.cgroup.id, status.st_ino);
+	CHECK_EQUAL(record.cgroup.id, id);
 	CHECK(strlen(record.cgroup.path) > strlen(name));
 	CHECK_EQUAL(strcmp(record.cgroup.path + strlen(record.cgroup.path) - strlen(name), name), 0);
 	return 0;
 }
 
-static int ksymbol_tells_of_a_program(struct surface *surface)
+static int ksymbol_tells_of_new_code(struct surface *surface)
 {
 	struct ring ring;
 	struct tally_record record;
+	struct surface_ksymbol symbol = { 0 };
 	SIDEBAND(&ring, TALLY_ATTR_KSYMBOL);
-	int program = CALL(bpf_program, true);
-	CHECK(program >= 0);
-	if (ring_find(&ring, TALLY_RECORD_KSYMBOL, &record) == 0)
+	if (CALL(make_ksymbol, &symbol) < 0 || ring_find(&ring, TALLY_RECORD_KSYMBOL, &record) == 0)
 		return CLAUSE_NOT_APPLICABLE + NA_NEEDS_BPF; /* interpreted: there is no new code */
-	CHECK_EQUAL(record.ksymbol.type, 1); /* BPF */
+	CHECK_EQUAL(record.ksymbol.type, symbol.type);
 	CHECK_EQUAL(record.ksymbol.flags, 0);
 	CHECK(record.ksymbol.address >> 63);
-	CHECK(record.ksymbol.length > 0);
-	CHECK_EQUAL(strncmp(record.ksymbol.name, "bpf_prog_", 9), 0);
+	CHECK(!symbol.address || symbol.address == record.ksymbol.address);
+	CHECK(record.ksymbol.length > 0 && (!symbol.length || symbol.length == record.ksymbol.length));
+	CHECK_EQUAL(strncmp(record.ksymbol.name, symbol.name_start, strlen(symbol.name_start)), 0);
+	CHECK_EQUAL(CALL(make_ksymbol, NULL), 0);
+	symbol.address = record.ksymbol.address;
+	CHECK_FOUND(&ring, TALLY_RECORD_KSYMBOL, &record);
+	CHECK_EQUAL(record.ksymbol.flags, 1); /* UNREGISTER */
+	CHECK_EQUAL(record.ksymbol.address, symbol.address);
+	return 0;
+}
+
+static int text_poke_has_the_bytes(struct surface *surface)
+{
+	struct ring ring;
+	struct tally_record record;
+	struct surface_text_poke poke = { 0 };
+	SIDEBAND(&ring, TALLY_ATTR_TEXT_POKE);
+	if (CALL(poke_text, &poke) < 0 || ring_find(&ring, TALLY_RECORD_TEXT_POKE, &record) == 0)
+		return CLAUSE_NOT_APPLICABLE + NA_NEEDS_TEXT_PATCHING;
+	unsigned old = record.text_poke.old_length, new = record.text_poke.new_length;
+	CHECK_EQUAL(record.header.misc & TALLY_MISC_CPUMODE_MASK, TALLY_MISC_KERNEL);
+	CHECK(record.text_poke.address >> 63);
+	CHECK(old > 0 && new > 0);
+	CHECK(memcmp(record.text_poke.bytes, record.text_poke.bytes + old, old < new ? old : new));
+	if (!poke.address)
+		return 0; /* what the kernel patched it doesn't tell otherwise */
+	CHECK_EQUAL(record.text_poke.address, poke.address);
+	CHECK_EQUAL(old, poke.old_length);
+	CHECK_EQUAL(new, poke.new_length);
+	CHECK_EQUAL(memcmp(record.text_poke.bytes, poke.old_bytes, old), 0);
+	CHECK_EQUAL(memcmp(record.text_poke.bytes + old, poke.new_bytes, new), 0);
 	return 0;
 }
 
@@ -598,8 +606,8 @@ const struct clause clauses_c_records[] = {
 	{ "C4.mmap_data_alone", "mmap_data alone tells of data alone.", 0, mmap_data_alone_is_data_alone },
 	{ "C4.mmap2", "MMAP2 has protection and flags.", 0, mmap2_has_protection_and_flags },
 	{ "C4.mmap2_instead_of_mmap", "With mmap2 there are no MMAP records.", 0, mmap2_takes_the_place_of_mmap },
-	{ "C4.mmap2_inode", "MMAP2 has the file's inode.", SURFACE_VFS, mmap2_has_the_files_inode },
-	{ "C4.mmap_build_id", "With build_id MMAP2 has it in the inode's place, marked MMAP_BUILD_ID.", SURFACE_VFS,
+	{ "C4.mmap2_inode", "MMAP2 has the file's inode.", 0, mmap2_has_the_files_inode },
+	{ "C4.mmap_build_id", "With build_id MMAP2 has it in the inode's place, marked MMAP_BUILD_ID.", 0,
 	  mmap2_has_the_build_id },
 	{ "C4.comm", "COMM tells a task's new name.", 0, comm_tells_the_new_name },
 	{ "C4.comm_padding", "COMM's name is padded with zeros to words.", 0, comm_is_padded_to_words },
@@ -622,10 +630,10 @@ const struct clause clauses_c_records[] = {
 	{ "C4.namespaces", "NAMESPACES of a new task lists device and inode of each kind.", SURFACE_PRIVILEGED,
 	  namespaces_of_a_child_are_its_own },
 	{ "C4.namespaces_need_privilege", "NAMESPACES without privilege: EACCES.", 0, namespaces_need_privilege },
-	{ "C4.cgroup", "CGROUP tells id and path of a new group.", SURFACE_VFS | SURFACE_PRIVILEGED,
-	  cgroup_tells_of_a_new_group },
-	{ "C4.ksymbol", "KSYMBOL tells where a BPF program's code is.", SURFACE_BPF | SURFACE_PRIVILEGED,
-	  ksymbol_tells_of_a_program },
+	{ "C4.cgroup", "CGROUP tells id and path of a new group.", SURFACE_PRIVILEGED, cgroup_tells_of_a_new_group },
+	{ "C4.ksymbol", "KSYMBOL tells where code was made, and when it goes.", SURFACE_PRIVILEGED,
+	  ksymbol_tells_of_new_code },
+	{ "C4.text_poke", "TEXT_POKE has a place's old and new bytes.", SURFACE_PRIVILEGED, text_poke_has_the_bytes },
 	{ "C4.bpf_event", "BPF_EVENT tells that a program was loaded.", SURFACE_BPF | SURFACE_PRIVILEGED,
 	  bpf_event_tells_of_a_program },
 	{ "C4.misc_user", "A sample of user mode has cpumode USER.", 0, sample_of_user_mode },

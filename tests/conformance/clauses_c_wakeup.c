@@ -570,7 +570,7 @@ const struct clause clauses_c_wakeup[] = {
 	  signal_comes_at_each_period },
 	{ "C5.no_signal_without_async", "Without O_ASYNC no signal.", 0, no_signal_without_async },
 	{ "C5.signal_without_a_ring", "O_ASYNC works without a ring.", 0, signal_comes_without_a_ring },
-	{ "C5.signal_to_the_owner_thread", "F_SETOWN_EX names a thread.", SURFACE_VFS, signal_goes_to_the_owner_thread },
+	{ "C5.signal_to_the_owner_thread", "F_SETOWN_EX names a thread.", 0, signal_goes_to_the_owner_thread },
 	{ "C5.sigio_by_default", "Without F_SETSIG the signal is SIGIO.", 0, sigio_is_the_default_signal },
 	{ "C5.refresh", "REFRESH n: n - 1 POLL_IN, then POLL_HUP and disabled.", 0, refresh_ends_after_n_overflows },
 	{ "C5.refresh_counts_overflows", "REFRESH counts overflows, not events.", 0,

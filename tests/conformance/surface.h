@@ -47,6 +47,27 @@ enum surface_level { SURFACE_LEVEL_GUEST, SURFACE_LEVEL_VHE_HOST, SURFACE_LEVEL_
 
 enum surface_task_kind { SURFACE_PROCESS, SURFACE_THREAD };
 
+/* Of the file that map_code() maps; a build_id_size of 0: it has none. */
+struct surface_file {
+	uint64_t inode;
+	uint8_t build_id[20], build_id_size;
+};
+
+/* Code that the kernel made at run time, so far as its surface knows: zeros for what it doesn't. */
+struct surface_ksymbol {
+	uint64_t address;
+	uint32_t length;
+	uint16_t type; /* PERF_RECORD_KSYMBOL_TYPE_… */
+	const char *name_start;
+};
+
+/* A place in the kernel's text that was patched; zeros as above. */
+struct surface_text_poke {
+	uint64_t address;
+	uint8_t old_bytes[8], new_bytes[8];
+	uint16_t old_length, new_length;
+};
+
 struct surface;
 /* The body of a task: its return value is its exit code (0..125). */
 typedef int surface_body(struct surface *surface, void *argument);
@@ -106,6 +127,7 @@ struct surface_ops {
 	void (*map_code)(struct surface *surface, bool executable); /* maps one page of a file: an MMAP record.  Path:
 								      mapped_path() */
 	const char *(*mapped_path)(struct surface *surface);
+	int (*mapped_file)(struct surface *surface, struct surface_file *file);
 	int (*set_comm)(struct surface *surface, const char *comm);
 	/* Hits the suite's tracepoint once: `sched:`-like choice of the surface; its id is tracepoint("hit").  On the
 	 * kernel: syscalls:sys_enter_getppid or raw_syscalls:sys_enter, in the calling task. */
@@ -115,6 +137,12 @@ struct surface_ops {
 	uint64_t (*watched_address)(struct surface *surface, unsigned breakpoint_type);
 	/* Makes a page of its own again where an odd access traps, an instruction is emulated … : 0 or -EOPNOTSUPP. */
 	int (*make)(struct surface *surface, enum tally_sw event, unsigned count);
+	/* A new control group of this name below the calling task's: 0 and its id, or -errno.  It is gone afterwards. */
+	int (*make_cgroup)(struct surface *surface, const char *name, uint64_t *id);
+	/* The kernel makes code, and takes it away again when `symbol` is NULL. 0 or -EOPNOTSUPP. */
+	int (*make_ksymbol)(struct surface *surface, struct surface_ksymbol *symbol);
+	/* The kernel patches its own text. 0 or -EOPNOTSUPP. */
+	int (*poke_text)(struct surface *surface, struct surface_text_poke *poke);
 
 	/* --- Asking ----------------------------------------------------------------------------------------- */
 	uint64_t (*now)(struct surface *surface); /* CLOCK_MONOTONIC, ns */
@@ -123,12 +151,17 @@ struct surface_ops {
 	int (*watch_signal)(struct surface *surface, int signal);
 	unsigned (*signals)(struct surface *surface, int signal, int *last_code, uint64_t *last_data);
 	/* The id of a tracepoint, or -ENOENT.  "hit": the one that hit() hits; "weighted": one with __perf_count;
-	 * "tasked": one with __perf_task (sched:sched_wakeup …); else "group:name". */
+	 * "tasked": one with __perf_task (sched:sched_wakeup …); "addressed": one with __perf_addr, which a fault() hits
+	 * each time; else "group:name". */
 	long (*tracepoint)(struct surface *surface, const char *name);
 	/* The text of its format file, owned by the surface; NULL. */
 	const char *(*tracepoint_format)(struct surface *surface, const char *name);
 	/* A descriptor that FLAG_PID_CGROUP takes for the control group of the calling task, or -EOPNOTSUPP. */
 	int (*cgroup)(struct surface *surface);
+	/* The id of the group that such a descriptor is of. */
+	int (*cgroup_id)(struct surface *surface, int fd, uint64_t *id);
+	/* An open descriptor that is no event. */
+	int (*other_file)(struct surface *surface);
 	/* A descriptor that IOC_SET_BPF takes on a tracepoint; its program lets hits pass, or drops them: 1, 0.  With
 	 * SURFACE_BPF. */
 	int (*bpf_program)(struct surface *surface, bool passes);

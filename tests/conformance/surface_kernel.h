@@ -48,6 +48,7 @@ struct kernel_surface {
 	struct kernel_thread threads[THREADS_MAX];
 	char path[512]; /* this program's */
 	char *format;
+	int program; /* make_ksymbol()'s */
 };
 
 /* What belongs to the calling thread.  Thread-local, since a signal's handler is given nothing. */
@@ -110,6 +111,14 @@ int kernel_pmu(struct surface *surface, const char *name);
 long kernel_sysctl(struct surface *surface, const char *name);
 int kernel_set_sysctl(struct surface *surface, const char *name, long value);
 int kernel_set_online(struct surface *surface, int cpu, bool online);
+
+/* surface_kernel_made.c */
+int kernel_mapped_file(struct surface *surface, struct surface_file *file);
+int kernel_cgroup_id(struct surface *surface, int fd, uint64_t *id);
+int kernel_make_cgroup(struct surface *surface, const char *name, uint64_t *id);
+int kernel_make_ksymbol(struct surface *surface, struct surface_ksymbol *symbol);
+int kernel_poke_text(struct surface *surface, struct surface_text_poke *poke);
+int kernel_other_file(struct surface *surface);
 
 /* surface_kernel_guest.c */
 bool kernel_may_run_guests(struct surface *surface);

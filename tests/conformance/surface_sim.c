@@ -122,15 +122,30 @@ static void sim_op_yield_to_signal(struct surface *surface)
 	enter(surface);
 }
 
+static const struct surface_file mapped = {
+	.inode = 4711,
+	.build_id = { 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 7, 11, 19, 29, 31, 37, 41, 43 },
+	.build_id_size = 20,
+};
+
 static void sim_op_map_code(struct surface *surface, bool executable)
 {
 	enter(surface);
 	struct tally_engine_mapping mapping = {
-		.address = 0x7f1000000000u, .length = 4096, .file_offset = 0, .major = 8, .minor = 1, .inode = 4711,
+		.address = 0x7f1000000000u, .length = 4096, .file_offset = 0, .major = 8, .minor = 1, .inode = mapped.inode,
 		.inode_generation = 1, .protection = executable ? PROT_READ | PROT_EXEC : PROT_READ,
 		.flags = MAP_PRIVATE, .path = surface->ops->mapped_path(surface),
 	};
+	memcpy(mapping.build_id, mapped.build_id, sizeof(mapping.build_id));
+	mapping.build_id_size = mapped.build_id_size;
 	tally_engine_mmap_record(sim_engine_task(sim_current(machine_of(surface))), &mapping);
+}
+
+static int sim_op_mapped_file(struct surface *surface, struct surface_file *file)
+{
+	(void)surface;
+	*file = mapped;
+	return 0;
 }
 
 static const char *sim_op_mapped_path(struct surface *surface)
@@ -182,6 +197,42 @@ static int sim_op_make(struct surface *surface, enum tally_sw event, unsigned co
 		else
 			sim_software(machine_of(surface), event, 1);
 	}
+	return 0;
+}
+
+enum { MADE_GROUP = 77 };
+
+static int sim_op_make_cgroup(struct surface *surface, const char *name, uint64_t *id)
+{
+	char path[128];
+	enter(surface);
+	snprintf(path, sizeof(path), "/%s", name);
+	*id = MADE_GROUP;
+	tally_engine_cgroup_made(engine_of(surface), *id, path);
+	return 0;
+}
+
+static const struct surface_ksymbol made_code = {
+	.address = 0xffffffffc0001000u, .length = 96, .type = 2 /* OOL */, .name_start = "made_at_run_time",
+};
+
+static int sim_op_make_ksymbol(struct surface *surface, struct surface_ksymbol *symbol)
+{
+	enter(surface);
+	if (symbol)
+		*symbol = made_code;
+	tally_engine_ksymbol(engine_of(surface), made_code.address, made_code.length, made_code.type, !symbol,
+			     made_code.name_start);
+	return 0;
+}
+
+static int sim_op_poke_text(struct surface *surface, struct surface_text_poke *poke)
+{
+	enter(surface);
+	*poke = (struct surface_text_poke){ .address = 0xffffffff81003040u, .old_bytes = { 0x66, 0x90 }, .old_length = 2,
+					    .new_bytes = { 0xe9, 1, 2, 3, 4 }, .new_length = 5 };
+	tally_engine_text_poke(engine_of(surface), poke->address, poke->old_bytes, poke->old_length, poke->new_bytes,
+			       poke->new_length);
 	return 0;
 }
 
@@ -449,7 +500,7 @@ static struct tally_trace_event *find_tracepoint(struct surface *surface, const 
 {
 	static const char *const aliases[][2] = {
 		{ "hit", "syscalls:sys_enter_getppid" }, { "weighted", "sched:sched_stat_runtime" },
-		{ "tasked", "sched:sched_wakeup" },
+		{ "tasked", "sched:sched_wakeup" }, { "addressed", "exceptions:page_fault_user" },
 	};
 	for (unsigned i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++)
 		if (!strcmp(name, aliases[i][0]))
@@ -485,6 +536,19 @@ static int sim_op_cgroup(struct surface *surface)
 {
 	(void)surface;
 	return 5001;
+}
+
+static int sim_op_cgroup_id(struct surface *surface, int fd, uint64_t *id)
+{
+	(void)surface;
+	*id = (uint64_t)(fd - 5000);
+	return 0;
+}
+
+/* A control group's descriptor: files of other kinds there are none. */
+static int sim_op_other_file(struct surface *surface)
+{
+	return sim_op_cgroup(surface);
 }
 
 static int sim_op_pmu(struct surface *surface, const char *name)
@@ -600,17 +664,23 @@ static const struct surface_ops ops = {
 	.yield_to_signal = sim_op_yield_to_signal,
 	.map_code = sim_op_map_code,
 	.mapped_path = sim_op_mapped_path,
+	.mapped_file = sim_op_mapped_file,
 	.set_comm = sim_op_set_comm,
 	.hit = sim_op_hit,
 	.touch = sim_op_touch,
 	.watched_address = sim_op_watched_address,
 	.make = sim_op_make,
+	.make_cgroup = sim_op_make_cgroup,
+	.make_ksymbol = sim_op_make_ksymbol,
+	.poke_text = sim_op_poke_text,
 	.now = sim_op_now,
 	.watch_signal = sim_op_watch_signal,
 	.signals = sim_op_signals,
 	.tracepoint = sim_op_tracepoint,
 	.tracepoint_format = sim_op_tracepoint_format,
 	.cgroup = sim_op_cgroup,
+	.cgroup_id = sim_op_cgroup_id,
+	.other_file = sim_op_other_file,
 	.pmu = sim_op_pmu,
 	.sysctl = sim_op_sysctl,
 	.set_sysctl = sim_op_set_sysctl,
