@@ -12,7 +12,7 @@
 
 enum { FIXED = 32, FIXED_COUNTERS = 3, PLACES = FIXED + FIXED_COUNTERS, WIDTH = 48, SKID = 6 };
 #define VALUE_MASK ((1ull << WIDTH) - 1)
-#define PERIOD_MAX (1ull << (WIDTH - 1))
+#define PERIOD_MAX ((1ull << (WIDTH - 1)) - 1) /* so that what was counted is never negative */
 #define USER_FIXED (1 << 30)
 
 struct encoding {
@@ -124,15 +124,20 @@ struct matching {
 	int at[PLACES];          /* which event is there, or -1 */
 };
 
-/* Finds a place for `event`, moving others along an augmenting path; fixed counters first, being of least use to
- * others. */
+/* A place for `event`: a free one, or else one whose event can go elsewhere, along an augmenting path.  Fixed counters
+ * first, being of least use to others. */
 static bool place(struct matching *matching, unsigned event, uint64_t *seen)
 {
+	for (int p = PLACES - 1; p >= 0; p--)
+		if (matching->places[event] >> p & 1 && matching->at[p] < 0) {
+			matching->at[p] = (int)event;
+			return true;
+		}
 	for (int p = PLACES - 1; p >= 0; p--) {
 		if (!(matching->places[event] >> p & 1) || *seen >> p & 1)
 			continue;
 		*seen |= 1ull << p;
-		if (matching->at[p] < 0 || place(matching, (unsigned)matching->at[p], seen)) {
+		if (place(matching, (unsigned)matching->at[p], seen)) {
 			matching->at[p] = (int)event;
 			return true;
 		}
