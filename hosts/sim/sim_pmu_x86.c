@@ -12,7 +12,7 @@
 
 enum { FIXED = 32, FIXED_COUNTERS = 3, PLACES = FIXED + FIXED_COUNTERS, WIDTH = 48, SKID = 6 };
 #define VALUE_MASK ((1ull << WIDTH) - 1)
-#define PERIOD_MAX ((1ull << (WIDTH - 1)) - 1) /* so that what was counted is never negative */
+#define PERIOD_MAX (1ull << (WIDTH - 2)) /* what was counted since may be more, but never looks negative */
 #define USER_FIXED (1 << 30)
 
 struct encoding {
@@ -170,8 +170,8 @@ static void x86_read(struct tally_pmu_event *event)
 {
 	if (event->index < 0)
 		return;
-	uint64_t value = counter_of(event)->value & VALUE_MASK;
-	/* Sign-extended from 48 bits: it counts up from -period. */
+	/* Sign-extended, as user code reads it: it counts up from -period. */
+	uint64_t value = (uint64_t)((int64_t)(counter_of(event)->value << (64 - WIDTH)) >> (64 - WIDTH));
 	int64_t delta = (int64_t)((value - event->previous) << (64 - WIDTH)) >> (64 - WIDTH);
 	event->previous = value;
 	tally_engine_pmu_count(event, (uint64_t)delta);

@@ -436,15 +436,15 @@ static inline void tally_trace_copy_bytes(void *record, uint32_t word, const voi
 
 #define TALLY_TP_DECLARE_EVENT(class_name, event)                                                                    \
 	TALLY_TP_EXTERN struct tally_trace_event tally_trace_event_##event TALLY_TRACE_VISIBILITY;                    \
-	static inline tally_trace_hits_##class_name *tally_trace_of_##event(void)                                     \
+	static inline __attribute__((unused)) tally_trace_hits_##class_name *tally_trace_of_##event(void) \
 	{                                                                                                             \
 		return tally_trace_hit_##class_name;                                                                  \
 	}                                                                                                             \
-	static inline int tally_trace_add_##event(tally_trace_function_##class_name *function, void *data)            \
+	static inline __attribute__((unused)) int tally_trace_add_##event(tally_trace_function_##class_name *function, void *data) \
 	{                                                                                                             \
 		return tally_trace_probe_add(&tally_trace_event_##event, (tally_trace_function *)function, data);     \
 	}                                                                                                             \
-	static inline int tally_trace_remove_##event(tally_trace_function_##class_name *function, void *data)         \
+	static inline __attribute__((unused)) int tally_trace_remove_##event(tally_trace_function_##class_name *function, void *data) \
 	{                                                                                                             \
 		return tally_trace_probe_remove(&tally_trace_event_##event, (tally_trace_function *)function, data);  \
 	}
