@@ -205,7 +205,8 @@ int tally_engine_hardware_init(struct tally_engine *engine);
 
 /* sysctls of kernel/: "perf_event_paranoid" (2), "perf_event_max_sample_rate" (100000), "perf_event_mlock_kb" (516),
  * "perf_event_max_stack" (127), "perf_event_max_contexts_per_stack" (8), "perf_user_access" (0).
- * [surface] -ENOENT; -EINVAL for a value that Linux refuses; -EBUSY for the sizes of stacks while events have them. */
+ * Set: [surface].  Get: [hit].  -ENOENT; -EINVAL for a value that Linux refuses; -EBUSY for the sizes of stacks while
+ * events have them. */
 int tally_engine_sysctl_get(struct tally_engine *engine, const char *name, long *value);
 int tally_engine_sysctl_set(struct tally_engine *engine, const char *name, long value);
 
