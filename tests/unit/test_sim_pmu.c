@@ -51,7 +51,8 @@ static struct tally_user_page *page_of(struct sim_machine *machine, int fd)
 
 static void run(const char *model, sim_body_function *body)
 {
-	struct sim_config config = { .cpus = 1, .model = model };
+	/* Ticks far apart: some tests run for simulated days. */
+	struct sim_config config = { .cpus = 1, .model = model, .tick_ns = 1ull << 36 };
 	struct sim_machine *machine = sim_new(&config);
 	assert_non_null(machine);
 	struct sim_task_spec spec = { .comm = "body", .program = sim_body_program, .data = sim_body_new(body, NULL),
