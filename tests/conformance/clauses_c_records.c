@@ -242,6 +242,19 @@ static int fork_of_a_thread(struct surface *surface)
 	return 0;
 }
 
+/* map_code() takes its page away again. */
+static int unmapping_tells_nothing(struct surface *surface)
+{
+	struct ring ring;
+	struct tally_record record;
+	unsigned seen = 0;
+	SIDEBAND(&ring, TALLY_ATTR_MMAP | TALLY_ATTR_MMAP_DATA | TALLY_ATTR_MMAP2 | TALLY_ATTR_COMM | TALLY_ATTR_TASK);
+	CALL(map_code, true);
+	for (; ring_next(&ring, &record) == 1; seen++)
+		CHECK_EQUAL(record.header.type, TALLY_RECORD_MMAP2);
+	CHECK_EQUAL(seen, 1);
+	return 0;
+}
 static int fork_comes_with_comm_or_mmap(struct surface *surface)
 {
 	static const uint64_t flags[] = { TALLY_ATTR_COMM, TALLY_ATTR_MMAP, TALLY_ATTR_MMAP_DATA };
@@ -606,6 +619,7 @@ const struct clause clauses_c_records[] = {
 	{ "C4.mmap_data_alone", "mmap_data alone tells of data alone.", 0, mmap_data_alone_is_data_alone },
 	{ "C4.mmap2", "MMAP2 has protection and flags.", 0, mmap2_has_protection_and_flags },
 	{ "C4.mmap2_instead_of_mmap", "With mmap2 there are no MMAP records.", 0, mmap2_takes_the_place_of_mmap },
+	{ "C4.unmapping_tells_nothing", "A mapping that goes leaves no record.", 0, unmapping_tells_nothing },
 	{ "C4.mmap2_inode", "MMAP2 has the file's inode.", 0, mmap2_has_the_files_inode },
 	{ "C4.mmap_build_id", "With build_id MMAP2 has it in the inode's place, marked MMAP_BUILD_ID.", 0,
 	  mmap2_has_the_build_id },

@@ -343,6 +343,39 @@ static void pmus_have_a_name_and_a_type_of_their_own(void **state)
 	assert_int_equal(tally_engine_pmu_unregister(fixture->engine, &two.pmu), 0);
 }
 
+/* The hook that an architecture overrides: here, while a test asks for it. */
+static struct fixture_pmu *of_the_hardware;
+static int hardware_error;
+
+int tally_engine_hardware_init(struct tally_engine *engine)
+{
+	if (!of_the_hardware)
+		return 0;
+	of_the_hardware->fixture->engine = engine; /* fixture_start() has yet to know it */
+	assert_int_equal(fixture_pmu_register(of_the_hardware, of_the_hardware->fixture, "cpu", 2), 0);
+	return hardware_error;
+}
+
+static void an_architecture_registers_its_pmus_at_the_beginning(void **state)
+{
+	(void)state;
+	static const int errors[] = { 0, -ENODEV };
+	for (unsigned i = 0; i < 2; i++) {
+		struct engine_fixture fixture;
+		struct fixture_pmu pmu = { .fixture = &fixture, .pmu.capabilities = TALLY_PMU_GENERIC };
+		struct tally_attr attr = fixture_attr(TALLY_TYPE_HARDWARE, TALLY_HW_CPU_CYCLES);
+		of_the_hardware = &pmu;
+		hardware_error = errors[i]; /* is nobody's concern */
+		fixture_init(&fixture, 1);
+		assert_true(fixture_start(&fixture));
+		of_the_hardware = NULL;
+		assert_int_equal(try_attr(&fixture, &attr), 0);
+		attr = dummy();
+		assert_int_equal(try_attr(&fixture, &attr), 0);
+		fixture_end(&fixture);
+	}
+}
+
 static void what_a_pmu_can_not_do_is_refused(void **state)
 {
 	struct engine_fixture *fixture = *state;
@@ -795,6 +828,7 @@ int main(void)
 		ON_ONE(what_nobody_counts_is_enoent),
 		ON_ONE(generic_events_find_the_generic_pmus),
 		ON_ONE(pmus_have_a_name_and_a_type_of_their_own),
+		cmocka_unit_test(an_architecture_registers_its_pmus_at_the_beginning),
 		ON_TWO(what_a_pmu_can_not_do_is_refused),
 		ON_TWO(targets_are_tasks_and_cpus_that_are_there),
 		ON_ONE(a_task_that_has_exited_is_esrch),

@@ -232,6 +232,32 @@ static void e3_a_class_that_refuses_unwinds(void **state)
 	end(&shop);
 }
 
+/* 1 says that the class has put the event where it belongs. */
+static int keep_from_list(struct tally_trace_event *event, enum tally_trace_operation operation, void *data)
+{
+	if (operation == TALLY_TRACE_PERF_ADD || operation == TALLY_TRACE_PERF_DEL)
+		return 1;
+	return tally_trace_operate(event, operation, data);
+}
+
+static void e3_a_class_may_keep_its_events_off_the_list(void **state)
+{
+	(void)state;
+	struct shop shop;
+	start(&shop, 1);
+	tally_trace_class_order.operate = keep_from_list;
+	int fd = open_on(&shop, &tally_trace_event_order_placed);
+	place_order(1);
+	assert_int_equal(value(&shop, fd), 0);
+	close_fd(&shop, fd);
+	tally_trace_class_order.operate = NULL;
+	fd = open_on(&shop, &tally_trace_event_order_placed);
+	place_order(1);
+	assert_int_equal(value(&shop, fd), 1);
+	close_fd(&shop, fd);
+	end(&shop);
+}
+
 static void e3_the_first_listener_allocates_and_the_last_frees(void **state)
 {
 	(void)state;
@@ -329,6 +355,7 @@ int main(void)
 		cmocka_unit_test(probes_need_a_registered_event),
 		cmocka_unit_test(e3_a_class_is_asked_for_its_operations),
 		cmocka_unit_test(e3_a_class_that_refuses_unwinds),
+		cmocka_unit_test(e3_a_class_may_keep_its_events_off_the_list),
 		cmocka_unit_test(e3_the_first_listener_allocates_and_the_last_frees),
 		cmocka_unit_test(e3_any_failure_half_way_unwinds),
 		cmocka_unit_test(many_openings_leave_nothing_behind),
