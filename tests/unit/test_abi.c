@@ -43,6 +43,41 @@ static void sample_fields_are_in_order(void **state)
 	assert_int_equal(id, 77);
 }
 
+/* linux/perf_event.h has AUX before WEIGHT; the kernel writes it last. */
+static void aux_is_a_samples_last_field(void **state)
+{
+	(void)state;
+	struct tally_attr attr = sampling_attr(TALLY_SAMPLE_AUX | TALLY_SAMPLE_WEIGHT | TALLY_SAMPLE_DATA_SRC |
+					       TALLY_SAMPLE_TRANSACTION | TALLY_SAMPLE_CODE_PAGE_SIZE);
+	uint64_t words[] = { 0, 7, 8, 9, 4096, 16, 10, 11 };
+	struct tally_record record;
+	size_t size = put(words, TALLY_RECORD_SAMPLE, TALLY_MISC_USER, 8);
+	assert_int_equal(tally_record_decode(&attr, words, size, &record), 0);
+	assert_int_equal(record.sample.weight, 7);
+	assert_int_equal(record.sample.data_src, 8);
+	assert_int_equal(record.sample.transaction, 9);
+	assert_int_equal(record.sample.code_page_size, 4096);
+	assert_int_equal(record.sample.aux_size, 16);
+	assert_memory_equal(record.sample.aux, &words[6], 16);
+}
+
+static void what_tracing_hardware_tells_is_read(void **state)
+{
+	(void)state;
+	struct tally_attr attr = sampling_attr(TALLY_SAMPLE_CPU);
+	uint64_t start[] = { 0, 5ull << 32 | 4, 3 }, lost[] = { 0, 77, 3 };
+	struct tally_record record;
+	size_t size = put(start, TALLY_RECORD_ITRACE_START, 0, 3);
+	assert_int_equal(tally_record_decode(&attr, start, size, &record), 0);
+	assert_int_equal(record.itrace_start.pid, 4);
+	assert_int_equal(record.itrace_start.tid, 5);
+	assert_int_equal(record.sample_id.cpu, 3);
+	size = put(lost, TALLY_RECORD_LOST_SAMPLES, 0, 3);
+	assert_int_equal(tally_record_decode(&attr, lost, size, &record), 0);
+	assert_int_equal(record.lost.lost, 77);
+	assert_int_equal(record.sample_id.cpu, 3);
+}
+
 static void no_field_reaches_past_its_record(void **state)
 {
 	(void)state;
@@ -112,6 +147,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sample_fields_are_in_order),
+		cmocka_unit_test(aux_is_a_samples_last_field),
+		cmocka_unit_test(what_tracing_hardware_tells_is_read),
 		cmocka_unit_test(no_field_reaches_past_its_record),
 		cmocka_unit_test(trailer_is_read_as_it_was_written),
 		cmocka_unit_test(group_values_have_a_stride),
