@@ -90,6 +90,7 @@ struct sim_config {
 	unsigned nmi_every;
 };
 
+enum { SIM_PAGE_SIZE = 4096 };
 #define SIM_SIGNALS 65
 
 struct sim_signal_count {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PAGE 4096u
+#define PAGE ((unsigned)SIM_PAGE_SIZE)
 #define STACK_TOP 0x7ffffffff000u
 
 static void nmi_body(void *argument)

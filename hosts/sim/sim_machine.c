@@ -222,6 +222,8 @@ unsigned sim_run(struct sim_machine *machine, uint64_t until_ns)
 			machine->now = alarm->at;
 		machine->events++;
 		alarm->ring(machine, alarm);
+		if (machine->after)
+			machine->after(machine);
 	}
 	if (machine->task_count > machine->waiting && until_ns > machine->now && until_ns != SIM_NEVER)
 		machine->now = until_ns;

@@ -139,6 +139,9 @@ struct sim_machine {
 	void *pmu;                 /* the model's own */
 	unsigned callbacks;        /* for nmi_every */
 	bool in_nmi, traces;
+	bool user_hit;             /* a tracepoint is hit by the task's own code, not by the kernel's */
+	void (*after)(struct sim_machine *machine); /* each thing that happened; may be NULL */
+	struct sim_watch *watch;   /* sim_watch.c's: who looks on */
 	void *surface;             /* whoever built the machine: tests, scenarios */
 	/* host.wake(): a file changed. */
 	void (*on_wake)(struct sim_machine *machine, struct tally_engine_file *file);

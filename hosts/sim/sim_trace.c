@@ -28,7 +28,11 @@ static const struct sim_work place = {
 /* host.trace_regs: the engine knows where this program's code hit, which is nowhere in the machine. */
 void sim_trace_regs(void *host, struct tally_engine_regs *regs)
 {
-	(void)host;
+	struct sim_machine *machine = host;
+	if (machine->user_hit) {
+		sim_cpu_regs(machine->cpu, regs);
+		return;
+	}
 	*regs = (struct tally_engine_regs){ .ip = place.address, .sp = 0xffffc90000003f00u, .fp = 0xffffc90000003f40u,
 					    .mode = TALLY_MODE_KERNEL, .host = &place };
 }

@@ -16,6 +16,7 @@
 	X(doctor) \
 	X(fold) \
 	X(flamegraph) \
+	X(sim) \
 	X(help)
 
 #define DECLARE(name) extern const struct tally_command tally_command_##name;

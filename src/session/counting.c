@@ -403,7 +403,10 @@ static void fill_counted(struct tally_counting *c, size_t event)
 	double value = 0;
 	bool has_value = tally_total_value(&total, &value);
 	/* Read, but no time has passed for it: the task did not run, and the count is truly 0. */
-	bool is_idle = was_read && !total.enabled_ns && !c->options->target->all && (c->was_enabled || c->reads);
+	/* A pinned event that found no counter is in error: its time stops, and once its task is gone it reads 0. */
+	bool is_pinned = c->options->events[event].attr.flags & TALLY_ATTR_PINNED;
+	bool is_idle = was_read && !is_pinned && !total.enabled_ns && !c->options->target->all &&
+		       (c->was_enabled || c->reads);
 	row->raw = total.raw;
 	row->enabled_ns = total.enabled_ns;
 	row->running_ns = total.running_ns;
@@ -412,6 +415,8 @@ static void fill_counted(struct tally_counting *c, size_t event)
 	row->state = has_value || is_idle ? TALLY_COUNT_OK : TALLY_COUNT_NOT_COUNTED;
 	if (row->state == TALLY_COUNT_OK)
 		withhold_empty_tracepoint(row);
+	else if (is_pinned && !total.enabled_ns)
+		row->reason = "pinned, and no counter was free: it is in error";
 	else if (!was_read)
 		row->reason = "lost its counter to another user";
 	else if (row->group >= 0 && total.enabled_ns && !c->options->events[event].weak_group)

@@ -10,11 +10,12 @@ enum { RECORD_BYTES_MAX = 1 << 16 };
 int tally_ring_open(struct tally_ring *ring, struct tally_provider *provider, int handle, int cpu,
 		    size_t data_pages)
 {
-	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	errno = 0;
 	struct tally_user_page *page = provider->ops->map(provider, handle, data_pages, 0);
 	if (!page)
 		return errno ? -errno : -ENOMEM;
+	/* Linux 4.1 and later tell where the data is; a simulated machine's pages may not be this one's. */
+	size_t page_bytes = page->data_offset ? page->data_offset : (size_t)sysconf(_SC_PAGESIZE);
 	*ring = (struct tally_ring){
 		.provider = provider,
 		.page = page,

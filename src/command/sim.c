@@ -1,0 +1,237 @@
+/* tally sim: a machine that exists nowhere, measured by an engine that does. */
+#include "base/terminal.h"
+#include "command/command.h"
+#include "output/stat_view.h"
+#include "session/simulation.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <langinfo.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { OPTION_EXPLAIN = 256, SCENARIO_BYTES_MAX = 1 << 20, LINE_SHOWN_MAX = 100 };
+
+static const struct tally_option options[] = {
+	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE", "write what is sampled to FILE, a perf.data file, and the\n"
+	  "functions' names to FILE.elf", NULL, 0 },
+	{ 0, "explain", TALLY_ARGUMENT_NONE, NULL, "tell what the engine does, as it happens: rotations,\nrefusals, births, losses", NULL,
+	  OPTION_EXPLAIN },
+	TALLY_OPTIONS_END,
+};
+
+struct sim {
+	const char *path, *output;
+	bool explains;
+	struct tally_buffer source, text;
+	struct tally_stat_view view;
+};
+
+/* --- what comes of it ------------------------------------------------------------------------------------------------------- */
+
+static void tell(void *context, uint64_t ns, const char *text)
+{
+	char clean[600];
+	(void)context;
+	tally_terminal_clean(text, clean, sizeof(clean));
+	printf("%12.6f ms  %s\n", (double)ns / 1e6, clean);
+}
+
+static void show_counts(struct sim *sim, const struct tally_simulation_result *result)
+{
+	struct tally_stat_report report = {
+		.table = { .rows = (struct tally_count *)result->rows, .count = result->row_count,
+			   .elapsed_ns = result->elapsed_ns },
+		.runs = 1,
+		.runs_wanted = 1,
+		.provider = "sim",
+		.exit_status = -1,
+	};
+	snprintf(report.target, sizeof(report.target), "%s", result->target);
+	tally_buffer_clear(&sim->text);
+	tally_stat_view_table.show(&sim->view, &report);
+	size_t length = sim->text.length;
+	while (length > 2 && !memcmp(sim->text.bytes + length - 3, "\n\n\n", 3))
+		length--; /* no times stand below the rows */
+	fwrite(tally_buffer_string(&sim->text), 1, length, stdout);
+}
+
+static void show_samples(const struct tally_simulation_result *result)
+{
+	const struct scenario_part *part = result->part;
+	char number[3][48], read[64] = "at the end", clean[256];
+	tally_terminal_clean(result->events, clean, sizeof(clean));
+	tally_stat_number((double)result->samples, 0, number[0], sizeof(number[0]));
+	tally_stat_number((double)result->lost, 0, number[1], sizeof(number[1]));
+	tally_stat_number((double)(result->samples + result->lost), 0, number[2], sizeof(number[2]));
+	if (part->read_every_ns != UINT64_MAX)
+		snprintf(read, sizeof(read), "every %g ms", (double)part->read_every_ns / 1e6);
+	printf("\n Samples of %s: %s, %s %s\n\n", result->target, clean, number[0], result->samples == 1 ? "sample" : "samples");
+	printf("   a ring of %u page%s on each CPU, read %s\n", part->pages, part->pages == 1 ? "" : "s", read);
+	if (result->lost)
+		printf("   %s lost, as the events themselves count: %s in all\n", number[1], number[2]);
+	if (result->lost_told) {
+		tally_stat_number((double)result->lost_told, 0, number[1], sizeof(number[1]));
+		printf("   %s of them told by LOST records\n", number[1]);
+	}
+	if (result->throttled)
+		printf("   throttled %llu times: more interrupts in a tick than perf_event_max_sample_rate allows\n",
+		       (unsigned long long)result->throttled);
+	putchar('\n');
+}
+
+static void show(void *context, const struct tally_simulation_result *result)
+{
+	struct sim *sim = context;
+	char clean[1200];
+	switch (result->part->kind) {
+	case SCENARIO_SAY:
+		tally_terminal_clean(result->part->text, clean, sizeof(clean));
+		puts(clean);
+		break;
+	case SCENARIO_COUNT:
+		show_counts(sim, result);
+		break;
+	case SCENARIO_SAMPLE:
+		show_samples(result);
+		break;
+	}
+}
+
+static void show_end(const struct sim *sim, const struct tally_simulation_summary *summary)
+{
+	printf("%u task%s, %.3f ms of simulated time", summary->tasks, summary->tasks == 1 ? "" : "s", summary->elapsed_ns / 1e6);
+	if (summary->tasks_left)
+		printf("; %u still ran when it was over ('stop after' sets the time)", summary->tasks_left);
+	if (summary->forks_refused)
+		printf("; %u forks failed", summary->forks_refused);
+	putchar('\n');
+	if (!sim->output)
+		return;
+	fflush(stdout);
+	fprintf(stderr, "tally sim: %llu samples, %.1f kB in %s, names in %s.elf; see 'tally report -i %s'\n",
+		(unsigned long long)summary->samples, (double)summary->bytes / 1e3, sim->output, sim->output, sim->output);
+}
+
+/* --- the scenario ------------------------------------------------------------------------------------------------------------- */
+
+static int read_source(struct sim *sim, struct tally_error *err)
+{
+	const char *path = strcmp(sim->path, "-") ? sim->path : "/dev/stdin";
+	int code = tally_buffer_read_file(&sim->source, AT_FDCWD, path, SCENARIO_BYTES_MAX);
+	if (code == -EFBIG)
+		return tally_error_set(err, code, "%s is larger than a scenario may be (1 MiB)", sim->path);
+	return code < 0 ? tally_error_set(err, code, "%s can't be read: %s", sim->path, tally_errno_text(code)) : 0;
+}
+
+/* The line, and a caret below the column. Tabs are shown as one blank. */
+static void point_at(const char *text, struct scenario_place place, char *out, size_t size)
+{
+	const char *line = text;
+	for (unsigned i = 1; i < place.line && line; i++) {
+		line = strchr(line, '\n');
+		line += line != NULL;
+	}
+	size_t length = line ? strcspn(line, "\n") : 0, column = place.column ? place.column - 1 : 0;
+	size_t from = column > LINE_SHOWN_MAX / 2 ? column - LINE_SHOWN_MAX / 2 : 0;
+	if (length > from + LINE_SHOWN_MAX)
+		length = from + LINE_SHOWN_MAX;
+	int used = snprintf(out, size, "\n    %.*s\n    %*s^", (int)(length > from ? length - from : 0), line ? line + from : "",
+			    (int)(column - from), "");
+	for (int i = 1; i < used && (size_t)i < size; i++)
+		if (out[i] == '\t' || out[i] == '\r')
+			out[i] = ' ';
+}
+
+static int parse(struct sim *sim, struct scenario **scenario, struct tally_error *err)
+{
+	struct scenario_error wrong = { 0 };
+	char excerpt[2 * LINE_SHOWN_MAX + 64] = "";
+	int code = scenario_parse(tally_buffer_string(&sim->source), sim->source.length, scenario, &wrong);
+	if (code == -ENOMEM)
+		return tally_error_set(err, code, "out of memory");
+	if (code < 0) {
+		point_at(tally_buffer_string(&sim->source), wrong.place, excerpt, sizeof(excerpt));
+		tally_error_set(err, code, "%.200s, line %u: %s%s", sim->path, wrong.place.line, wrong.message, excerpt);
+		tally_error_hint(err, "docs/sim.md has the language");
+	}
+	return code;
+}
+
+static int play(struct sim *sim, int argc, char **argv, struct tally_error *err)
+{
+	struct scenario *scenario = NULL;
+	struct tally_simulation_summary summary;
+	int code = read_source(sim, err);
+	if (!code)
+		code = parse(sim, &scenario, err);
+	if (!code) {
+		const struct tally_simulation_options simulation = {
+			.scenario = scenario, .scenario_name = sim->path, .output_path = sim->output, .argc = argc, .argv = argv,
+			.tell = sim->explains ? tell : NULL, .result = show, .context = sim,
+		};
+		code = tally_simulation_run(&simulation, &summary, err);
+	}
+	if (!code)
+		show_end(sim, &summary);
+	scenario_free(scenario);
+	return code;
+}
+
+static int take_option(struct sim *sim, int id, const char *value)
+{
+	if (id == 'o')
+		sim->output = value;
+	else if (id == OPTION_EXPLAIN)
+		sim->explains = true;
+	return id;
+}
+
+static int run(const struct tally_command *command, int argc, char **argv)
+{
+	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
+	struct tally_error err = TALLY_ERROR_NONE;
+	struct sim sim = { .view = { .separator = "," } };
+	int id;
+	while ((id = tally_options_next(&walk)) != TALLY_OPTION_DONE || (!walk.dashes && walk.index < argc)) {
+		if (id == TALLY_OPTION_DONE && sim.path)
+			return tally_command_misuse(command, "'%s' is one scenario too many", argv[walk.index]);
+		if (id == TALLY_OPTION_DONE) { /* options may stand behind the scenario */
+			sim.path = argv[walk.index++];
+			continue;
+		}
+		if (id == TALLY_OPTION_HELP)
+			return TALLY_EXIT_OK;
+		if (id == TALLY_OPTION_ERROR)
+			return TALLY_EXIT_USAGE;
+		take_option(&sim, id, walk.value);
+	}
+	if (walk.index < argc && !sim.path)
+		sim.path = argv[walk.index++]; /* behind -- */
+	if (!sim.path || walk.index < argc)
+		return tally_command_misuse(command, sim.path ? "there is one scenario too many" : "which scenario? Try examples/tour.sim");
+	sim.view.out = &sim.text;
+	sim.view.is_ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
+	sim.view.has_colours = tally_terminal_colours(STDOUT_FILENO);
+	int code = play(&sim, argc, argv, &err);
+	tally_buffer_release(&sim.source);
+	tally_buffer_release(&sim.text);
+	if (code < 0)
+		tally_command_fail(command, &err);
+	return !code ? TALLY_EXIT_OK : code == -EINVAL || code == -ENOENT ? TALLY_EXIT_USAGE : TALLY_EXIT_FAILURE;
+}
+
+const struct tally_command tally_command_sim = {
+	.name = "sim",
+	.summary = "play a scenario on a simulated machine, and measure it",
+	.usage = "[options] scenario",
+	.details = "A scenario describes a machine, what its tasks do, and what is to be counted and sampled\n"
+		   "(docs/sim.md).  The machine is measured by tally's own perf_event subsystem, and is the same\n"
+		   "to the last digit each time.\n\n"
+		   "  tally sim examples/tour.sim              what the engine does, shown in six steps\n"
+		   "  tally sim --explain examples/tour.sim    and each rotation, birth and loss as it happens\n"
+		   "  tally sim -o a.data examples/stacks.sim  then: tally report -i a.data",
+	.options = options,
+	.run = run,
+};
