@@ -97,6 +97,10 @@ static int machine_line(struct scenario_parser *parser)
 		parser->word = word;
 		code = scenario_fail(parser, "guests run on an arm64 machine alone");
 	}
+	if (!code && config->cpus < 2 && !strcmp(config->model, "big.LITTLE")) {
+		parser->word = word;
+		code = scenario_fail(parser, "two core types need 2 cpus at least");
+	}
 	return code ? code : scenario_done(parser);
 }
 

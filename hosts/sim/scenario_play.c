@@ -129,6 +129,8 @@ static struct scenario_instance *spawn(struct scenario_play *play, struct scenar
 	*instance = (struct scenario_instance){ .play = play, .program = program, .parent = parent, .is_thread = thread };
 	struct sim_task_spec spec = { .comm = parent ? NULL : program->name, .program = play_task, .data = instance,
 				      .cpu = program->cpu, .thread = thread };
+	if (!parent && program->cpu < 0) /* each begins elsewhere; from there on it is the scheduler's matter */
+		spec.cpu = (int)(play->next_cpu++ % play->machine->config.cpus);
 	instance->task = sim_spawn(play->machine, parent ? parent->task : NULL, &spec);
 	if (!instance->task) {
 		free(instance);

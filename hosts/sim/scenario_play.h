@@ -29,7 +29,7 @@ struct scenario_play {
 	struct scenario_instance *first, *last;
 	unsigned live, refused; /* refused: forks that failed */
 	uint64_t start_ns;
-	unsigned next_happening;
+	unsigned next_happening, next_cpu;
 	struct scenario_chain *chains; /* of callers, by function and caller */
 	unsigned chain_count;
 	/* Called when a task begins (as that task: its mappings may be told), and when it is about to exit. May be NULL. */

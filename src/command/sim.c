@@ -23,7 +23,7 @@ static const struct tally_option options[] = {
 
 struct sim {
 	const char *path, *output;
-	bool explains;
+	bool explains, was_read;
 	struct tally_buffer source, text;
 	struct tally_stat_view view;
 };
@@ -164,6 +164,7 @@ static int play(struct sim *sim, int argc, char **argv, struct tally_error *err)
 	struct scenario *scenario = NULL;
 	struct tally_simulation_summary summary;
 	int code = read_source(sim, err);
+	sim->was_read = !code;
 	if (!code)
 		code = parse(sim, &scenario, err);
 	if (!code) {
@@ -219,7 +220,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	tally_buffer_release(&sim.text);
 	if (code < 0)
 		tally_command_fail(command, &err);
-	return !code ? TALLY_EXIT_OK : code == -EINVAL || code == -ENOENT ? TALLY_EXIT_USAGE : TALLY_EXIT_FAILURE;
+	return !code ? TALLY_EXIT_OK : sim.was_read && (code == -EINVAL || code == -ENOENT) ? TALLY_EXIT_USAGE : TALLY_EXIT_FAILURE;
 }
 
 const struct tally_command tally_command_sim = {

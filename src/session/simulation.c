@@ -435,7 +435,8 @@ static int make_machine(struct simulation *simulation)
 
 static int play(struct simulation *simulation)
 {
-	struct sim_task_spec spec = { .comm = "tally", .program = sim_body_program, .release = sim_body_release, .cpu = -1,
+	struct sim_task_spec spec = { .comm = "tally", .program = sim_body_program, .release = sim_body_release,
+				      .cpu = (int)simulation->scenario->machine.cpus - 1,
 				      .data = sim_body_new(observer_body, simulation) };
 	if (!spec.data || !sim_spawn(simulation->machine, NULL, &spec)) {
 		if (spec.data)

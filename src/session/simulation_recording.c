@@ -177,7 +177,11 @@ static int put_tracepoints(struct simulation *simulation, struct tally_buffer *b
 {
 	enum { FORMATS_MAX = 64, FORMAT_BYTES = 8192 };
 	struct tally_tracing_format formats[FORMATS_MAX];
-	struct tally_tracing_data data = { .formats = formats };
+	/* perf refuses a file without these, though it takes nothing from them: no records are of a trace buffer. */
+	static const char page[] = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
+				   "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
+				   "\tfield: char data;\toffset:16;\tsize:4080;\tsigned:1;\n";
+	struct tally_tracing_data data = { .formats = formats, .header_page = page, .header_event = "# none\n" };
 	const struct tally_trace_event *event = NULL;
 	while ((event = tally_trace_next(sim_engine(simulation->machine), event))) {
 		char *text = is_recorded(simulation, event) && data.format_count < FORMATS_MAX ?

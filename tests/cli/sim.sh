@@ -1,0 +1,163 @@
+#!/bin/bash
+# tally sim. TAP; $TALLY is the binary, $SOURCE the source tree. BLESS=1 writes the expected outputs anew.
+set -u
+number=0
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 1
+export LC_ALL=C.UTF-8
+golden=$SOURCE/tests/cli/sim
+examples=$SOURCE/examples
+
+ok() { number=$((number + 1)); echo "ok $number - $1"; }
+not_ok() { number=$((number + 1)); echo "not ok $number - $1"; sed 's/^/# /' out; }
+skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
+# check NAME: by the status of the last command
+check() { if [ $? = 0 ]; then ok "$1"; else not_ok "$1"; fi; }
+# run EXPECTED_STATUS command…: stdout and stderr go to ./out
+run() { expected=$1; shift; "$@" >out 2>&1; status=$?; [ "$status" = "$expected" ] || { echo "status $status" >>out; false; }; }
+has() { grep -qF -- "$1" out; }
+# same NAME: ./out is what it was when it was blessed
+same() {
+	[ -z "${BLESS:-}" ] || cp out "$golden/$1"
+	diff -u "$golden/$1" out >difference || { cat difference >out; false; }
+}
+# scenario: the lines of standard input, behind a machine, a mix, two functions
+scenario() { { printf 'machine x86, 2 cpus\nmix m has ipc 1\nfunction f\nfunction g called by f\n'; cat; } >s.sim; }
+# wrong WHAT LINE EXPECTED: the last lines of s.sim are refused there
+wrong() { run 2 timeout 20 "$TALLY" sim s.sim && has "line $2: $3" && has '^'; check "refused: $1"; }
+
+# --- the examples ---------------------------------------------------------------------------------------------------
+run 0 timeout 60 "$TALLY" sim "$examples/tour.sim" && same tour.txt
+check "the tour is what it was"
+cp out first
+run 0 timeout 60 "$TALLY" sim "$examples/tour.sim" && cmp -s first out
+check "twice the same to the last byte"
+run 0 timeout 60 "$TALLY" sim --explain "$examples/tour.sim"
+sed '/^ *[0-9.]* ms  /!d' out >told
+grep -v '^ *[0-9.]* ms  ' out | cmp -s - first
+check "being explained, it is measured no otherwise"
+cp told out
+for text in 'rotation of solver: ' 'pinned L1-dcache-loads of steady found no counter free' \
+	'L1-dcache-loads is refused in its group of crowded' 'a task was born below parent' 'folded back, 3400000 so far' \
+	'a record says that'; do
+	has "$text"
+	check "explained: $text"
+done
+run 0 timeout 60 "$TALLY" sim "$examples/big_little.sim" && same big_little.txt
+check "two core types"
+
+# --- the language's description ----------------------------------------------------------------------------------------
+awk '/^```sim/ { p = ++n; next } /^```/ { p = 0 } p { print >("doc" p ".sim") }' "$SOURCE/docs/sim.md"
+for file in doc*.sim; do
+	run 0 timeout 60 "$TALLY" sim "$file"
+	check "docs/sim.md: $file"
+done
+
+# --- a recording --------------------------------------------------------------------------------------------------------
+run 0 timeout 60 "$TALLY" sim -o a.data "$examples/stacks.sim" && has 'see '\''tally report -i a.data' && [ -s a.data.elf ]
+check "a recording and its names"
+run 0 "$TALLY" report -i a.data && has 'scan_index' && has 'worker'
+check "report names the functions"
+run 0 "$TALLY" script -i a.data && has 'scan_index+0x' && has 'main+0x'
+check "script names them, stacks too"
+run 0 "$TALLY" fold a.data && has 'worker;main;serve;query;scan_index' && has 'worker;main;serve;query;sort_rows;compare_keys'
+check "stacks are those of the scenario"
+run 0 "$TALLY" flamegraph -o a.svg a.data && grep -q scan_index a.svg
+check "a flame graph of it"
+[ "$("$TALLY" script -i a.data 2>/dev/null | grep -c 'cycles:')" = "$(sed -n 's/.*cycles, \([0-9,]*\) samples.*/\1/p' out first 2>/dev/null | tr -d ,)" ] ||
+	timeout 60 "$TALLY" sim "$examples/stacks.sim" >out 2>&1
+samples=$(sed -n 's/.* cycles, \([0-9,]*\) samples.*/\1/p' out | tr -d ,)
+[ -n "$samples" ] && [ "$("$TALLY" script -i a.data 2>/dev/null | grep -c 'cycles:')" = "$samples" ]
+check "as many samples as the summary says"
+if perf version >/dev/null 2>&1; then
+	run 0 perf report -i a.data --stdio && has scan_index
+	check "perf report reads it"
+	perf script -i a.data -F comm,tid,time,event,ip,sym 2>/dev/null | grep -v '^ *ffff' >theirs
+	cp theirs out; grep -q 'scan_index' theirs
+	check "perf script names them"
+else
+	skip "perf reads it" "there is no perf"
+fi
+scenario <<'END'
+task t
+	run 1K instructions of m in f
+	mark "hello there" 42
+end
+sample scenario:mark,sched:sched_switch of t each hit
+END
+run 0 "$TALLY" sim -o t.data s.sim && run 0 "$TALLY" script -i t.data && has 'scenario:mark: hello there value=42'
+check "tracepoints are decoded by the formats in the file"
+if perf version >/dev/null 2>&1; then
+	run 0 perf script -i t.data && has 'hello there value=42'
+	check "by perf too"
+else
+	skip "tracepoints in perf" "there is no perf"
+fi
+
+# --- exactness -------------------------------------------------------------------------------------------------------------
+scenario <<'END'
+program leaf
+	run 1003 instructions of m in g
+end
+program branch
+	fork leaf 3 times
+	thread leaf 2 times
+	run 777 instructions of m in f
+end
+task root
+	fork branch 4 times
+	wait
+end
+count instructions:u of root with children
+END
+run 0 "$TALLY" sim s.sim && has ' 23,168 ' && has 'exactly what it did' && has '25 tasks'
+check "an inherited tree of 25 tasks, exactly"
+scenario <<'END'
+task t
+	repeat 1000 times
+		mark "x"
+		run 100 instructions of m in f
+	end
+end
+sample scenario:mark of t each hit into 1 page, read at the end
+count scenario:mark of t
+END
+run 0 "$TALLY" sim s.sim && has '1,000 in all' && grep -qE '^ +1,000 +scenario:mark' out
+check "kept and lost come to all"
+scenario <<'END'
+task t
+	run 20 ms of m in f
+	run 20 ms of m in f
+end
+stop after 5 ms
+count task-clock of t
+END
+run 0 "$TALLY" sim s.sim && has '5.00 msec  task-clock' && has '1 still ran'
+check "a scenario is stopped when it says so"
+
+# --- what is refused --------------------------------------------------------------------------------------------------------
+printf 'mix m has ipc 1\n' >s.sim; wrong "no machine" 1 "expected 'machine MODEL"
+printf 'machine z80\n' >s.sim; wrong "no such model" 1 "expected a model"
+scenario <<<'task t'; wrong "no end" 6 "expected 'end' of task 't'"
+scenario <<<'count cycles of u'; wrong "an unknown task" 5 "there is no task or program 'u'"
+printf 'task t\n  run 1K instructions of n in f\nend\n' | scenario; wrong "an unknown mix" 6 "expected the name of a mix"
+printf 'task t\n  run fast\nend\n' | scenario; wrong "no number" 6 "expected how much"
+printf 'task t\n  repeat 3 times\n  end\nend\n' | scenario; wrong "nothing to repeat" 7 "there is nothing to repeat"
+printf 'task t\n  guest 1K instructions of m in f\nend\n' | scenario; wrong "no guests" 6 "guests need"
+printf 'program p\n yield\nend\ncount cycles of p\n' | scenario; wrong "measuring a program" 8 "'p' is a program"
+printf 'say "x\n' | scenario; wrong "an open quotation" 5 "the quotation mark has no other"
+printf 'task t\n yield\nend\ncount cyclse of t\n' | scenario; run 2 "$TALLY" sim s.sim && has "line 8: there is no event 'cyclse'" && has "did you mean 'cycles'"
+check "an event that the machine doesn't have"
+printf 'task t\n yield\nend\ncount cycles of t\n' | scenario; run 2 "$TALLY" sim -o a.data s.sim && has "nothing is sampled" && has "hint:"
+check "nothing to record"
+run 1 "$TALLY" sim no-such.sim && has "no-such.sim can't be read: No such file"
+check "no such scenario"
+run 2 "$TALLY" sim && has "tour.sim"
+check "no scenario at all"
+run 2 "$TALLY" sim a b && has "too many"
+check "two scenarios"
+run 0 "$TALLY" sim --help && has '--explain'
+check "help"
+
+echo "1..$number"
