@@ -84,6 +84,10 @@ static void overflow_body(void *argument)
 	struct overflow *overflow = argument;
 	struct sim_cpu *cpu = overflow->cpu;
 	struct tally_engine_regs regs;
+	if (overflow->index == SIM_TRACE_COUNTER) {
+		sim_tracer_overflow(cpu->machine, cpu);
+		return;
+	}
 	sim_cpu_regs(cpu, &regs);
 	cpu->machine->model->overflow(cpu->machine, cpu, overflow->index, &regs);
 }
@@ -95,7 +99,8 @@ static void deliver_overflows(struct sim_cpu *cpu)
 			continue;
 		cpu->counters[i].until = SIM_NEVER;
 		struct overflow overflow = { cpu, i };
-		sim_at_level(cpu, cpu->machine->model->level, overflow_body, &overflow);
+		sim_at_level(cpu, i == SIM_TRACE_COUNTER ? TALLY_LEVEL_NMI : cpu->machine->model->level, overflow_body,
+			     &overflow);
 	}
 }
 

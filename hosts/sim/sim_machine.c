@@ -183,7 +183,7 @@ struct sim_machine *sim_new(const struct sim_config *config)
 	machine->engine = tally_engine_new(&host);
 	if (!machine->engine || (machine->model->init && machine->model->init(machine)))
 		goto fail;
-	if (sim_trace_register(machine))
+	if (sim_tracer_init(machine) || sim_trace_register(machine))
 		goto fail;
 	for (unsigned i = 0; i < config->cpus; i++)
 		bring_up(&machine->cpus[i]);
@@ -200,6 +200,7 @@ void sim_free(struct sim_machine *machine)
 	sim_tasks_release(machine);
 	if (machine->model && machine->model->release && machine->pmu)
 		machine->model->release(machine);
+	sim_tracer_release(machine);
 	if (machine->engine)
 		tally_engine_free(machine->engine);
 	while (machine->exits) {

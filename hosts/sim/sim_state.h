@@ -6,6 +6,7 @@
 
 #define SIM_NEVER UINT64_MAX
 #define SIM_COUNTERS_MAX 64
+#define SIM_TRACE_COUNTER (SIM_COUNTERS_MAX - 1) /* the one that no counting PMU has */
 #define SIM_STACK_SIZE (256u << 10) /* of a C body */
 #define SIM_CONTAINER(pointer, type, member) ((type *)(void *)((char *)(pointer) - offsetof(type, member)))
 
@@ -137,6 +138,7 @@ struct sim_machine {
 	bool locked;               /* host.lock */
 	const struct sim_pmu_model *model;
 	void *pmu;                 /* the model's own */
+	struct tracer *tracer;     /* sim_pmu_trace.c */
 	unsigned callbacks;        /* for nmi_every */
 	bool in_nmi, traces;
 	bool user_hit;             /* a tracepoint is hit by the task's own code, not by the kernel's */
@@ -173,6 +175,12 @@ void sim_cpu_evacuate(struct sim_cpu *cpu);
 void sim_task_exit(struct sim_task *task); /* current */
 void sim_task_free(struct sim_task *task); /* has exited, and is current nowhere */
 void sim_tasks_release(struct sim_machine *machine);
+
+/* sim_pmu_trace.c: the PMU "trace", on every machine. */
+int sim_tracer_init(struct sim_machine *machine);
+void sim_tracer_release(struct sim_machine *machine);
+/* Its counter has used up its `until`. NMI level. */
+void sim_tracer_overflow(struct sim_machine *machine, struct sim_cpu *cpu);
 
 /* sim_trace.c: the machine's own tracepoints. */
 int sim_trace_register(struct sim_machine *machine);

@@ -384,6 +384,7 @@ enum tally_engine_scope {
 #define TALLY_PMU_HETEROGENEOUS 4u    /* one of several core types: counts on `cpus` alone */
 #define TALLY_PMU_BRANCH_STACK 8u
 #define TALLY_PMU_AUX 16u             /* gives an AUX area */
+#define TALLY_PMU_ITRACE 64u          /* traces instructions: ITRACE_START goes before the trace */
 #define TALLY_PMU_GENERIC 32u         /* takes types HARDWARE and HW_CACHE (as the kernel's first "cpu" PMU) */
 
 struct tally_engine_pmu_term { const char *name, *value; }; /* {"event", "config:0-7"}; {"cycles", "event=0x3c"} */
@@ -471,6 +472,14 @@ struct tally_pmu_event *tally_engine_group_next(struct tally_pmu_event *event, s
 struct tally_engine_aux { uint64_t head; size_t room; void *area; size_t area_size; bool overwrite; void *opaque; };
 int tally_engine_aux_begin(struct tally_pmu_event *event, struct tally_engine_aux *aux);
 void tally_engine_aux_end(struct tally_pmu_event *event, struct tally_engine_aux *aux, size_t written, uint64_t flags);
+
+/* Of a PMU with TALLY_PMU_ITRACE: the trace has begun.  Until then an ITRACE_START record, naming the current task, is
+ * written each time the event is about to be added. [hit] */
+void tally_engine_itrace_started(struct tally_pmu_event *event);
+/* The hardware dropped so many of the event's samples: LOST_SAMPLES. [hit] */
+void tally_engine_lost_samples(struct tally_pmu_event *event, uint64_t lost);
+/* What stands for the event in the trace that it writes to: AUX_OUTPUT_HW_ID. [hit] */
+void tally_engine_aux_output_id(struct tally_pmu_event *event, uint64_t hw_id);
 
 #ifdef __cplusplus
 }

@@ -6,6 +6,7 @@
  * waits for the reader; who wants the data stops the event first and takes what lies before aux_head. */
 #include "engine/ring_access.h"
 #include "engine/ring_buffer.h"
+#include "engine/sample_record.h"
 
 #define FLAG_TRUNCATED 1u
 #define FLAG_OVERWRITE 2u
@@ -51,30 +52,6 @@ int tally_engine_aux_begin(struct tally_pmu_event *hw, struct tally_engine_aux *
 	return 0;
 }
 
-static void output_aux(struct engine_event *event, uint64_t offset, uint64_t size, uint64_t flags)
-{
-	bool trailed = engine_event_flag(event, TALLY_ATTR_SAMPLE_ID_ALL);
-	struct {
-		struct tally_record_header header;
-		uint64_t offset, size, flags;
-	} record = {
-		.header = { .type = TALLY_RECORD_AUX,
-			    .size = (uint16_t)(sizeof(record) + (trailed ? event->id_header_size : 0)) },
-		.offset = offset, .size = size, .flags = flags,
-	};
-	struct engine_output output;
-	uint8_t trailer[48];
-
-	if (engine_output_begin(&output, event, record.header.size))
-		return;
-	engine_output_copy(&output, &record, sizeof(record));
-	if (trailed) {
-		engine_sample_id(event, trailer);
-		engine_output_copy(&output, trailer, event->id_header_size);
-	}
-	engine_output_end(&output);
-}
-
 /* The watermark has been passed since the last wake-up. */
 static bool wakeup_due(struct engine_aux *aux, uintptr_t head)
 {
@@ -100,7 +77,7 @@ void tally_engine_aux_end(struct tally_pmu_event *hw, struct tally_engine_aux *i
 	engine_page_store_release(&ring->page->aux_head, head); /* B: before the record that points there */
 	/* That it was overwritten alone is no news. */
 	if (written || (flags & ~(uint64_t)FLAG_OVERWRITE))
-		output_aux(event, from, written, flags);
+		engine_output_record(event, TALLY_RECORD_AUX, (uint64_t[]){ from, written, flags }, 3 * sizeof(uint64_t));
 	if (flags & FLAG_TRUNCATED)
 		engine_event_pend(event, ENGINE_PENDING_DISABLE);
 	if (wakeup_due(aux, head) || (flags & FLAG_TRUNCATED))

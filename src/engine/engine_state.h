@@ -115,6 +115,7 @@ struct engine_event {
 	unsigned mapped;             /* mappings of its ring and AUX area: it owns the ring, and the user page is its */
 	uint32_t page_lock;          /* the user page's seqlock: the page's own could be overwritten by who maps it */
 	uint64_t lost_samples;       /* FORMAT_LOST */
+	bool itrace_started;         /* of an original; atomic */
 	uint32_t header_size, id_header_size; /* bytes: engine_event_sizes() */
 	uint64_t (*clock)(struct engine_event *event); /* attr.clockid */
 	tally_engine_overflow_handler *overflow_handler;
@@ -481,6 +482,8 @@ void engine_output_comm(struct tally_engine_task *task, bool exec);
 void engine_output_read(struct engine_event *event, struct tally_engine_task *task); /* inherit_stat */
 void engine_output_switch(struct tally_engine *engine, struct tally_engine_task *previous,
 			  struct tally_engine_task *next, bool out, bool preempted);
+/* ITRACE_START, unless the PMU has said that the trace began, or isn't of that kind. [cpu] */
+void engine_tell_itrace_start(struct engine_event *event);
 void engine_output_throttle(struct engine_event *event, bool throttled); /* [hit] */
 
 /* --- software.c, breakpoint.c, tracepoint.c ------------------------------------------------------------------------------------------------ */

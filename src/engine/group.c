@@ -12,6 +12,15 @@ static void count_active(struct engine_event *event, struct engine_cpu *cpu, int
 	cpu->active[__builtin_ctzll(engine_pmu_bit(event->hw.pmu))] += (uint32_t)more;
 }
 
+/* A hit wanted it off and run_pending() has not come yet: it may come in on another CPU before. */
+static void disable_if_pending(struct engine_event *event)
+{
+	if (__atomic_load_n(&event->pending, __ATOMIC_RELAXED) & ENGINE_PENDING_DISABLE) {
+		__atomic_fetch_and(&event->pending, ~ENGINE_PENDING_DISABLE, __ATOMIC_ACQ_REL);
+		engine_event_set_state(event, ENGINE_EVENT_OFF);
+	}
+}
+
 int engine_event_in(struct engine_event *event, struct engine_cpu *cpu)
 {
 	if (event->state != ENGINE_EVENT_INACTIVE)
@@ -21,9 +30,11 @@ int engine_event_in(struct engine_event *event, struct engine_cpu *cpu)
 	engine_event_set_state(event, ENGINE_EVENT_ACTIVE);
 	if (event->interrupts == ENGINE_THROTTLED)
 		engine_event_unthrottle(event, false);
+	engine_tell_itrace_start(event);
 	if (event->hw.pmu->ops->add(&event->hw, TALLY_EF_START)) {
 		engine_event_set_state(event, ENGINE_EVENT_INACTIVE);
 		__atomic_store_n(&event->on_cpu, -1, __ATOMIC_RELEASE);
+		disable_if_pending(event); /* its AUX area is full */
 		return -ENGINE_EAGAIN;
 	}
 	count_active(event, cpu, 1);
@@ -37,11 +48,7 @@ static void is_out(struct engine_event *event, struct engine_cpu *cpu)
 	count_active(event, cpu, -1);
 	__atomic_store_n(&event->on_cpu, -1, __ATOMIC_RELEASE);
 	engine_event_set_state(event, ENGINE_EVENT_INACTIVE);
-	/* A hit wanted it off and run_pending() has not come yet: it may come in on another CPU before. */
-	if (__atomic_load_n(&event->pending, __ATOMIC_RELAXED) & ENGINE_PENDING_DISABLE) {
-		__atomic_fetch_and(&event->pending, ~ENGINE_PENDING_DISABLE, __ATOMIC_ACQ_REL);
-		engine_event_set_state(event, ENGINE_EVENT_OFF);
-	}
+	disable_if_pending(event);
 	if (event->leader == event) {
 		engine_list_remove(&event->active_link);
 		cpu->exclusive &= ~event->held;

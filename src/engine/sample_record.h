@@ -26,4 +26,7 @@ size_t engine_read_format_size(uint64_t read_format, unsigned siblings);
 /* Writes it; the other members are brought up to date first. [hit] */
 void engine_output_read_format(struct engine_output *output, struct engine_event *event, unsigned siblings);
 
+/* A record of an event's own, with its trailer. `body` of whole words. [hit] */
+void engine_output_record(struct engine_event *event, uint32_t type, const void *body, size_t size);
+
 #endif

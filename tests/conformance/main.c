@@ -28,6 +28,7 @@ static const char *const reasons[] = {
 	[NA_NO_VIRTUALISATION] = "no guest can be entered",
 	[NA_KERNEL_QUIRK] = "this kernel is known to differ",
 	[NA_OLD_KERNEL] = "came after this kernel",
+	[NA_NO_AUX] = "no hardware that traces",
 	[NA_REAL_TIME] = "needs a machine whose time the test sets",
 };
 enum { REASONS = sizeof(reasons) / sizeof(reasons[0]) };
@@ -61,6 +62,7 @@ static enum not_applicable lacking(unsigned missing)
 		{ SURFACE_BPF, NA_NEEDS_BPF },
 		{ SURFACE_MAY_SET_SYSCTLS, NA_CHANGES_HOST },
 		{ SURFACE_HOTPLUG, NA_CHANGES_HOST },
+		{ SURFACE_AUX, NA_NO_AUX },
 		{ SURFACE_EXACT_TIME, NA_REAL_TIME },
 	};
 	for (unsigned i = 0; i < sizeof(table) / sizeof(table[0]); i++)

@@ -24,6 +24,7 @@ enum not_applicable {
 	NA_NO_VIRTUALISATION,  /* no guest can be entered */
 	NA_KERNEL_QUIRK,      /* this kernel is known to differ: docs/conformance.md names the quirk */
 	NA_OLD_KERNEL,        /* came after this kernel */
+	NA_NO_AUX,            /* no PMU that traces */
 	NA_REAL_TIME          /* needs a machine whose time the test sets: the simulated one */
 };
 
@@ -53,6 +54,7 @@ struct clause {
 	X(clauses_c_wakeup) \
 	X(clauses_d) \
 	X(clauses_d_output) \
+	X(clauses_d_aux) \
 	X(clauses_d_page) \
 	X(clauses_e) \
 	X(clauses_e_filter) \

@@ -39,7 +39,8 @@ enum surface_feature {
 	SURFACE_VIRTUALISATION = 1u << 10, /* guests can be entered: exclude_host, exclude_guest */
 	SURFACE_MAY_SET_SYSCTLS = 1u << 11, /* a guest or a simulation: nobody else's machine is changed */
 	SURFACE_HOTPLUG = 1u << 12,     /* CPUs may be taken away (never on a real host) */
-	SURFACE_EXACT_TIME = 1u << 13   /* simulated: times are what the test computes */
+	SURFACE_EXACT_TIME = 1u << 13,  /* simulated: times are what the test computes */
+	SURFACE_AUX = 1u << 14          /* pmu("trace"): traces branches as clauses_d_aux.c has it */
 };
 
 /* Where an arm64 kernel stands: in a guest, or a host's at EL2 (VHE), or at EL1 with a hypervisor of its own at EL2. */
