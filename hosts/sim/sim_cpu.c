@@ -7,6 +7,23 @@
 
 typedef unsigned __int128 wide;
 
+/* number * factor / divisor; most numbers are small, and a wide division is slow. */
+static uint64_t scaled(uint64_t number, uint32_t factor, uint32_t divisor)
+{
+	if (number <= UINT32_MAX)
+		return number * factor / divisor;
+	return (uint64_t)((wide)number * factor / divisor);
+}
+
+/* The same, rounded up; SIM_NEVER: it is larger than that. */
+static uint64_t scaled_up(uint64_t number, uint32_t factor, uint32_t divisor)
+{
+	if (number < UINT32_MAX)
+		return (number * factor + divisor - 1) / divisor;
+	wide result = ((wide)number * factor + divisor - 1) / divisor;
+	return result > SIM_NEVER ? SIM_NEVER : (uint64_t)result;
+}
+
 /* What `instructions` of this work come to. */
 static uint64_t metric_at(const struct sim_cpu *cpu, const struct sim_work *work, enum sim_metric metric,
 			  uint64_t instructions)
@@ -14,8 +31,8 @@ static uint64_t metric_at(const struct sim_cpu *cpu, const struct sim_work *work
 	if (metric == SIM_INSTRUCTIONS)
 		return instructions;
 	if (metric == SIM_REFERENCE_CYCLES)
-		return (wide)instructions * work->per_kilo[SIM_CYCLES] / cpu->megahertz;
-	return (wide)instructions * work->per_kilo[metric] / 1000;
+		return scaled(instructions, work->per_kilo[SIM_CYCLES], cpu->megahertz);
+	return work->per_kilo[metric] ? scaled(instructions, work->per_kilo[metric], 1000) : 0;
 }
 
 /* The first instruction with which the metric reaches `count`. */
@@ -24,12 +41,10 @@ static uint64_t instruction_of(const struct sim_cpu *cpu, const struct sim_work 
 {
 	if (metric == SIM_INSTRUCTIONS)
 		return count;
-	uint64_t rate = work->per_kilo[metric == SIM_REFERENCE_CYCLES ? SIM_CYCLES : metric];
+	uint32_t rate = work->per_kilo[metric == SIM_REFERENCE_CYCLES ? SIM_CYCLES : metric];
 	if (!rate)
 		return SIM_NEVER;
-	wide scaled = (wide)count * (metric == SIM_REFERENCE_CYCLES ? cpu->megahertz : 1000);
-	wide first = (scaled + rate - 1) / rate;
-	return first > SIM_NEVER ? SIM_NEVER : (uint64_t)first;
+	return scaled_up(count, metric == SIM_REFERENCE_CYCLES ? cpu->megahertz : 1000, rate);
 }
 
 static bool counts(const struct sim_counter *counter, const struct sim_work *work)
@@ -110,9 +125,8 @@ void sim_cpu_advance(struct sim_cpu *cpu)
 	if (!task || !task->in_phase || task->phase.kind != SIM_WORK)
 		return;
 	const struct sim_work *work = &task->phase.work;
-	wide done = cpu->work_base +
-		    (wide)(cpu->machine->now - cpu->work_start) * cpu->megahertz / work->per_kilo[SIM_CYCLES];
-	uint64_t reached = done > work->instructions ? work->instructions : (uint64_t)done;
+	uint64_t done = scaled(cpu->machine->now - cpu->work_start, cpu->megahertz, work->per_kilo[SIM_CYCLES]);
+	uint64_t left = work->instructions - cpu->work_base, reached = cpu->work_base + (done < left ? done : left);
 	while (task->work_done < reached) {
 		account(cpu, task, next_stop(cpu, task, reached));
 		deliver_overflows(cpu);
@@ -129,8 +143,8 @@ void sim_cpu_rearm(struct sim_cpu *cpu)
 	} else if (task && task->phase.kind == SIM_WORK) {
 		const struct sim_work *work = &task->phase.work;
 		uint64_t stop = next_stop(cpu, task, work->instructions);
-		wide ns = ((wide)(stop - cpu->work_base) * work->per_kilo[SIM_CYCLES] + cpu->megahertz - 1) / cpu->megahertz;
-		at = cpu->work_start + (uint64_t)ns;
+		at = cpu->work_start +
+		     scaled_up(stop - cpu->work_base, work->per_kilo[SIM_CYCLES], cpu->megahertz);
 		if (at < machine->now)
 			at = machine->now;
 	}

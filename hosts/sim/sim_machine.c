@@ -1,80 +1,8 @@
-/* The machine's life, and its heap of alarms: what happens next, wherever. */
+/* The machine's life: it goes from one alarm to the next. */
 #include "sim/sim_state.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* --- alarms: a binary heap by time, then by the order in which they were set ------------------------------------------- */
-
-static bool earlier(const struct sim_alarm *a, const struct sim_alarm *b)
-{
-	return a->at < b->at || (a->at == b->at && a->order < b->order);
-}
-
-static void place(struct sim_machine *machine, size_t slot, struct sim_alarm *alarm)
-{
-	machine->heap[slot] = alarm;
-	alarm->slot = slot;
-}
-
-static void sift(struct sim_machine *machine, size_t slot, struct sim_alarm *alarm)
-{
-	while (slot > 0 && earlier(alarm, machine->heap[(slot - 1) / 2])) {
-		place(machine, slot, machine->heap[(slot - 1) / 2]);
-		slot = (slot - 1) / 2;
-	}
-	for (;;) {
-		size_t child = 2 * slot + 1;
-		if (child >= machine->heap_used)
-			break;
-		if (child + 1 < machine->heap_used && earlier(machine->heap[child + 1], machine->heap[child]))
-			child++;
-		if (!earlier(machine->heap[child], alarm))
-			break;
-		place(machine, slot, machine->heap[child]);
-		slot = child;
-	}
-	place(machine, slot, alarm);
-}
-
-void sim_alarm_init(struct sim_alarm *alarm, void (*ring)(struct sim_machine *machine, struct sim_alarm *alarm))
-{
-	*alarm = (struct sim_alarm){ .slot = SIM_NO_SLOT, .ring = ring };
-}
-
-static void alarm_clear(struct sim_machine *machine, struct sim_alarm *alarm)
-{
-	size_t slot = alarm->slot;
-	alarm->slot = SIM_NO_SLOT;
-	struct sim_alarm *last = machine->heap[--machine->heap_used];
-	if (last != alarm)
-		sift(machine, slot, last);
-}
-
-void sim_alarm_set(struct sim_machine *machine, struct sim_alarm *alarm, uint64_t at)
-{
-	if (at == SIM_NEVER) {
-		if (alarm->slot != SIM_NO_SLOT)
-			alarm_clear(machine, alarm);
-		return;
-	}
-	if (alarm->slot != SIM_NO_SLOT && alarm->at == at)
-		return;
-	alarm->at = at;
-	alarm->order = machine->alarm_order++;
-	if (alarm->slot == SIM_NO_SLOT) {
-		if (machine->heap_used == machine->heap_size) {
-			size_t size = machine->heap_size ? 2 * machine->heap_size : 64;
-			struct sim_alarm **heap = realloc(machine->heap, size * sizeof(*heap));
-			if (!heap)
-				abort(); /* the simulation can't go on, and has nobody to tell */
-			machine->heap = heap;
-			machine->heap_size = size;
-		}
-		alarm->slot = machine->heap_used++;
-	}
-	sift(machine, alarm->slot, alarm);
-}
 
 /* --- life ------------------------------------------------------------------------------------------------------------------ */
 
@@ -129,6 +57,7 @@ static void cpu_init(struct sim_machine *machine, unsigned number)
 	cpu->megahertz = machine->config.megahertz;
 	sim_alarm_init(&cpu->work, ring_work);
 	sim_alarm_init(&cpu->tick, ring_tick);
+	cpu->tick.is_tick = true;
 	for (unsigned i = 0; i < SIM_COUNTERS_MAX; i++)
 		cpu->counters[i].until = SIM_NEVER;
 }
@@ -209,16 +138,18 @@ void sim_free(struct sim_machine *machine)
 		free(exit);
 	}
 	free(machine->hash);
-	free(machine->heap);
+	sim_alarms_release(&machine->alarms);
 	free(machine->cpus);
 	free(machine);
 }
 
 unsigned sim_run(struct sim_machine *machine, uint64_t until_ns)
 {
-	while (machine->task_count > machine->waiting && machine->heap_used && machine->heap[0]->at <= until_ns) {
-		struct sim_alarm *alarm = machine->heap[0];
-		alarm_clear(machine, alarm);
+	while (machine->task_count > machine->waiting) {
+		struct sim_alarm *alarm = sim_alarms_first(&machine->alarms);
+		if (!alarm || alarm->at > until_ns)
+			break;
+		sim_alarms_take(&machine->alarms);
 		if (alarm->at > machine->now)
 			machine->now = alarm->at;
 		machine->events++;

@@ -10,19 +10,37 @@
 #define SIM_STACK_SIZE (256u << 10) /* of a C body */
 #define SIM_CONTAINER(pointer, type, member) ((type *)(void *)((char *)(pointer) - offsetof(type, member)))
 
-/* --- alarms: what happens next ------------------------------------------------------------------------------------------ */
+/* --- alarms: what happens next (sim_alarm.c) ---------------------------------------------------------------------------- */
 
 struct sim_alarm {
 	uint64_t at;    /* ns */
 	uint64_t order; /* of equal times: as they were set */
 	size_t slot;    /* in the heap; SIM_NO_SLOT: not set */
+	bool is_tick;   /* in the list of ticks: before it is first set */
+	struct sim_alarm *next, *previous;
 	void (*ring)(struct sim_machine *machine, struct sim_alarm *alarm);
 };
 #define SIM_NO_SLOT SIZE_MAX
 
+struct sim_heap_entry {
+	uint64_t at, order;
+	struct sim_alarm *alarm;
+};
+
+struct sim_alarms {
+	struct sim_heap_entry *heap;
+	size_t used, size;
+	bool root_is_empty; /* the root's entry stands for nothing */
+	uint64_t order;
+	struct sim_alarm *first_tick, *last_tick;
+};
+
 void sim_alarm_init(struct sim_alarm *alarm, void (*ring)(struct sim_machine *machine, struct sim_alarm *alarm));
 /* Sets or moves it; SIM_NEVER clears. */
-void sim_alarm_set(struct sim_machine *machine, struct sim_alarm *alarm, uint64_t at);
+void sim_alarms_set(struct sim_alarms *alarms, struct sim_alarm *alarm, uint64_t at);
+struct sim_alarm *sim_alarms_first(struct sim_alarms *alarms); /* NULL: none is set */
+struct sim_alarm *sim_alarms_take(struct sim_alarms *alarms);  /* the first, which is not set any more */
+void sim_alarms_release(struct sim_alarms *alarms);
 
 /* --- counters: what PMU models program -------------------------------------------------------------------------------------- */
 
@@ -126,12 +144,10 @@ struct sim_machine {
 	struct sim_cpu *cpus;
 	struct sim_cpu *cpu;       /* what happens now happens here */
 	uint64_t now, events, random;
-	struct sim_alarm **heap;
-	size_t heap_used, heap_size;
-	uint64_t alarm_order;
+	struct sim_alarms alarms;
 	struct sim_task *tasks;    /* all_next */
 	struct sim_task **hash;    /* by tid */
-	size_t hash_size;
+	size_t hash_size, hashed;
 	unsigned task_count, waiting; /* alive; of these, blocked without an alarm */
 	int32_t next_tid;
 	struct sim_exit *exits;
@@ -148,6 +164,11 @@ struct sim_machine {
 	/* host.wake(): a file changed. */
 	void (*on_wake)(struct sim_machine *machine, struct tally_engine_file *file);
 };
+
+static inline void sim_alarm_set(struct sim_machine *machine, struct sim_alarm *alarm, uint64_t at)
+{
+	sim_alarms_set(&machine->alarms, alarm, at);
+}
 
 /* sim_cpu.c: brings a CPU to the machine's time: counts its work, delivers the overflows on the way. */
 void sim_cpu_advance(struct sim_cpu *cpu);

@@ -10,8 +10,29 @@ static struct sim_task **hash_place(struct sim_machine *machine, int32_t tid)
 	return &machine->hash[(uint32_t)tid % machine->hash_size];
 }
 
+/* As many places as tasks; without memory the chains grow instead. */
+static void grow_hash(struct sim_machine *machine)
+{
+	size_t old_size = machine->hash_size;
+	struct sim_task **old = machine->hash, **hash = calloc(2 * old_size, sizeof(struct sim_task *));
+	if (!hash)
+		return;
+	machine->hash = hash;
+	machine->hash_size = 2 * old_size;
+	for (size_t i = 0; i < old_size; i++)
+		for (struct sim_task *task = old[i], *next; task; task = next) {
+			next = task->hash_next;
+			struct sim_task **place = hash_place(machine, task->identity.tid);
+			task->hash_next = *place;
+			*place = task;
+		}
+	free(old);
+}
+
 static void link_task(struct sim_machine *machine, struct sim_task *task)
 {
+	if (++machine->hashed > machine->hash_size)
+		grow_hash(machine);
 	struct sim_task **place = hash_place(machine, task->identity.tid);
 	task->hash_next = *place;
 	*place = task;
@@ -28,6 +49,7 @@ static void unhash(struct sim_machine *machine, struct sim_task *task)
 	while (*place != task)
 		place = &(*place)->hash_next;
 	*place = task->hash_next;
+	machine->hashed--;
 }
 
 static void unlink_task(struct sim_machine *machine, struct sim_task *task)

@@ -8,8 +8,11 @@
  */
 #include "engine/engine_state.h"
 
-/* CPUs to be asked cost time: with many of them, so many retired wait that the asking is cheap for each. */
-#define REAP_SHARE 16u
+/* Asking a CPU costs an interrupt there.  So on a machine of more than REAP_AT_ONCE CPUs as many retired wait for one
+ * another as there are CPUs, and go through the asking together: each pays for one question, however many CPUs.  And no
+ * call of the surface asks more than ASKS_AT_ONCE of them. */
+#define REAP_AT_ONCE 16u
+#define ASKS_AT_ONCE 64u
 
 void *engine_allocate(struct tally_engine *engine, size_t size)
 {
@@ -31,7 +34,6 @@ void engine_retire(struct tally_engine *engine, struct engine_retired *retired,
 		   void (*free)(struct tally_engine *engine, struct engine_retired *retired))
 {
 	retired->free = free;
-	retired->cpus_seen = 0;
 	retired->next = engine->retired;
 	engine->retired = retired;
 	engine->retired_count++;
@@ -60,41 +62,39 @@ static bool cpu_is_quiet(struct tally_engine *engine, unsigned cpu)
 	return question.quiet;
 }
 
-static void free_retired(struct tally_engine *engine, struct engine_retired **at)
+static void free_all(struct tally_engine *engine, struct engine_retired *retired)
 {
-	struct engine_retired *retired = *at;
-	*at = retired->next;
-	engine->retired_count--;
-	retired->free(engine, retired);
-}
-
-/* Everything goes past CPU `cpu` that got there and finds it quiet. */
-static void reap_past(struct tally_engine *engine, unsigned cpu)
-{
-	bool asked = false, quiet = false;
-	for (struct engine_retired *retired = engine->retired; retired; retired = retired->next) {
-		if (retired->cpus_seen != cpu)
-			continue;
-		if (!asked)
-			quiet = cpu_is_quiet(engine, cpu);
-		asked = true;
-		retired->cpus_seen += quiet;
+	while (retired) {
+		struct engine_retired *next = retired->next;
+		retired->free(engine, retired);
+		retired = next;
 	}
 }
 
+static bool is_due(const struct tally_engine *engine)
+{
+	unsigned cpus = engine->host.cpus;
+	return engine->retired_count >= (cpus > REAP_AT_ONCE ? cpus : 1);
+}
+
+/* The departing all retired before the first CPU was asked.  What retires meanwhile, by their being freed too, is of the
+ * next lot. */
 void engine_reap(struct tally_engine *engine)
 {
-	if (!engine->retired || engine->retired_count < engine->host.cpus / REAP_SHARE)
-		return;
-	for (unsigned cpu = 0; cpu < engine->host.cpus; cpu++)
-		reap_past(engine, cpu);
-	/* What is freed may retire others: they are put in front, and wait for the next time. */
-	for (struct engine_retired **at = &engine->retired; *at;) {
-		if ((*at)->cpus_seen == engine->host.cpus)
-			free_retired(engine, at);
-		else
-			at = &(*at)->next;
+	unsigned asks = ASKS_AT_ONCE;
+	if (!engine->departing) {
+		if (!is_due(engine))
+			return;
+		engine->departing = engine->retired;
+		engine->retired = NULL;
+		engine->retired_count = engine->cpus_seen = 0;
 	}
+	for (; engine->cpus_seen < engine->host.cpus; engine->cpus_seen++)
+		if (!asks-- || !cpu_is_quiet(engine, engine->cpus_seen))
+			return;
+	struct engine_retired *departing = engine->departing;
+	engine->departing = NULL;
+	free_all(engine, departing);
 }
 
 int engine_copy_in(struct tally_engine *engine, void *to, const void *from, size_t size)
@@ -273,8 +273,12 @@ void tally_engine_free(struct tally_engine *engine)
 	struct tally_engine_host host = engine->host;
 	if (engine->cpus)
 		engine_tracepoint_unregister(engine);
-	while (engine->retired) /* nothing runs */
-		free_retired(engine, &engine->retired);
+	while (engine->departing || engine->retired) { /* nothing runs */
+		struct engine_retired *departing = engine->departing;
+		engine->departing = engine->retired;
+		engine->retired = NULL;
+		free_all(engine, departing);
+	}
 	for (unsigned i = 0; engine->cpus && i < host.cpus; i++)
 		engine_release(engine, engine->cpus[i].breakpoints,
 			       host.breakpoint_slots * sizeof(*engine->cpus[i].breakpoints));

@@ -47,7 +47,6 @@ struct engine_lock {
 struct engine_retired {
 	struct engine_retired *next;
 	void (*free)(struct tally_engine *engine, struct engine_retired *retired);
-	unsigned cpus_seen; /* so many CPUs, the first, were seen outside hits since */
 };
 
 /* An open descriptor's file: shared by dup, fork. */
@@ -214,6 +213,7 @@ struct tally_engine_process {
 	struct tally_engine_file **files;
 	bool *close_on_exec;
 	unsigned file_capacity, descriptor_limit; /* RLIMIT_NOFILE */
+	unsigned used_below;       /* no descriptor below it is free */
 };
 
 struct tally_engine_task {
@@ -244,8 +244,10 @@ struct tally_engine {
 	uint64_t next_id;          /* atomic */
 	struct engine_settings settings;
 	struct engine_list tasks;
-	struct engine_retired *retired; /* engine lock */
-	unsigned retired_count;
+	/* What is to be freed: those that wait, and the lot that goes when all CPUs were seen outside hits, `cpus_seen` of
+	 * which, the first, were.  Engine lock. */
+	struct engine_retired *retired, *departing;
+	unsigned retired_count, cpus_seen;
 	struct tally_engine_statistics statistics; /* events, bytes: engine lock */
 	/* Events that want side-band records, so that nobody else pays: counts by kind (sideband.c). */
 	struct { unsigned mmap, comm, task, switches, namespaces, ksymbol, cgroup, text_poke; } wanted;

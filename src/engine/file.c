@@ -48,9 +48,12 @@ static int grow(struct tally_engine_process *process, unsigned wanted)
 /* The lowest free descriptor from `from` on, with room in the table for it. */
 static int free_descriptor(struct tally_engine_process *process, unsigned from)
 {
-	unsigned fd = from < FIRST_DESCRIPTOR ? FIRST_DESCRIPTOR : from;
+	unsigned least = process->used_below > FIRST_DESCRIPTOR ? process->used_below : FIRST_DESCRIPTOR;
+	unsigned fd = from > least ? from : least;
 	while (fd < process->file_capacity && process->files[fd])
 		fd++;
+	if (from <= least)
+		process->used_below = fd;
 	if (fd >= process->descriptor_limit)
 		return -ENGINE_EMFILE;
 	int error = fd < process->file_capacity ? 0 : grow(process, fd + 1);
@@ -102,6 +105,8 @@ static void close_descriptor(struct tally_engine_process *process, unsigned fd)
 {
 	struct tally_engine_file *file = process->files[fd];
 	process->files[fd] = NULL;
+	if (fd < process->used_below)
+		process->used_below = fd;
 	engine_file_put(process->engine, file);
 }
 
@@ -115,7 +120,7 @@ void engine_files_release(struct tally_engine_process *process)
 		       process->file_capacity * sizeof(*process->close_on_exec));
 	process->files = NULL;
 	process->close_on_exec = NULL;
-	process->file_capacity = 0;
+	process->file_capacity = process->used_below = 0;
 }
 
 int engine_files_fork(const struct tally_engine_process *parent, struct tally_engine_process *child)

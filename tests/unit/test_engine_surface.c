@@ -413,6 +413,75 @@ static void an_event_outlives_the_hits_on_it(void **state)
 	assert_true(fixture_bytes(fixture) + sizeof(struct engine_event) <= late.bytes);
 }
 
+/* Of a machine of many CPUs only the first are there to be asked: questions to the others are counted. */
+enum { MANY_CPUS = 300, MOST_AT_ONCE = 64, CLOSED = 5000 };
+static unsigned questions;
+
+static int count_questions(void *host, unsigned cpu, void (*function)(void *), void *argument)
+{
+	questions += cpu >= FIXTURE_CPUS;
+	return cpu < FIXTURE_CPUS ? fixture_run_on(host, cpu, function, argument) : -ENXIO;
+}
+
+static bool first_online(void *host, unsigned cpu)
+{
+	return cpu < FIXTURE_CPUS && fixture_cpu_online(host, cpu);
+}
+
+static void freeing_asks_few_cpus_however_many_there_are(void **state)
+{
+	struct engine_fixture fixture;
+	(void)state;
+	fixture_init(&fixture, FIXTURE_CPUS);
+	fixture.host.cpus = MANY_CPUS;
+	fixture.host.run_on = count_questions;
+	fixture.host.cpu_online = first_online;
+	assert_true(fixture_start(&fixture));
+	uint64_t before = fixture_bytes(&fixture), most = 0;
+	questions = 0;
+	for (unsigned i = 0; i < CLOSED; i++) {
+		unsigned asked = questions;
+		tally_engine_close(fixture.engine, open_faults(&fixture, 0, 0, -1));
+		assert_true(questions - asked <= 2 * MOST_AT_ONCE); /* two calls */
+		uint64_t held = fixture_bytes(&fixture) - before;
+		most = held > most ? held : most;
+	}
+	assert_true(questions <= CLOSED);
+	assert_true(questions > CLOSED / 2);
+	/* A lot that is asked for, and the next that waits. */
+	assert_true(most < (2 * MANY_CPUS + 2 * MOST_AT_ONCE) * (sizeof(struct engine_event) + 64));
+	fixture.host.cpus = FIXTURE_CPUS; /* the fixture's own: the engine has a copy */
+	fixture_end(&fixture);
+	assert_int_equal(fixture.held_bytes, 0);
+}
+
+/* Every new descriptor is the lowest that is free: by a table that is searched from its start. */
+static void descriptors_are_the_lowest_that_are_free(void **state)
+{
+	struct engine_fixture *fixture = *state;
+	struct tally_engine *engine = fixture->engine;
+	bool used[4096] = { true, true, true };
+	uint64_t random = 1;
+	for (unsigned step = 0; step < 4000; step++) {
+		random = random * 6364136223846793005u + 1442695040888963407u;
+		unsigned fd = (unsigned)(random >> 33) % 120, from = fd / 2, lowest = 0;
+		bool closes = (random >> 60) % 8 < (step / 500 % 2 ? 7 : 5), duplicates = fd % 3 == 0;
+		if (closes) {
+			assert_int_equal(tally_engine_close(engine, fd > 2 ? (int)fd : 99999), fd > 2 && used[fd] ? 0 : -EBADF);
+			used[fd] = fd < 3;
+			continue;
+		}
+		if (duplicates && !(fd > 2 && used[fd]))
+			continue;
+		while (used[lowest] || (duplicates && lowest < from))
+			lowest++;
+		assert_true(lowest < sizeof(used) / sizeof(used[0]) - 1);
+		int made = duplicates ? tally_engine_fcntl(engine, (int)fd, DUPFD, from) : open_faults(fixture, 0, 0, -1);
+		assert_int_equal(made, lowest);
+		used[lowest] = true;
+	}
+}
+
 static void settings_have_the_kernels_bounds(void **state)
 {
 	struct engine_fixture *fixture = *state;
@@ -456,6 +525,8 @@ int main(void)
 		TEST(flags_and_owners_are_kept),
 		TEST(poll_tells_of_data_once_and_of_the_end),
 		TEST(an_event_outlives_the_hits_on_it),
+		cmocka_unit_test(freeing_asks_few_cpus_however_many_there_are),
+		TEST(descriptors_are_the_lowest_that_are_free),
 		TEST(settings_have_the_kernels_bounds),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
