@@ -8,7 +8,8 @@
  *
  * Calling context.  Functions are of four kinds, said at each:
  *   [surface]  system calls, in the context of the calling task, at task level; may sleep on the host's lock
- *   [cpu]      on the CPU that they are about, interrupts off, not where an event hits
+ *   [cpu]      on the CPU that they are about, interrupts off, not where an event hits: switches at task level, the
+ *              others at hardirq level
  *   [hit]      anywhere, at any instruction, at any level, also within any other function of the engine: nothing is
  *              allocated and nothing spins; a hit inside a hit of the same level on a CPU is dropped and counted
  *   [once]     while nothing else runs
@@ -58,7 +59,8 @@ struct tally_engine_regs {
 	const void *host; /* the host's own, for its callbacks */
 };
 
-/* One shot, on the CPU where it was started. The host may keep what it needs in `host_words`. */
+/* One shot, on the CPU where it was started, which the engine notes in `cpu`.  It is the engine's, and good until it has
+ * fired or was cancelled; `fired` may start it again.  The host may keep what it needs in `host_words`, 0 at first. */
 struct tally_engine_timer {
 	void (*fired)(struct tally_engine_timer *timer, const struct tally_engine_regs *regs); /* [hit], hardirq level */
 	uint64_t deadline_ns;
@@ -66,7 +68,7 @@ struct tally_engine_timer {
 	uintptr_t host_words[4];
 };
 
-/* A signal that an event asks for: F_SETOWN + O_ASYNC on its descriptor, or attr.sigtrap. */
+/* A signal that an event asks for: F_SETOWN + O_ASYNC on its descriptor, or attr.sigtrap.  Good during the call. */
 struct tally_engine_signal {
 	int number;       /* SIGIO, or what F_SETSIG said; SIGTRAP */
 	int code;         /* POLL_IN 1, POLL_HUP 6; TRAP_PERF 6 */
@@ -87,8 +89,9 @@ struct tally_engine_identity {
 	char comm[16];
 };
 
-/* All that the engine needs from outside.  `host` is passed back to every function.  Optional functions may be NULL;
- * what is lost without each is said.  Called at any level unless said otherwise. */
+/* All that the engine needs from outside.  `host` is passed back to every function.  Those of which it says what NULL
+ * means are optional, the others must be there.  Called at any level unless said otherwise.  None may call the engine, but for what tells of a
+ * task. */
 struct tally_engine_host {
 	void *host;
 	unsigned cpus;        /* possible ones: 0 … cpus - 1; at least 1 */
@@ -108,11 +111,12 @@ struct tally_engine_host {
 	/* Interrupts of this CPU off; NMIs may come still. */
 	uintptr_t (*irq_save)(void *host);
 	void (*irq_restore)(void *host, uintptr_t state);
-	/* One lock that may sleep, for the system-call surface; not recursive.  Task level. */
+	/* One lock that may sleep, for the system-call surface; not recursive.  Task level, interrupts on: who waits for
+	 * it still runs what run_on() brings. */
 	void (*lock)(void *host);
 	void (*unlock)(void *host);
-	/* Runs function(argument) on that CPU with interrupts off, and waits until it has; on this CPU too.
-	 * -ENXIO when it is offline.  Task level. */
+	/* Runs function(argument) on that CPU with interrupts off, at hardirq level, and waits until it has; on this CPU
+	 * too.  -ENXIO when it is offline.  Called with the lock held, at task level: one at a time. */
 	int (*run_on)(void *host, unsigned cpu, void (*function)(void *), void *argument);
 	/* Once in each turn of a loop that waits for another CPU (a context's lock).  NULL: nothing. */
 	void (*relax)(void *host);
@@ -144,13 +148,14 @@ struct tally_engine_host {
 	/* Asks for one call of tally_engine_run_pending() on this CPU as soon as its level allows wake-ups (irq_work).
 	 * May be asked for again before it ran: once is enough. */
 	void (*pend)(void *host);
-	/* Something that tally_engine_poll() tells of this file may have changed. Below NMI level. */
+	/* Something that tally_engine_poll() tells of this file may have changed. Below NMI level, perhaps with interrupts
+	 * off.  Not after the file's last descriptor and mapping were closed: then `file` is gone. */
 	void (*wake)(void *host, struct tally_engine_file *file);
 	/* NULL: no signals.  Below NMI level; a SIGTRAP is to be delivered before the task's next user instruction. */
 	void (*signal)(void *host, const struct tally_engine_signal *signal);
 
 	/* --- time ------------------------------------------------------------------------------------------------ */
-	/* NULL: clock events count, but don't sample. [cpu] */
+	/* NULL: clock events count, but don't sample. [cpu]; timer_start also within `fired`, below NMI level. */
 	void (*timer_start)(void *host, struct tally_engine_timer *timer); /* at timer->deadline_ns */
 	void (*timer_cancel)(void *host, struct tally_engine_timer *timer); /* fine when it isn't running */
 	/* Adds TALLY_CAP_USER_TIME, _TIME_ZERO and _TIME_SHORT to page->capabilities and fills time_shift, time_mult,
@@ -225,9 +230,10 @@ void tally_engine_statistics(struct tally_engine *engine, struct tally_engine_st
 struct tally_engine_process *tally_engine_process_new(struct tally_engine *engine, int32_t pid);
 /* fork(2): descriptors are shared with the parent's as after fork. */
 struct tally_engine_process *tally_engine_process_fork(struct tally_engine_process *parent, int32_t pid);
-/* [surface] RLIMIT_NOFILE: how many descriptors it may have; 4096 by itself, its parent's after a fork. */
+/* [surface] RLIMIT_NOFILE: how many descriptors it may have, at most 1048576; 4096 by itself, its parent's after a
+ * fork. */
 void tally_engine_process_limit(struct tally_engine_process *process, unsigned descriptors);
-/* When its last task has exited: closes its descriptors and frees it. */
+/* When its last task has exited, freed already or not: closes its descriptors and frees it. */
 void tally_engine_process_exit(struct tally_engine_process *process);
 
 struct tally_engine_task *tally_engine_task_new(struct tally_engine_process *process,
@@ -314,7 +320,8 @@ long tally_engine_ioctl(struct tally_engine *engine, int fd, unsigned long reque
 int tally_engine_mmap(struct tally_engine *engine, int fd, size_t size, bool writable, bool shared, uint64_t offset,
 		      void **address);
 int tally_engine_munmap(struct tally_engine *engine, void *address, size_t size);
-/* POLLIN 1, POLLERR 8, POLLHUP 16; or -EBADF.  Never waits: host->wake() says when to ask again. */
+/* POLLIN 1, POLLHUP 16; or -EBADF.  Never waits: host->wake() says when to ask again, by the *file (unless NULL) that is
+ * given here. POLLIN is told once for each wake-up. */
 int tally_engine_poll(struct tally_engine *engine, int fd, struct tally_engine_file **file);
 /* fcntl(2): F_GETFD F_SETFD F_GETFL F_SETFL F_SETOWN F_GETOWN F_SETSIG F_GETSIG F_SETOWN_EX F_DUPFD F_DUPFD_CLOEXEC,
  * numbers as asm-generic/fcntl.h. */
@@ -362,7 +369,7 @@ struct tally_pmu_event {
 /* What an overflow or a hit brings for its samples. Zero what is unknown. */
 struct tally_engine_hit {
 	uint64_t address;     /* PERF_SAMPLE_ADDR */
-	uint64_t period;      /* weight of this hit, or the period that elapsed */
+	uint64_t period;      /* PERF_SAMPLE_PERIOD: of an overflow the period that elapsed, last_period */
 	uint64_t weight, data_src, transaction;
 	uint64_t exact_ip;    /* with has_exact_ip: the instruction itself, MISC_EXACT_IP */
 	bool has_exact_ip;
@@ -454,8 +461,9 @@ void tally_engine_pmu_count(struct tally_pmu_event *event, uint64_t more);
 /* A counter passed its period: writes the sample, adapts, throttles.  True: the PMU must stop the event. [hit] */
 bool tally_engine_overflow(struct tally_pmu_event *event, const struct tally_engine_hit *hit,
 			   const struct tally_engine_regs *regs);
-/* When period_left has run out: sets it for the next overflow, and is true.  A PMU asks before it programs its counter
- * with period_left, and to tell a period's end from a narrow counter's wrap. [hit] */
+/* When period_left has run out: sets it, and last_period, for the next overflow, and is true.  A PMU calls it before it
+ * programs its counter with period_left (whatever it answers), and to tell a period's end from a narrow counter's wrap.
+ * [cpu] or [hit] */
 bool tally_engine_period_elapsed(struct tally_pmu_event *event);
 /* The user page's lock, index and offset again, after add, start, stop. [cpu] or [hit] */
 void tally_engine_user_page_changed(struct tally_pmu_event *event);
