@@ -23,8 +23,9 @@ mv "a b" root
 installed() { (cd "$scratch/root" && find . -path "*/$1"); }
 here() { find "$scratch/root" -path "*/$1" | head -1; }
 find root >out
-for file in bin/tally include/tally/counter.h libtally.so libtally.a pkgconfig/tally.pc doc/tally/LICENSE \
-	doc/tally/CHANGELOG.md doc/tally/design.md doc/tally/examples/self_count.c; do
+for file in bin/tally include/tally/counter.h libtally.so libtally.a pkgconfig/tally.pc include/tally/engine.h \
+	libtallyengine.a pkgconfig/tally-engine.pc doc/tally/LICENSE doc/tally/CHANGELOG.md doc/tally/design.md \
+	doc/tally/porting.md doc/tally/examples/self_count.c doc/tally/examples/skeleton.c; do
 	[ -n "$(installed "$file")" ]
 	check "$file is installed"
 done
@@ -104,7 +105,7 @@ export LD_LIBRARY_PATH=${library%/*}
 sanitize=
 [ "$SANITIZE" = none ] || sanitize=-fsanitize=$SANITIZE
 
-for header in $(cd root && find . -name '*.h' | sed 's|.*/include/||'); do
+for header in $(cd root && find . -path '*/include/*.h' | sed 's|.*/include/||'); do
 	echo "#include <$header>" >alone.c
 	cp alone.c alone.cpp
 	for standard in c99 c11 gnu17; do
@@ -147,10 +148,10 @@ else
 	skip "a C++ program links and runs" "no C++ compiler"
 fi
 
-declared=$(cat $(find root -name '*.h') | grep -oE '\<tally_[a-z0-9_]+\(' | tr -d '(' | sort -u)
+declared=$(grep -oE '\<tally_[a-z0-9_]+\(' "$(here tally/counter.h)" | tr -d '(' | sort -u)
 nm -D --defined-only "$library" | awk '$2 ~ /[TDBRVWi]/ { sub(/@.*/, "", $3); print $3 }' | sort -u >out
 [ "$declared" = "$(cat out)" ]
-check "the library exports what its headers declare, and nothing else"
+check "the library exports what its header declares, and nothing else"
 readelf -d "$library" >out
 grep -q 'SONAME.*libtally\.so\.[0-9]*\]' out
 check "the library has a versioned name"
@@ -159,6 +160,37 @@ if [ "$SANITIZE" = none ]; then
 	check "the library needs libc alone"
 else
 	skip "the library needs libc alone" "sanitizers bring libraries of their own"
+fi
+
+# --- the engine --------------------------------------------------------------------------------------------------
+pkg-config --cflags --libs tally-engine >out 2>&1 && has -ltallyengine
+check "pkg-config finds the engine, which requires no other package"
+nm --defined-only "$(here libtallyengine.a)" 2>/dev/null | awk 'NF == 3 { print $3 }' | sort -u >defined
+grep -vE 'typedef|^ \*|/\*' "$(here tally/engine.h)" | grep -oE '\<tally_(engine|trace)_[a-z0-9_]+\(' | tr -d '(' | sort -u |
+	comm -23 - defined >out
+[ ! -s out ]
+check "it defines what its header declares"
+# The commands that porting.md gives, as they stand there: only the compiler is the build's.
+cd "$(dirname "$(here examples/skeleton.c)")" || exit 1
+grep '^    cc ' ../porting.md | sed "s|^    cc |$CC $sanitize |" >"$scratch/commands"
+[ "$(wc -l <"$scratch/commands")" = 2 ]
+check "porting.md has commands for two hosts"
+sh -e "$scratch/commands" >"$scratch/out" 2>&1
+status=$?
+mv skeleton tracepoints "$scratch" 2>/dev/null
+cd "$scratch" || exit 1
+[ $status = 0 ]
+check "the commands of porting.md build hosts against what is installed"
+run 0 ./skeleton && has "faults 2, wakes 2"
+check "the smallest host runs"
+run 0 ./tracepoints && has "cents were paid"
+check "the host with tracepoints runs"
+printf '#include <tally/tracepoint.h>\nint main() { return tally_engine_free == nullptr; }\n' >engine.cpp
+if command -v ${CXX%% *} >/dev/null; then
+	run 0 $CXX $sanitize -std=c++11 $(pkg-config --cflags tally-engine) engine.cpp -o engine $(pkg-config --libs tally-engine) && run 0 ./engine
+	check "a C++ program links the engine"
+else
+	skip "a C++ program links the engine" "no C++ compiler"
 fi
 
 echo "1..$number"
