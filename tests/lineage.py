@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """What the documents name is there: clauses, unit tests, mutants, rows of the specification, files.  TAP.
 
-docs/lineage.md is read row by row: each has a row of docs/spec.md and a test, or "outside" and why.
+docs/lineage.md is read row by row: each has a row of docs/spec.md and a test, or "outside" and why; docs/design.md has a
+line for each file of the engine.
 Usage: lineage.py SOURCE_ROOT CONFORMANCE
 """
 import pathlib
@@ -60,13 +61,17 @@ for path in sorted((root / "docs").glob("*.md")):
     for number, line in enumerate(path.read_text().splitlines(), 1):
         missing += [f"docs/{path.name}:{number}: {token}" for token in re.findall(r"`([^`]+)`", line) if is_missing(token)]
 
+design = (root / "docs/design.md").read_text()
+unsaid = [str(path) for path in sorted((root / "src/engine").glob("*.c")) if f"`{path.name}`" not in design]
+
 wrong = [reason for reason in lineage if reason]
 if not clauses or len(lineage) < 100 or len(rows) < 50:
     wrong.append(f"{len(clauses)} clauses, {len(lineage)} rows of docs/lineage.md, {len(rows)} of docs/spec.md were found")
-print("1..2")
+print("1..3")
 for number, (bad, what) in enumerate(((wrong, "every statement of docs/lineage.md has rows and tests that are there"),
-                                      (missing, "clauses and files that docs/ names are there")), 1):
+                                      (missing, "clauses and files that docs/ names are there"),
+                                      (unsaid, "docs/design.md has a line for each file of the engine")), 1):
     for line in bad:
         print(f"# {line}")
     print(f"{'not ok' if bad else 'ok'} {number} - {what}")
-sys.exit(1 if wrong or missing else 0)
+sys.exit(1 if wrong or missing or unsaid else 0)
