@@ -81,21 +81,21 @@ struct tally_user_page *hardware_user_page(struct surface *surface, int fd)
 int hardware_user_read(struct surface *surface, const struct tally_user_page *page, uint64_t *value)
 {
 	uint32_t sequence, index;
-	int64_t count;
+	uint64_t count;
 	do { /* pairs with the kernel's increments of lock, before and after it changes the rest */
 		sequence = __atomic_load_n(&page->lock, __ATOMIC_ACQUIRE);
 		index = page->index;
-		count = page->offset;
+		count = (uint64_t)page->offset; /* negative, as a rule: the sum wraps */
 		if (index && page->capabilities & TALLY_CAP_USER_RDPMC) {
 			uint64_t raw = 0;
 			unsigned unused = 64u - page->pmc_width;
 			int error = CALL(read_counter, index - 1, &raw);
 			if (error < 0)
 				return error;
-			count += (int64_t)(raw << unused) >> unused;
+			count += (uint64_t)((int64_t)(raw << unused) >> unused);
 		}
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	} while (__atomic_load_n(&page->lock, __ATOMIC_RELAXED) != sequence);
-	*value = (uint64_t)count;
+	*value = count;
 	return index ? 0 : -EAGAIN;
 }

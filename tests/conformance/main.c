@@ -103,6 +103,15 @@ static struct surface *make_surface(const struct options *options)
 	return surface;
 }
 
+static void drop_surface(const struct options *options, struct surface *surface)
+{
+#ifdef CONFORMANCE_SIM
+	if (!strcmp(options->surface, "sim"))
+		surface_sim_free(surface);
+#endif
+	(void)options, (void)surface; /* the kernel's is this process */
+}
+
 static int run_on(const struct options *options, struct surface *surface, const struct clause *clause)
 {
 #ifdef CONFORMANCE_SIM
@@ -305,6 +314,7 @@ int main(int argc, char **argv)
 	printf("1..%u\n", each_clause(&options, NULL, NULL));
 	each_clause(&options, &run, visit_clause);
 	printf("# %u passed, %u failed, %u skipped\n", run.counts[PASSED], run.counts[FAILED], run.counts[SKIPPED]);
+	drop_surface(&options, run.surface);
 	if (run.results && fclose(run.results) != 0)
 		return 2;
 	return run.counts[FAILED] ? 1 : 0;

@@ -198,6 +198,7 @@ struct surface *surface_kernel(void);
 /* The simulated machine, made anew for each test; `model`: "x86", "arm64", "big.LITTLE". Not linked into the guest's
  * program. */
 struct surface *surface_sim(const char *model);
+void surface_sim_free(struct surface *surface);
 /* The first call of main(): when the process is one that exec() made, runs its body and doesn't return. */
 void surface_kernel_body(int argc, char **argv);
 /* Runs the test's body as a task of a fresh machine (sim), or in a child process with a time limit (kernel): the exit

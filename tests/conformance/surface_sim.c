@@ -742,6 +742,12 @@ struct surface *surface_sim(const char *model)
 	return &sim->surface;
 }
 
+void surface_sim_free(struct surface *surface)
+{
+	free(surface ? sim_of(surface)->format : NULL);
+	free(surface ? sim_of(surface) : NULL);
+}
+
 static int run_machine(struct surface_sim *sim, surface_body *body, void *argument)
 {
 	sim->machine = sim_new(&sim->config);

@@ -393,7 +393,9 @@ int main(int argc, char **argv)
 #ifdef CONFORMANCE_SIM
 	if (argc == 5 && !strcmp(argv[1], "--surface") && !strcmp(argv[2], "sim") && !strcmp(argv[3], "--model")) {
 		struct surface *sim = surface_sim(argv[4]);
-		return sim ? surface_sim_run(sim, whole_script, NULL, 60) : 2;
+		int code = sim ? surface_sim_run(sim, whole_script, NULL, 60) : 2;
+		surface_sim_free(sim);
+		return code;
 	}
 #endif
 	if (argc != 1) {
