@@ -35,7 +35,8 @@ enum { REASONS = sizeof(reasons) / sizeof(reasons[0]) };
 
 struct options {
 	const char *surface, *model, *json, *table;
-	bool list, own_machine, unprivileged, two_cpus;
+	bool list, own_machine, unprivileged, two_cpus, applicable;
+	unsigned missing; /* enum surface_feature: clauses that need these are left out */
 	char **prefixes;
 	unsigned repeat;
 };
@@ -74,7 +75,7 @@ static enum not_applicable lacking(unsigned missing)
 static bool chosen(const struct options *options, const struct clause *clause)
 {
 	const char *id = clause->id;
-	if (options->two_cpus && !(clause->needs & SURFACE_TWO_CPUS))
+	if ((options->two_cpus && !(clause->needs & SURFACE_TWO_CPUS)) || clause->needs & options->missing)
 		return false;
 	if (!*options->prefixes)
 		return true;
@@ -237,7 +238,7 @@ static int usage(void)
 #ifdef CONFORMANCE_SIM
 			"|sim] [--model x86|arm64|big.LITTLE"
 #endif
-			"] [--own-machine] [--unprivileged] [--two-cpus] [--repeat N]\n"
+			"] [--own-machine] [--unprivileged] [--two-cpus] [--applicable] [--repeat N]\n"
 			"                   [--list] [--json FILE | --table FILE] [ID-PREFIX...]\n");
 	return 2;
 }
@@ -254,6 +255,8 @@ static int parse_options(struct options *options, char **argv)
 			options->unprivileged = true;
 		else if (!strcmp(name, "two-cpus"))
 			options->two_cpus = true;
+		else if (!strcmp(name, "applicable"))
+			options->applicable = true;
 		else if (!strcmp(name, "surface"))
 			value = &options->surface;
 		else if (!strcmp(name, "model"))
@@ -311,6 +314,7 @@ int main(int argc, char **argv)
 	run.surface = make_surface(&options);
 	if (!run.surface)
 		return usage();
+	options.missing = options.applicable ? ~run.surface->features : 0;
 	printf("1..%u\n", each_clause(&options, NULL, NULL));
 	each_clause(&options, &run, visit_clause);
 	printf("# %u passed, %u failed, %u skipped\n", run.counts[PASSED], run.counts[FAILED], run.counts[SKIPPED]);
