@@ -15,7 +15,12 @@ skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
 # check NAME: by the status of the last command
 check() { if [ $? = 0 ]; then ok "$1"; else not_ok "$1"; fi; }
 # run EXPECTED_STATUS command…: stdout and stderr go to ./out
-run() { expected=$1; shift; "$@" >out 2>&1; status=$?; [ "$status" = "$expected" ] || { echo "status $status" >>out; false; }; }
+run() {
+	expected=$1; shift
+	"$@" >out 2>&1; status=$?
+	sed -i "/ASan doesn't fully support makecontext/d" out # the sanitizer's word on tasks that are coroutines
+	[ "$status" = "$expected" ] || { echo "status $status" >>out; false; }
+}
 has() { grep -qF -- "$1" out; }
 # same NAME: ./out is what it was when it was blessed
 same() {
@@ -65,8 +70,7 @@ run 0 "$TALLY" fold a.data && has 'worker;main;serve;query;scan_index' && has 'w
 check "stacks are those of the scenario"
 run 0 "$TALLY" flamegraph -o a.svg a.data && grep -q scan_index a.svg
 check "a flame graph of it"
-[ "$("$TALLY" script -i a.data 2>/dev/null | grep -c 'cycles:')" = "$(sed -n 's/.*cycles, \([0-9,]*\) samples.*/\1/p' out first 2>/dev/null | tr -d ,)" ] ||
-	timeout 60 "$TALLY" sim "$examples/stacks.sim" >out 2>&1
+run 0 timeout 60 "$TALLY" sim "$examples/stacks.sim"
 samples=$(sed -n 's/.* cycles, \([0-9,]*\) samples.*/\1/p' out | tr -d ,)
 [ -n "$samples" ] && [ "$("$TALLY" script -i a.data 2>/dev/null | grep -c 'cycles:')" = "$samples" ]
 check "as many samples as the summary says"
