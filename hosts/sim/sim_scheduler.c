@@ -132,6 +132,10 @@ void sim_schedule(struct sim_cpu *cpu)
 		cpu->slice_start = machine->now;
 		return;
 	}
+	if (cpu->in_guest) { /* an interrupt ends the guest's turn before the kernel can switch */
+		previous->left_guest = true;
+		sim_guest_switch(machine, false);
+	}
 	struct tally_engine_task *out = previous ? previous->engine_task : NULL;
 	struct tally_engine_task *in = next ? next->engine_task : NULL;
 	uintptr_t before = migrating(cpu);
@@ -144,6 +148,9 @@ void sim_schedule(struct sim_cpu *cpu)
 		next->state = SIM_RUNNING;
 		next->run_start = cpu->work_start = cpu->slice_start = machine->now;
 		cpu->work_base = next->work_done;
+		if (next->left_guest)
+			sim_guest_switch(machine, true);
+		next->left_guest = false;
 	}
 	if (previous)
 		leave(cpu, previous, runnable);

@@ -114,6 +114,7 @@ struct sim_task {
 	struct sim_task *all_next, *all_previous, *hash_next;
 	struct sim_phase phase;    /* in progress */
 	bool in_phase;
+	bool left_guest;           /* it was preempted in its guest, and goes back there when it runs */
 	uint64_t work_done;        /* instructions of the phase's work */
 	struct sim_alarm alarm;    /* end of sleep */
 	bool unprivileged;

@@ -327,6 +327,28 @@ static void a_cpu_that_goes_takes_no_task_along(void **state)
 	assert_false(r.rows[0].was_scaled);
 }
 
+/* Both run on one CPU, by turns: who is preempted in its guest takes the guest along. */
+static void a_guest_that_is_preempted_counts_for_its_task_alone(void **state)
+{
+	(void)state;
+	static const char *const hosts[] = { "vhe", "non-vhe" };
+	for (unsigned i = 0; i < 2; i++) {
+		char text[600];
+		snprintf(text, sizeof(text), "machine arm64 with 1 cpus, tick 1 ms, %s\nmix m has ipc 1\nfunction f\n"
+					     "task virtual on cpu 0\nguest 20M instructions of m in f\nend\n"
+					     "task plain on cpu 0\nrun 20M instructions of m in f\nend\n"
+					     "count instructions:G,instructions:H,context-switches of virtual\n"
+					     "count instructions:G,instructions:H,context-switches of plain\n", hosts[i]);
+		struct results r = simulate(text, false);
+		assert_int_equal(r.rows[0].raw, 20000000);
+		assert_int_equal(r.rows[1].raw, 0);
+		assert_true(r.rows[2].raw > 5);
+		assert_int_equal(r.rows[3].raw, 0);
+		assert_int_equal(r.rows[4].raw, 20000000);
+		assert_true(r.rows[5].raw > 5);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -342,6 +364,7 @@ int main(void)
 		cmocka_unit_test(kept_and_lost_are_all),
 		cmocka_unit_test(a_pinned_event_without_a_counter_is_no_zero),
 		cmocka_unit_test(a_cpu_that_goes_takes_no_task_along),
+		cmocka_unit_test(a_guest_that_is_preempted_counts_for_its_task_alone),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
