@@ -89,8 +89,9 @@ void sim_trace_fault(struct sim_machine *machine, uint64_t address, uint64_t ip)
 
 void sim_trace_syscall(struct sim_machine *machine, int number)
 {
-	(void)number;
+	machine->user_hit = true; /* in Linux it is given the registers that the task entered with */
 	if (machine->traces)
 		TALLY_TRACE(sys_enter_getppid, number);
+	machine->user_hit = false;
 	sim_cpu_settle(machine->cpu);
 }
