@@ -74,9 +74,9 @@ TALLY_TRACE_EVENT(sched_process_fork, sched_process_fork)
 TALLY_TRACE_CLASS(sys_enter,
 	TALLY_PROTO(int32_t number),
 	TALLY_ARGS(number),
-	TALLY_FIELDS(TALLY_FIELD(int32_t, nr)),
-	TALLY_ASSIGN(entry->nr = number;),
-	TALLY_PRINT("NR %d", REC->nr))
+	TALLY_FIELDS(TALLY_FIELD(int64_t, id)),
+	TALLY_ASSIGN(entry->id = number;),
+	TALLY_PRINT("NR %ld", (long)REC->id))
 TALLY_TRACE_EVENT(sys_enter, sys_enter_getppid)
 
 TALLY_TRACE_CLASS_WITH(page_fault,

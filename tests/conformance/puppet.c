@@ -3,13 +3,22 @@
 static int obey(struct surface *surface, void *puppet_)
 {
 	struct puppet *puppet = puppet_;
-	for (uint32_t done = 0;; done++) {
+	for (uint32_t done = puppet->answered;; done++) {
 		CALL(wait_while, &puppet->asked, done);
 		if (!puppet->step)
 			return puppet->result;
 		puppet->result = puppet->step(surface, puppet->argument);
 		CALL(post, &puppet->answered, done + 1);
 	}
+}
+
+/* The program that step_become() makes of it: the step is done, and others follow. */
+static int obey_again(struct surface *surface, void *puppet_)
+{
+	struct puppet *puppet = puppet_;
+	puppet->result = 0;
+	CALL(post, &puppet->answered, puppet->answered + 1);
+	return obey(surface, puppet);
 }
 
 struct puppet *puppet_new(struct surface *surface, enum surface_task_kind kind)
@@ -65,6 +74,11 @@ int step_sleep(struct surface *surface, void *ms)
 {
 	CALL(sleep, (uint64_t)(uintptr_t)ms * 1000000u);
 	return 0;
+}
+
+int step_become(struct surface *surface, void *puppet)
+{
+	return CALL(exec, "again", obey_again, puppet, 0);
 }
 
 int step_drop_privileges(struct surface *surface, void *unused)

@@ -25,6 +25,9 @@ int step_hit(struct surface *surface, void *count);
 int step_touch(struct surface *surface, void *count); /* writes the watched variable */
 int step_pin(struct surface *surface, void *cpu);
 int step_sleep(struct surface *surface, void *ms);
+/* The puppet that does it becomes another program, which obeys on.  `step` being an address, programs must all be
+ * loaded at the same one: personality(ADDR_NO_RANDOMIZE). */
+int step_become(struct surface *surface, void *puppet);
 int step_drop_privileges(struct surface *surface, void *unused);
 
 #define NUMBER(n) ((void *)(uintptr_t)(n))

@@ -1,0 +1,94 @@
+/* Random calls on a surface, each written down: what the files of `differential` share. */
+#ifndef TALLY_CONFORMANCE_DIFFERENTIAL_H
+#define TALLY_CONFORMANCE_DIFFERENTIAL_H
+
+#include "puppet.h"
+#include "ring_walk.h"
+
+#include <stdio.h>
+
+enum {
+	SLOTS = 12,
+	RINGS = 512,
+	FOLLOWERS = 2,       /* children that come and go, beside the one that is there from the start */
+	FOLLOWERS_EVER = 16,
+	OPERATIONS_MAX = 4096
+};
+
+enum target { OF_SELF, OF_CHILD, OF_FOLLOWER, OF_CPU, OF_NOBODY };
+
+struct slot {
+	int fd; /* -1: free */
+	struct tally_attr attr;
+	enum target target;
+	int cpu;
+	unsigned symbolic;     /* what it is called in lines */
+	uint64_t id;           /* IOC_ID's */
+	bool determined;       /* its count is */
+	bool stream_determined; /* so are the records that it writes */
+	bool member;
+	unsigned buffer;       /* that it writes to: index of `buffers`, 0 none */
+	struct ring ring;
+	bool mapped;
+};
+
+/* What may come into a ring buffer, whoever maps it. */
+struct buffer {
+	bool mixed;   /* records that time decides */
+	bool foreign; /* records of another event than the one that mapped it */
+};
+
+struct follower {
+	struct puppet *puppet; /* NULL: none */
+	enum surface_task_kind kind;
+	unsigned symbolic;
+	pid_t last; /* of whoever was here last */
+};
+
+struct differential {
+	struct surface *surface;
+	FILE *out;
+	uint64_t random;
+	unsigned operation;
+	unsigned opened, buffer_count, follower_count;
+	struct slot slots[SLOTS];
+	struct buffer buffers[RINGS];
+	struct puppet *child;
+	struct follower followers[FOLLOWERS];
+	pid_t self;
+	long hit_id;
+	const char *field; /* of the tracepoint */
+	bool uniform; /* all events of the round write alike, so that one attr decodes any ring */
+	uint64_t sample_type, read_format;
+};
+
+uint64_t draw(struct differential *d);
+unsigned below(struct differential *d, unsigned limit);
+bool one_in(struct differential *d, unsigned n);
+#define ONE_OF(d, array) ((array)[below(d, sizeof(array) / sizeof((array)[0]))])
+
+/* differential_attr.c: chooses slot->attr and what is determined of it. */
+void choose_attr(struct differential *d, struct slot *slot);
+uint64_t choose_period(struct differential *d, const struct tally_attr *attr);
+void print_attr(struct differential *d, const struct tally_attr *attr);
+/* An expression in two spellings: as it is given to the kernel, and without what differs from run to run. */
+struct filter_text { char given[256], shown[256]; };
+void choose_filter(struct differential *d, struct filter_text *filter);
+
+/* differential_ring.c */
+void do_map(struct differential *d);
+void do_unmap(struct differential *d);
+void do_drain(struct differential *d);
+void forget_mapping(struct differential *d, struct slot *slot);
+
+/* differential_calls.c */
+void differential_begin(struct differential *d);
+void differential_step(struct differential *d);
+void differential_end(struct differential *d);
+struct slot *any_slot(struct differential *d);   /* often one that is free */
+struct slot *open_slot(struct differential *d);  /* NULL: there is none */
+struct slot *slot_of_id(struct differential *d, uint64_t id);
+const char *task_name(struct differential *d, pid_t task);
+const char *errno_name(long code); /* valid until the next but one */
+
+#endif
