@@ -185,7 +185,7 @@ static void install(struct engine_event *event, void *argument)
 	engine_queue_table_place(context, &installation->table);
 	event->stamp = context->time;
 	__atomic_store_n(&event->context, context, __ATOMIC_RELEASE);
-	engine_list_add_tail(&event->context_link, &context->events);
+	engine_list_add(&event->context_link, &context->events);
 	context->event_count++;
 	context->frequency_events += engine_event_flag(event, TALLY_ATTR_FREQ);
 	engine_cgroup_look(event, cpu);

@@ -1,5 +1,6 @@
 /* ioctl(2) on an event: SPEC B3.  Requests that later kernels added are refused as this one's kernel refuses what it
  * does not know, with ENOTTY. */
+#include "engine/clock_event.h"
 #include "engine/engine_state.h"
 
 static void reset_one(struct engine_event *event, void *argument)
@@ -133,7 +134,8 @@ static long modify(struct engine_event *event, uintptr_t argument)
 	int error = engine_attr_copy(event->engine, (const void *)argument, &attr);
 	if (error)
 		return error;
-	if (attr.type != event->attr.type)
+	bool clock = event->attr.type == TALLY_TYPE_SOFTWARE && engine_is_clock(&event->attr);
+	if (attr.type != event->attr.type || clock) /* in Linux a clock has a PMU of its own, and that one's type */
 		return -ENGINE_EINVAL;
 	if (attr.type != TALLY_TYPE_BREAKPOINT)
 		return -ENGINE_EOPNOTSUPP;

@@ -18,6 +18,11 @@ struct engine_list {
 	     &item->member != (head);                                                                          \
 	     item = item##_next, item##_next = ENGINE_CONTAINER(item->member.next, type, member))
 
+/* From the last to the first. */
+#define ENGINE_LIST_EACH_BACK(item, head, type, member)                                                         \
+	for (type *item = ENGINE_CONTAINER((head)->previous, type, member); &item->member != (head);            \
+	     item = ENGINE_CONTAINER(item->member.previous, type, member))
+
 static inline void engine_list_init(struct engine_list *head)
 {
 	head->next = head->previous = head;

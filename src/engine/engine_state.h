@@ -169,7 +169,7 @@ struct engine_context {
 	struct tally_engine *engine;
 	struct tally_engine_task *task; /* NULL: a CPU's */
 	int cpu;                   /* a CPU's: its number; a task's: where it is scheduled in, or -1.  Atomic. */
-	struct engine_list events; /* context_link */
+	struct engine_list events; /* context_link; the newest first, as side-band and exits go through them */
 	struct engine_queue any;   /* groups that are bound to no CPU; a CPU's: all */
 	struct engine_queue *by_cpu; /* a task's groups that are bound to one, by cpu % by_cpu_size; NULL: in `any` */
 	unsigned by_cpu_size, bound_groups;

@@ -79,7 +79,7 @@ int engine_inherit_fork(struct tally_engine_task *parent, struct tally_engine_ta
 	if (!parent->context)
 		return 0;
 	/* What is in a context changes by the surface alone, which is us. */
-	ENGINE_LIST_EACH(event, &parent->context->events, struct engine_event, context_link) {
+	ENGINE_LIST_EACH_BACK(event, &parent->context->events, struct engine_event, context_link) {
 		if (!is_inherited(event, thread))
 			continue;
 		int code = inherit_group(event, child);

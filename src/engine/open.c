@@ -62,12 +62,12 @@ static int set_clock(struct engine_event *event)
 		{ CLOCK_OF_TAI, false, clock_tai },
 	};
 	const struct tally_engine_host *host = &event->engine->host;
-	bool software = event->hw.pmu->scope == TALLY_SCOPE_SOFTWARE;
+	bool no_nmi = event->hw.pmu->capabilities & TALLY_PMU_NO_NMI;
 	uint64_t ns;
 	if (!engine_event_flag(event, TALLY_ATTR_USE_CLOCKID))
 		return 0;
 	for (unsigned i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++) {
-		if (clocks[i].clockid != event->attr.clockid || !(clocks[i].nmi_safe || software))
+		if (clocks[i].clockid != event->attr.clockid || !(clocks[i].nmi_safe || no_nmi))
 			continue;
 		bool kept = host->clock_of ? !host->clock_of(host->host, event->attr.clockid, &ns)
 					   : event->attr.clockid == CLOCK_OF_MONOTONIC;

@@ -74,6 +74,7 @@ int engine_software_register(struct tally_engine *engine)
 		.name = "software",
 		.type = TALLY_TYPE_SOFTWARE,
 		.scope = TALLY_SCOPE_SOFTWARE,
+		.capabilities = TALLY_PMU_NO_NMI,
 		.ops = &software_ops,
 	};
 	return tally_engine_pmu_register(engine, &engine->software_pmu);

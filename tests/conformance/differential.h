@@ -26,7 +26,8 @@ struct slot {
 	uint64_t id;           /* IOC_ID's */
 	bool determined;       /* its count is */
 	bool stream_determined; /* so are the records that it writes */
-	bool member;
+	bool member, refreshed;
+	unsigned leader;       /* its symbolic */
 	unsigned buffer;       /* that it writes to: index of `buffers`, 0 none */
 	struct ring ring;
 	bool mapped;

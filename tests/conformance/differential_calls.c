@@ -127,21 +127,45 @@ static struct slot *choose_leader(struct differential *d, const struct slot *slo
 	return any;
 }
 
+static void undetermine(struct differential *d, struct slot *slot)
+{
+	slot->determined = slot->stream_determined = false;
+	if (slot->buffer)
+		d->buffers[slot->buffer].mixed = true;
+}
+
+/* Kernel 6.18 stops a tracepoint or breakpoint for good when a REFRESH has run out: what counts after it is enabled again
+ * is no question. */
+static void doubt_refreshed(struct differential *d)
+{
+	for (unsigned i = 0; i < SLOTS; i++)
+		for (unsigned j = 0; d->slots[i].refreshed && j < SLOTS; j++)
+			if (d->slots[j].fd >= 0 && d->slots[j].leader == d->slots[i].leader)
+				undetermine(d, &d->slots[j]);
+}
+
+/* A member on another PMU than its leader's may have to wait until its task is scheduled in: when that is, nobody else
+ * may decide. */
+static void settle(struct differential *d)
+{
+	for (unsigned i = 0; i < SLOTS; i++)
+		if (d->slots[i].fd >= 0 && d->slots[i].member && d->slots[i].target == OF_SELF) {
+			step_sleep(d->surface, NUMBER(1));
+			return;
+		}
+}
+
 static void name_opened(struct differential *d, struct slot *slot, struct slot *leader, unsigned long flags)
 {
 	if (d->surface->ops->ioctl(d->surface, slot->fd, TALLY_IOC_ID, (uintptr_t)&slot->id) < 0)
 		slot->id = 0;
 	slot->member = leader && !(flags & TALLY_FLAG_FD_NO_GROUP);
+	slot->leader = slot->member ? leader->leader : slot->symbolic;
+	if (slot->member && slot->target == OF_CPU)
+		undetermine(d, slot);
 	if (leader && flags & TALLY_FLAG_FD_OUTPUT)
 		join_buffer(d, slot, leader);
-	/* A member may have to wait until its task is scheduled in: when that is, nobody else may decide. */
-	if (slot->member && slot->target == OF_SELF)
-		step_sleep(d->surface, NUMBER(1));
-	if (slot->member && slot->target == OF_CHILD)
-		puppet_do(d->surface, d->child, step_sleep, NUMBER(1));
-	for (unsigned i = 0; slot->member && slot->target == OF_FOLLOWER && i < FOLLOWERS; i++)
-		if (d->followers[i].puppet)
-			puppet_do(d->surface, d->followers[i].puppet, step_sleep, NUMBER(1));
+	settle(d);
 }
 
 static void do_open(struct differential *d)
@@ -225,7 +249,7 @@ static void print_read(struct differential *d, const struct slot *slot, const ui
 	if (format & TALLY_FORMAT_LOST && slot->determined && !d->buffers[slot->buffer].mixed)
 		fprintf(d->out, " lost=%llu", (unsigned long long)words[size / 8 - 1]);
 	if (format & TALLY_FORMAT_TOTAL_TIME_ENABLED && format & TALLY_FORMAT_TOTAL_TIME_RUNNING)
-		fprintf(d->out, " %s", words[2] > words[1] ? "more running than enabled" : !words[1] ? "never enabled" :
+		fprintf(d->out, " %s", words[2] > words[1] ? "more running than enabled" : !slot->determined || slot->target != OF_SELF ? "" : !words[1] ? "never enabled" :
 				       !words[2] ? "never running" : "running");
 }
 
@@ -260,6 +284,10 @@ static void do_control(struct differential *d)
 		return;
 	long code = d->surface->ops->ioctl(d->surface, slot->fd, requests[n].request, word);
 	fprintf(d->out, "%s #%u %u = %s\n", requests[n].name, slot->symbolic, word, errno_name(code));
+	if (requests[n].request == TALLY_IOC_ENABLE || requests[n].request == TALLY_IOC_REFRESH)
+		doubt_refreshed(d);
+	slot->refreshed |= requests[n].request == TALLY_IOC_REFRESH && code == 0;
+	settle(d);
 }
 
 static void do_period(struct differential *d)
@@ -298,6 +326,8 @@ static void do_filter(struct differential *d)
 	if (!slot)
 		return;
 	long code = d->surface->ops->ioctl(d->surface, slot->fd, TALLY_IOC_SET_FILTER, (uintptr_t)filter.given);
+	if (code == -EPERM || code == -ENOENT) /* the kernel's parser has codes of its own */
+		code = -EINVAL;
 	fprintf(d->out, "SET_FILTER #%u %s = %s\n", slot->symbolic, filter.shown, errno_name(code));
 }
 
@@ -322,6 +352,8 @@ static void do_modify(struct differential *d)
 	fprintf(d->out, "MODIFY_ATTRIBUTES #%u", slot->symbolic);
 	print_attr(d, &attr);
 	fprintf(d->out, " at +%d = %s\n", (int)(attr.config1 - slot->attr.config1), errno_name(code));
+	doubt_refreshed(d);
+	settle(d);
 }
 
 static void do_poll(struct differential *d)
@@ -347,6 +379,8 @@ static void do_prctl(struct differential *d)
 	bool on = one_in(d, 2);
 	int code = d->surface->ops->prctl(d->surface, on ? PR_TASK_PERF_EVENTS_ENABLE : PR_TASK_PERF_EVENTS_DISABLE);
 	fprintf(d->out, "prctl %s = %s\n", on ? "enable" : "disable", errno_name(code));
+	doubt_refreshed(d);
+	settle(d);
 }
 
 /* --- tasks and their work ------------------------------------------------------------------------------------------------------------ */
@@ -427,6 +461,12 @@ static void do_exec(struct differential *d)
 	struct puppet *puppet = follower->puppet && follower->kind == SURFACE_PROCESS ? follower->puppet : d->child;
 	if (!one_in(d, 3)) /* it takes long */
 		return;
+	doubt_refreshed(d);
+	/* Something in a starting program touches what lies where the watched variable will be. */
+	for (unsigned i = 0; i < SLOTS; i++)
+		if (d->slots[i].fd >= 0 && d->slots[i].attr.type == TALLY_TYPE_BREAKPOINT &&
+		    (d->slots[i].target != OF_SELF || d->slots[i].attr.flags & TALLY_ATTR_INHERIT))
+			undetermine(d, &d->slots[i]);
 	int code = puppet_do(d->surface, puppet, step_become, puppet);
 	fprintf(d->out, "%s execs = %s\n", task_name(d, puppet->task), errno_name(code));
 }

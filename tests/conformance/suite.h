@@ -59,6 +59,7 @@ struct clause {
 	X(clauses_e) \
 	X(clauses_e_filter) \
 	X(clauses_f) \
+	X(clauses_differences) /* found by differential.c */ \
 	X(clauses_hardware) /* what rows of B, C and D say of hardware events */ \
 	X(clauses_hardware_sampling) \
 

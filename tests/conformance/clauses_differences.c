@@ -1,0 +1,81 @@
+/* What random calls on kernel and engine differed in (differential.c), each as a clause. */
+#include "counting.h"
+#include "ring_walk.h"
+
+#include <errno.h>
+#include <string.h>
+
+static int open_with_clock(struct surface *surface, struct tally_attr attr, int clockid)
+{
+	attr.flags |= TALLY_ATTR_USE_CLOCKID;
+	attr.clockid = clockid;
+	return try_open(surface, &attr);
+}
+
+static int clockids_where_nmis_hit(struct surface *surface)
+{
+	const struct tally_attr attrs[] = { hit_attr(surface), breakpoint_attr(surface, TALLY_BREAKPOINT_W) };
+	for (unsigned i = 0; i < 2; i++) {
+		CHECK_EQUAL(open_with_clock(surface, attrs[i], 1), 0);        /* MONOTONIC */
+		CHECK_EQUAL(open_with_clock(surface, attrs[i], 4), 0);        /* MONOTONIC_RAW */
+		CHECK_ERROR(open_with_clock(surface, attrs[i], 0), EINVAL);   /* REALTIME */
+		CHECK_ERROR(open_with_clock(surface, attrs[i], 7), EINVAL);   /* BOOTTIME */
+		CHECK_ERROR(open_with_clock(surface, attrs[i], 11), EINVAL);  /* TAI */
+	}
+	return 0;
+}
+
+static int modify_of_other_types(struct surface *surface)
+{
+	struct tally_attr attr = software_attr(surface, TALLY_SW_DUMMY), clock = software_attr(surface, TALLY_SW_TASK_CLOCK);
+	int dummy = open_self(surface, &attr), ticks = open_self(surface, &clock);
+	CHECK_OPENS(dummy);
+	CHECK_OPENS(ticks);
+	CHECK_ERROR(CALL(ioctl, dummy, TALLY_IOC_MODIFY_ATTRIBUTES, (uintptr_t)&attr), EOPNOTSUPP);
+	CHECK_ERROR(CALL(ioctl, ticks, TALLY_IOC_MODIFY_ATTRIBUTES, (uintptr_t)&clock), EINVAL);
+	return 0;
+}
+
+static int newest_is_told_first(struct surface *surface)
+{
+	struct tally_attr attr = ring_sideband_attr(TALLY_ATTR_COMM);
+	struct tally_record record;
+	struct ring ring;
+	CHECK_RING(&ring, surface, &attr, 0, -1, 1);
+	int later = open_self(surface, &attr);
+	CHECK_OPENS(later);
+	CHECK_EQUAL(CALL(ioctl, later, TALLY_IOC_SET_OUTPUT, (uintptr_t)ring.fd), 0);
+	CHECK_EQUAL(enable(surface, ring.fd), 0);
+	CHECK_EQUAL(enable(surface, later), 0);
+	CHECK_EQUAL(CALL(set_comm, "renamed"), 0);
+	CHECK_FOUND(&ring, TALLY_RECORD_COMM, &record);
+	CHECK_EQUAL(record.sample_id.id, id_of(surface, later));
+	CHECK_FOUND(&ring, TALLY_RECORD_COMM, &record);
+	CHECK_EQUAL(record.sample_id.id, id_of(surface, ring.fd));
+	return 0;
+}
+
+static int syscall_hits_are_user_mode(struct surface *surface)
+{
+	struct tally_attr attr = ring_hits_attr(surface, 1, TALLY_SAMPLE_IP);
+	struct tally_record record;
+	struct ring ring;
+	attr.flags |= TALLY_ATTR_EXCLUDE_KERNEL;
+	CHECK_RING(&ring, surface, &attr, 0, -1, 1);
+	ring_run_hits(surface, ring.fd, 3);
+	CHECK_EQUAL(ring_event_count(surface, ring.fd), 3);
+	CHECK_FOUND(&ring, TALLY_RECORD_SAMPLE, &record);
+	CHECK_EQUAL(record.header.misc & TALLY_MISC_CPUMODE_MASK, TALLY_MISC_USER);
+	return 0;
+}
+
+const struct clause clauses_differences[] = {
+	{ "C2.clockids_where_nmis_hit", "Tracepoints and breakpoints, which hit in NMIs, refuse clocks that those may not read.",
+	  SURFACE_TRACEPOINTS | SURFACE_BREAKPOINTS | SURFACE_PRIVILEGED, clockids_where_nmis_hit },
+	{ "B3.modify_attributes_of_other_types", "MODIFY_ATTRIBUTES of what is no breakpoint: EOPNOTSUPP; of a clock, EINVAL.", 0,
+	  modify_of_other_types },
+	{ "C4.newest_is_told_first", "Of a task's events the newest writes its side-band record first.", 0, newest_is_told_first },
+	{ "B8.syscall_hits_are_user_mode", "A system call's tracepoint hits in user mode: exclude_kernel leaves it in.",
+	  SURFACE_TRACEPOINTS | SURFACE_PRIVILEGED, syscall_hits_are_user_mode },
+	{ 0 }
+};
