@@ -3,7 +3,7 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-.PHONY: all demo check check-slow mutants conformance bench install fuzz clean
+.PHONY: all demo check check-slow soak mutants conformance bench install fuzz clean
 all: build/build.ninja
 	@ninja -C build
 
@@ -26,6 +26,12 @@ check-slow: all
 # One fault at a time in the engine: its tests must catch each.
 mutants:
 	@scripts/mutants
+
+# A million random calls on the kernel and on the engine, or a part of them: from round SOAK_SEED on, 200 calls each.
+SOAK_CALLS ?= 1000000
+SOAK_SEED ?= 1
+soak: all
+	@build/tests/conformance/differential --soak --seed $(SOAK_SEED) --rounds $$(($(SOAK_CALLS) / 200)) </dev/null
 
 # Each clause of docs/spec.md on the running kernel, in a guest machine with a PMU and in the simulated one.
 conformance: all

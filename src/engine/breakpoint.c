@@ -224,16 +224,13 @@ static void change(struct engine_event *event, const struct tally_attr *attr)
 /* Also when it fails the event is then as attr.disabled says (measured), whatever ENABLE and DISABLE said meanwhile. */
 int engine_breakpoint_modify(struct engine_event *event, const struct tally_attr *attr)
 {
-	engine_event_disable(event);
+	engine_event_disable_alone(event);
 	int error = check(event, attr);
 	if (!error && !same_elsewhere(&event->attr, attr))
 		error = -ENGINE_EINVAL;
-	if (!error) {
+	if (!error)
 		change(event, attr);
-		ENGINE_LIST_EACH(child, &event->children, struct engine_event, child_link)
-			change(child, attr);
-	}
 	if (!engine_event_flag(event, TALLY_ATTR_DISABLED))
-		engine_event_enable(event);
+		engine_event_enable_alone(event);
 	return error;
 }

@@ -328,6 +328,16 @@ static void with_children(struct engine_event *event, void (*function)(struct en
 		engine_context_call(child, function, NULL);
 }
 
+void engine_event_enable_alone(struct engine_event *event)
+{
+	engine_context_call(event, enable, NULL);
+}
+
+void engine_event_disable_alone(struct engine_event *event)
+{
+	engine_context_call(event, disable, NULL);
+}
+
 void engine_event_enable(struct engine_event *event)
 {
 	with_children(event, enable);

@@ -86,6 +86,6 @@ void engine_cgroup_look(struct engine_event *event, const struct engine_cpu *cpu
 
 /* One event's end by its task's: a child's counts are folded into its parent's and it is freed, an original's state
  * becomes EXIT and those who poll are told. [surface] */
-void engine_inherit_exit_event(struct engine_event *event, struct tally_engine_task *task);
+void engine_inherit_exit_event(struct engine_event *event, struct tally_engine_task *task, bool exec);
 
 #endif

@@ -82,6 +82,7 @@ struct engine_event {
 	struct engine_list siblings; /* leader: head of members' sibling_link */
 	struct engine_list sibling_link;
 	unsigned sibling_count;      /* leader: without itself */
+	unsigned group_generation;   /* leader: changes with its members; an inherited group's is what it was then */
 	bool software_only;          /* leader: every event of the group is of SCOPE_SOFTWARE */
 	uint64_t pmus;               /* leader: the group's PMUs, as engine_pmu_bit(): the hardware's, or the software bit */
 	struct tally_engine_pmu *group_pmu; /* leader: the first that is no software; NULL: software_only */
@@ -396,6 +397,9 @@ void engine_context_remove(struct engine_event *event, bool detach, bool exiting
 /* ioctl ENABLE, DISABLE on one event (B3, B4, B7); children follow. [surface] */
 void engine_event_enable(struct engine_event *event);
 void engine_event_disable(struct engine_event *event);
+/* The same without its children. */
+void engine_event_enable_alone(struct engine_event *event);
+void engine_event_disable_alone(struct engine_event *event);
 /* From tally_engine_run_pending(): on this CPU, where it is active. [cpu] */
 void engine_event_disable_here(struct engine_event *event);
 /* H3: brings count and times up to date: on the event's CPU if ACTIVE.  `group`: the leader's whole group.  Then `look`

@@ -174,6 +174,7 @@ void engine_group_attach(struct engine_event *event)
 	struct engine_event *leader = event->leader;
 	engine_list_add_tail(&event->sibling_link, &leader->siblings);
 	leader->sibling_count++;
+	leader->group_generation++;
 	add_pmu(leader, event->hw.pmu);
 	note_pmus(leader);
 }
@@ -184,6 +185,7 @@ void engine_group_release(struct engine_event *member)
 	engine_event_update_times(member); /* by its leader's state, for the last time */
 	engine_list_remove(&member->sibling_link);
 	member->leader->sibling_count--;
+	member->leader->group_generation++;
 	if (!context) { /* removed before its leader was */
 		member->leader = member;
 		return;
@@ -204,6 +206,7 @@ void engine_group_detach(struct engine_event *event)
 	if (leader != event) {
 		engine_list_remove(&event->sibling_link);
 		leader->sibling_count--;
+		leader->group_generation++;
 		event->leader = event;
 		if (event->hw.pmu->scope != TALLY_SCOPE_SOFTWARE)
 			find_pmus(leader);

@@ -56,6 +56,7 @@ static int inherit_group(struct engine_event *group, struct tally_engine_task *c
 		if (code)
 			return code;
 	}
+	leader->group_generation = group->group_generation;
 	return 0;
 }
 
@@ -103,12 +104,12 @@ static void tell(struct engine_event *event)
 		host->wake(host->host, event->file);
 }
 
-void engine_inherit_exit_event(struct engine_event *event, struct tally_engine_task *task)
+void engine_inherit_exit_event(struct engine_event *event, struct tally_engine_task *task, bool exec)
 {
 	struct engine_event *original = event->parent;
 	if (!original) {
-		/* The group stays: it is read as one after the exit. */
-		engine_context_remove(event, false, true);
+		/* After an exit the group stays: it is read as one. */
+		engine_context_remove(event, exec, true);
 		tell(event);
 		return;
 	}
@@ -141,7 +142,7 @@ void engine_inherit_exit(struct tally_engine_task *task)
 		return;
 	engine_context_call_in(context, NULL, leave, context);
 	ENGINE_LIST_EACH(event, &context->events, struct engine_event, context_link)
-		engine_inherit_exit_event(event, task);
+		engine_inherit_exit_event(event, task, false);
 	__atomic_store_n(&task->context, NULL, __ATOMIC_SEQ_CST);
 	engine_context_put(context);
 }
@@ -179,6 +180,6 @@ void engine_inherit_exec(struct tally_engine_task *task)
 		if (event->owner)
 			engine_list_remove(&event->owner_link);
 		event->owner = NULL;
-		engine_inherit_exit_event(event, task);
+		engine_inherit_exit_event(event, task, true);
 	}
 }

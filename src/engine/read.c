@@ -49,17 +49,10 @@ static void add_group(struct engine_event *leader, void *argument)
 		n += add_entry(&words[n], read_format, sibling, engine_event_count(sibling));
 }
 
-/* Members may have come or gone since the group was inherited: then sums would mix them up. */
+/* Members that came or went since the group was inherited, or went since from the child's, would mix up the sums. */
 static bool same_members(const struct engine_event *leader, const struct engine_event *child)
 {
-	const struct engine_list *ours = leader->siblings.next, *theirs = child->siblings.next;
-	if (leader->sibling_count != child->sibling_count)
-		return false;
-	for (; ours != &leader->siblings && theirs != &child->siblings; ours = ours->next, theirs = theirs->next)
-		if (ENGINE_CONTAINER(theirs, struct engine_event, sibling_link)->parent !=
-		    ENGINE_CONTAINER(ours, struct engine_event, sibling_link))
-			return false;
-	return true;
+	return leader->group_generation == child->group_generation && leader->sibling_count == child->sibling_count;
 }
 
 static int sum_group(struct engine_event *leader, uint64_t read_format, uint64_t *words)

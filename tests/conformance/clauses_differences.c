@@ -1,5 +1,6 @@
 /* What random calls on kernel and engine differed in (differential.c), each as a clause. */
 #include "counting.h"
+#include "puppet.h"
 #include "ring_walk.h"
 
 #include <errno.h>
@@ -69,6 +70,88 @@ static int syscall_hits_are_user_mode(struct surface *surface)
 	return 0;
 }
 
+/* Of a group of one that a living child inherited. */
+static int changed_group_of_a_child(struct surface *surface)
+{
+	struct tally_attr attr = software_attr(surface, TALLY_SW_DUMMY);
+	uint64_t words[8];
+	attr.flags |= TALLY_ATTR_INHERIT;
+	attr.read_format = TALLY_FORMAT_GROUP;
+	int leader = open_self(surface, &attr);
+	CHECK_OPENS(leader);
+	struct puppet *child = puppet_new(surface, SURFACE_PROCESS);
+	CHECK(child);
+	CHECK_EQUAL(read_words(surface, leader, words, sizeof(words)), 2);
+	int member = open_member(surface, &attr, leader);
+	CHECK_OPENS(member);
+	CHECK_ERROR(CALL(read, leader, words, sizeof(words)), ECHILD);
+	CHECK_EQUAL(CALL(close, member), 0);
+	CHECK_ERROR(CALL(read, leader, words, sizeof(words)), ECHILD); /* the members are the same again */
+	puppet_end(surface, child, 0);
+	CHECK_EQUAL(read_words(surface, leader, words, sizeof(words)), 2);
+	return 0;
+}
+
+struct becoming {
+	volatile uint32_t go, became, leave;
+};
+
+static int became(struct surface *surface, void *becoming_)
+{
+	struct becoming *becoming = becoming_;
+	CALL(post, &becoming->became, 1);
+	CALL(wait_while, &becoming->leave, 0);
+	return 0;
+}
+
+static int becomes(struct surface *surface, void *becoming_)
+{
+	struct becoming *becoming = becoming_;
+	CALL(wait_while, &becoming->go, 0);
+	return CALL(exec, "became", became, becoming, 0) ? 1 : 0;
+}
+
+static int removed_on_exec_from_its_group(struct surface *surface)
+{
+	struct tally_attr attr = software_attr(surface, TALLY_SW_DUMMY);
+	struct becoming *becoming = CALL(shared, sizeof(*becoming));
+	uint64_t words[8];
+	pid_t task = CALL(spawn, SURFACE_PROCESS, becomes, becoming);
+	attr.read_format = TALLY_FORMAT_GROUP;
+	int leader = CALL(open, &attr, task, -1, -1, 0);
+	CHECK_OPENS(leader);
+	attr.flags |= TALLY_ATTR_REMOVE_ON_EXEC;
+	int member = CALL(open, &attr, task, -1, leader, 0);
+	CHECK_OPENS(member);
+	CHECK_EQUAL(read_words(surface, leader, words, sizeof(words)), 3);
+	CALL(post, &becoming->go, 1);
+	CALL(wait_while, &becoming->became, 0);
+	CHECK_EQUAL(read_words(surface, leader, words, sizeof(words)), 2);
+	CHECK_EQUAL(read_words(surface, member, words, sizeof(words)), 2);
+	CALL(post, &becoming->leave, 1);
+	CALL(wait, task);
+	return 0;
+}
+
+static int failed_modify_leaves_children(struct surface *surface)
+{
+	struct tally_attr attr = breakpoint_attr(surface, TALLY_BREAKPOINT_W);
+	attr.flags |= TALLY_ATTR_INHERIT;
+	int fd = open_self(surface, &attr);
+	CHECK_OPENS(fd);
+	struct puppet *child = puppet_new(surface, SURFACE_PROCESS);
+	CHECK(child);
+	CHECK_EQUAL(disable(surface, fd), 0);
+	attr.flags ^= TALLY_ATTR_SAMPLE_ID_ALL;
+	CHECK_ERROR(CALL(ioctl, fd, TALLY_IOC_MODIFY_ATTRIBUTES, (uintptr_t)&attr), EINVAL);
+	puppet_do(surface, child, step_touch, NUMBER(3));
+	CHECK_EQUAL(count_of(surface, fd), 0);
+	CALL(touch, TALLY_BREAKPOINT_W, 5); /* the event itself was enabled */
+	CHECK_EQUAL(count_of(surface, fd), 5);
+	puppet_end(surface, child, 0);
+	return 0;
+}
+
 const struct clause clauses_differences[] = {
 	{ "C2.clockids_where_nmis_hit", "Tracepoints and breakpoints, which hit in NMIs, refuse clocks that those may not read.",
 	  SURFACE_TRACEPOINTS | SURFACE_BREAKPOINTS | SURFACE_PRIVILEGED, clockids_where_nmis_hit },
@@ -77,5 +160,11 @@ const struct clause clauses_differences[] = {
 	{ "C4.newest_is_told_first", "Of a task's events the newest writes its side-band record first.", 0, newest_is_told_first },
 	{ "B8.syscall_hits_are_user_mode", "A system call's tracepoint hits in user mode: exclude_kernel leaves it in.",
 	  SURFACE_TRACEPOINTS | SURFACE_PRIVILEGED, syscall_hits_are_user_mode },
+	{ "B9.group_changed_since_inherited_echild", "A group whose members changed since a living child inherited it is not read.",
+	  0, changed_group_of_a_child },
+	{ "B9.remove_on_exec_leaves_its_group", "An event that an exec removes is in its group no longer.", 0,
+	  removed_on_exec_from_its_group },
+	{ "B3.failed_modify_leaves_children", "A MODIFY_ATTRIBUTES that fails may enable the event, not its children's.",
+	  SURFACE_BREAKPOINTS, failed_modify_leaves_children },
 	{ 0 }
 };

@@ -107,7 +107,8 @@ static void join_buffer(struct differential *d, struct slot *slot, struct slot *
 	struct buffer *buffer = &d->buffers[slot->buffer = target->buffer];
 	if (!slot->buffer)
 		return;
-	buffer->mixed |= !slot->stream_determined;
+	/* Of two events at one hit that comes first which was scheduled in last, and that is by their leaders' PMUs. */
+	buffer->mixed |= !slot->stream_determined || slot->member || target->member;
 	for (unsigned i = 0; i < SLOTS; i++)
 		if (d->slots[i].fd >= 0 && d->slots[i].buffer == slot->buffer)
 			buffer->foreign |= !same_layout(slot, &d->slots[i]);
@@ -287,6 +288,8 @@ static void do_control(struct differential *d)
 	if (requests[n].request == TALLY_IOC_ENABLE || requests[n].request == TALLY_IOC_REFRESH)
 		doubt_refreshed(d);
 	slot->refreshed |= requests[n].request == TALLY_IOC_REFRESH && code == 0;
+	if (slot->refreshed && slot->attr.flags & TALLY_ATTR_FREQ) /* after how many hits it runs out is time's to say */
+		undetermine(d, slot);
 	settle(d);
 }
 
