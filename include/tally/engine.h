@@ -393,7 +393,7 @@ enum tally_engine_scope {
 #define TALLY_PMU_AUX 16u             /* gives an AUX area */
 #define TALLY_PMU_ITRACE 64u          /* traces instructions: ITRACE_START goes before the trace */
 #define TALLY_PMU_GENERIC 32u         /* takes types HARDWARE and HW_CACHE (as the kernel's first "cpu" PMU) */
-#define TALLY_PMU_NO_NMI 64u          /* never hits in an NMI: any attr.clockid; else REALTIME, BOOTTIME, TAI: -EINVAL */
+#define TALLY_PMU_NO_NMI 128u         /* never hits in an NMI: any attr.clockid; else REALTIME, BOOTTIME, TAI: -EINVAL */
 
 struct tally_engine_pmu_term { const char *name, *value; }; /* {"event", "config:0-7"}; {"cycles", "event=0x3c"} */
 
