@@ -6,7 +6,7 @@
  * it goes round in, and then the event's stop tells that all of it may be new.
  *
  * config is a gap: after so many branches one is not recorded, as where a tracer's own queue runs over (0: never); the
- * AUX record is PARTIAL then.
+ * AUX record is PARTIAL then.  Events of the x86-like PMU with aux_output write a word at each overflow, in its place.
  */
 #include "sim/sim_state.h"
 
@@ -234,6 +234,16 @@ void sim_tracer_overflow(struct sim_machine *machine, struct sim_cpu *cpu)
 	set_interrupt(event);
 }
 
+void sim_tracer_note(struct sim_machine *machine, uint64_t word)
+{
+	struct tracer_cpu *cpu = &machine->tracer->cpus[machine->cpu->number];
+	if (!cpu->event || (cpu->event->state & TALLY_HES_STOPPED))
+		return;
+	flush(cpu->event);
+	if (!write_word(cpu, word))
+		cpu->flags |= TRUNCATED;
+}
+
 int sim_tracer_init(struct sim_machine *machine)
 {
 	struct tracer *tracer = calloc(1, sizeof(*tracer));
@@ -245,8 +255,9 @@ int sim_tracer_init(struct sim_machine *machine)
 	if (!tracer->cpus)
 		return -12;
 	tracer->pmu = (struct tally_engine_pmu){
-		.name = "trace", .scope = TALLY_SCOPE_HARDWARE, .capabilities = TALLY_PMU_AUX | TALLY_PMU_ITRACE, .ops = &ops,
-		.formats = formats, .events = aliases, .driver = tracer,
+		.name = "trace", .scope = TALLY_SCOPE_SOFTWARE, /* it takes no counter */
+		.capabilities = TALLY_PMU_AUX | TALLY_PMU_ITRACE, .ops = &ops, .formats = formats,
+		.events = aliases, .driver = tracer,
 	};
 	return tally_engine_pmu_register(machine->engine, &tracer->pmu);
 }

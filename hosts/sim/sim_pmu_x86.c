@@ -263,6 +263,8 @@ static void apply(struct x86 *x86, struct x86_cpu *cpu, const struct matching *m
 			continue;
 		event->index = index[i];
 		cpu->at[index[i]] = event;
+		if (event->attr->flags & TALLY_ATTR_AUX_OUTPUT)
+			tally_engine_aux_output_id(event, (uint64_t)event->index);
 		if (restart[i] || (i >= start_from && event->words[0]))
 			x86_start(event, TALLY_EF_RELOAD);
 		event->words[0] = 0;
@@ -410,6 +412,12 @@ static void x86_user_page(const struct tally_pmu_event *event, struct tally_user
 		page->capabilities |= TALLY_CAP_USER_RDPMC;
 }
 
+static bool x86_aux_output_match(const struct tally_pmu_event *event, const struct tally_pmu_event *aux)
+{
+	(void)event;
+	return strcmp(aux->pmu->name, "trace") == 0;
+}
+
 static const struct tally_engine_pmu_ops ops = {
 	.event_init = x86_event_init,
 	.add = x86_add,
@@ -421,12 +429,44 @@ static const struct tally_engine_pmu_ops ops = {
 	.group_commit = x86_group_commit,
 	.group_cancel = x86_group_cancel,
 	.user_index = x86_user_index,
+	.aux_output_match = x86_aux_output_match,
 	.user_page = x86_user_page,
 };
 
 /* --- the machine's side ---------------------------------------------------------------------------------------------------------------------- */
 
 /* The interrupt: which counter, what it counted, is a period over? */
+/* One record of precise sampling for two counters that overflowed with the same instruction: it can't tell whose it is,
+ * and is dropped for both. */
+static bool collided(struct sim_cpu *cpu, struct x86_cpu *own, struct tally_pmu_event *event)
+{
+	bool lost = event->words[1];
+	event->words[1] = false;
+	for (unsigned i = 0; i < PLACES; i++) {
+		struct tally_pmu_event *other = own->at[i];
+		if (!other || other == event || cpu->counters[i].until != 0 || !other->sample_period ||
+		    !tally_attr_precise(other->attr))
+			continue;
+		other->words[1] = true; /* its turn comes */
+		lost = true;
+	}
+	return lost;
+}
+
+/* True: it is no sample. */
+static bool goes_elsewhere(struct sim_machine *machine, struct sim_cpu *cpu, struct tally_pmu_event *event)
+{
+	struct x86 *x86 = machine->pmu;
+	if (event->attr->flags & TALLY_ATTR_AUX_OUTPUT) {
+		sim_tracer_note(machine, 1ull << 63 | (unsigned)event->index);
+		return true;
+	}
+	if (!tally_attr_precise(event->attr) || !collided(cpu, &x86->cpus[cpu->number], event))
+		return false;
+	tally_engine_lost_samples(event, 1);
+	return true;
+}
+
 static void x86_overflow(struct sim_machine *machine, struct sim_cpu *cpu, unsigned index,
 			 const struct tally_engine_regs *regs)
 {
@@ -442,7 +482,7 @@ static void x86_overflow(struct sim_machine *machine, struct sim_cpu *cpu, unsig
 	bool over = tally_engine_period_elapsed(event);
 	program(event);
 	tally_engine_user_page_changed(event);
-	if (!over)
+	if (!over || goes_elsewhere(machine, cpu, event))
 		return;
 	struct tally_engine_hit hit = { .period = event->last_period };
 	struct tally_engine_regs seen = *regs;
@@ -468,8 +508,8 @@ static int init(struct sim_machine *machine, unsigned general)
 	if (!x86->cpus)
 		return -12;
 	x86->pmu = (struct tally_engine_pmu){
-		.name = "cpu", .type = TALLY_TYPE_RAW, .scope = TALLY_SCOPE_HARDWARE, .capabilities = TALLY_PMU_GENERIC,
-		.ops = &ops, .formats = formats, .events = aliases, .driver = x86,
+		.name = "cpu", .type = TALLY_TYPE_RAW, .scope = TALLY_SCOPE_HARDWARE, 
+		.capabilities = TALLY_PMU_GENERIC | TALLY_PMU_AUX_OUTPUT, .ops = &ops, .formats = formats, .events = aliases, .driver = x86,
 	};
 	return tally_engine_pmu_register(machine->engine, &x86->pmu);
 }

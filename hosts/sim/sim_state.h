@@ -201,6 +201,8 @@ void sim_tasks_release(struct sim_machine *machine);
 /* sim_pmu_trace.c: the PMU "trace", on every machine. */
 int sim_tracer_init(struct sim_machine *machine);
 void sim_tracer_release(struct sim_machine *machine);
+/* Somebody else's word in this CPU's trace. NMI level. */
+void sim_tracer_note(struct sim_machine *machine, uint64_t word);
 /* Its counter has used up its `until`. NMI level. */
 void sim_tracer_overflow(struct sim_machine *machine, struct sim_cpu *cpu);
 

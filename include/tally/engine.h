@@ -391,9 +391,10 @@ enum tally_engine_scope {
 #define TALLY_PMU_HETEROGENEOUS 4u    /* one of several core types: counts on `cpus` alone */
 #define TALLY_PMU_BRANCH_STACK 8u
 #define TALLY_PMU_AUX 16u             /* gives an AUX area */
-#define TALLY_PMU_ITRACE 64u          /* traces instructions: ITRACE_START goes before the trace */
 #define TALLY_PMU_GENERIC 32u         /* takes types HARDWARE and HW_CACHE (as the kernel's first "cpu" PMU) */
+#define TALLY_PMU_ITRACE 64u          /* traces instructions: ITRACE_START goes before the trace */
 #define TALLY_PMU_NO_NMI 128u         /* never hits in an NMI: any attr.clockid; else REALTIME, BOOTTIME, TAI: -EINVAL */
+#define TALLY_PMU_AUX_OUTPUT 256u     /* takes attr.aux_output, see aux_output_match() */
 
 struct tally_engine_pmu_term { const char *name, *value; }; /* {"event", "config:0-7"}; {"cycles", "event=0x3c"} */
 
@@ -428,6 +429,9 @@ struct tally_engine_pmu_ops {
 	/* AUX: sets up or tears down `pages` of the area. [surface] */
 	int (*aux_setup)(struct tally_pmu_event *event, void *area, size_t pages, bool overwrite);
 	void (*aux_free)(struct tally_pmu_event *event, void *area);
+	/* With attr.aux_output: may the event write to the AUX area of `aux`, which leads its group
+	 * (tally_engine_group_first())? It then has no samples of its own; without its leader it is in ERROR. [surface] */
+	bool (*aux_output_match)(const struct tally_pmu_event *event, const struct tally_pmu_event *aux);
 	/* A task's switch on a CPU where this PMU has events, of the task or of the CPU (LBR and the like): before the
 	 * task's events go, after they came. Optional. [cpu] */
 	void (*switched)(struct tally_engine_pmu *pmu, struct tally_engine_task *task, bool in);

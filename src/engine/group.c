@@ -179,6 +179,15 @@ void engine_group_attach(struct engine_event *event)
 	note_pmus(leader);
 }
 
+/* The leader whose AUX area it wrote to is gone. */
+static void lose_area(struct engine_event *member)
+{
+	struct engine_cpu *cpu = engine_context_here(member->context);
+	if (cpu)
+		engine_event_out(member, cpu);
+	engine_event_set_state(member, ENGINE_EVENT_ERROR);
+}
+
 void engine_group_release(struct engine_event *member)
 {
 	struct engine_context *context = member->context;
@@ -192,6 +201,8 @@ void engine_group_release(struct engine_event *member)
 	}
 	engine_group_alone(member);
 	engine_queue_insert(member);
+	if (engine_event_flag(member, TALLY_ATTR_AUX_OUTPUT))
+		lose_area(member);
 	if (member->state == ENGINE_EVENT_ACTIVE) {
 		bool pinned = engine_event_flag(member, TALLY_ATTR_PINNED);
 		engine_list_add_tail(&member->active_link, pinned ? &context->active_pinned

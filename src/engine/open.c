@@ -181,11 +181,13 @@ static int check_target(const struct tally_engine *engine, const struct tally_at
 	return shared_read ? -ENGINE_EINVAL : 0;
 }
 
-/* What needs an AUX area that other events write to: nobody gives that here. */
-static int check_aux(const struct tally_attr *attr)
+/* Traces that others pause and resume nobody gives here. */
+static int check_aux(const struct engine_event *event)
 {
 	enum { START_PAUSED = 1, PAUSE = 2, RESUME = 4 };
-	if (attr->flags & TALLY_ATTR_AUX_OUTPUT)
+	const struct tally_attr *attr = &event->attr;
+	if (attr->flags & TALLY_ATTR_AUX_OUTPUT &&
+	    (!(event->hw.pmu->capabilities & TALLY_PMU_AUX_OUTPUT) || attr->aux_action & (PAUSE | RESUME)))
 		return -ENGINE_EOPNOTSUPP;
 	if ((attr->aux_action & (PAUSE | RESUME)) == (PAUSE | RESUME))
 		return -ENGINE_EINVAL;
@@ -211,7 +213,7 @@ int engine_event_new(struct tally_engine *engine, const struct tally_attr *attr,
 	error = engine_pmu_init_event(event);
 	if (error)
 		goto no_pmu;
-	error = check_aux(&event->attr);
+	error = check_aux(event);
 	if (!error)
 		error = get_chains(event);
 	if (error)
@@ -377,10 +379,24 @@ static int join_group(struct opening *opening)
 	return leader->group_pmu && leader->group_pmu != event->hw.pmu ? -ENGINE_EINVAL : 0;
 }
 
+/* What needs an AUX area needs a leader that has one, and lends it. */
+static int find_area(const struct opening *opening)
+{
+	enum { PAUSE_OR_RESUME = 6 };
+	const struct engine_event *event = opening->event, *leader = opening->leader;
+	const struct tally_engine_pmu_ops *ops = event->hw.pmu->ops;
+	if (event->attr.aux_sample_size || event->attr.aux_action & PAUSE_OR_RESUME)
+		return -ENGINE_EINVAL; /* no leader can be asked for snapshots */
+	if (!engine_event_flag(event, TALLY_ATTR_AUX_OUTPUT))
+		return 0;
+	bool match = leader && leader->hw.pmu->capabilities & TALLY_PMU_AUX && ops->aux_output_match &&
+		     ops->aux_output_match(&event->hw, &leader->hw);
+	return match ? 0 : -ENGINE_EINVAL;
+}
+
 /* All that can fail between the event and its file. */
 static int prepare(struct opening *opening, int32_t pid)
 {
-	enum { PAUSE_OR_RESUME = 6 };
 	struct engine_event *event = opening->event;
 	int error = join_cgroup(opening, pid);
 	if (!error && event->attr.sample_period && event->hw.pmu->capabilities & TALLY_PMU_NO_INTERRUPT)
@@ -395,9 +411,7 @@ static int prepare(struct opening *opening, int32_t pid)
 		error = engine_event_set_output(event, opening->output);
 	if (!error && !engine_event_size_fits(event, 1))
 		error = -ENGINE_E2BIG;
-	if (!error && (event->attr.aux_sample_size || event->attr.aux_action & PAUSE_OR_RESUME))
-		error = -ENGINE_EINVAL; /* of a group whose leader can't be asked for snapshots */
-	return error;
+	return error ? error : find_area(opening);
 }
 
 static int install(struct opening *opening, struct tally_engine_file *file)

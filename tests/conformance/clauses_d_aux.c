@@ -376,6 +376,93 @@ static int others_write_to_the_tracers_ring(struct surface *surface)
 	return 0;
 }
 
+/* --- events whose overflows go into the trace ------------------------------------------------------------------------------ */
+
+#define ITEM (1ull << 63) /* a word that is no branch's */
+
+static struct tally_attr output_attr(uint64_t period)
+{
+	struct tally_attr attr = ring_attr(TALLY_TYPE_HARDWARE, TALLY_HW_INSTRUCTIONS, period, TALLY_SAMPLE_IP);
+	attr.flags = (attr.flags & ~TALLY_ATTR_DISABLED) | TALLY_ATTR_AUX_OUTPUT;
+	return attr;
+}
+
+static int aux_output_goes_into_the_trace(struct surface *surface)
+{
+	struct tally_attr attr = tracer_attr(surface), output = output_attr(50);
+	struct tracer tracer;
+	struct tally_record record;
+	unsigned items = 0;
+	CHECK_TRACER(&tracer, surface, &attr, 4, READ_WRITE);
+	int fd = CALL(open, &output, 0, -1, tracer.ring.fd, TALLY_FLAG_FD_OUTPUT);
+	CHECK(fd >= 0);
+	trace_branches(&tracer, 100);
+	CHECK_FOUND(&tracer.ring, TALLY_RECORD_AUX_OUTPUT_HW_ID, &record);
+	uint64_t id = record.hw_id;
+	CHECK_EQUAL(ring_count(&tracer.ring, TALLY_RECORD_SAMPLE), 0);
+	CHECK_EQUAL(head_of(&tracer), (100 + 4) * WORD);
+	for (uint64_t at = 0; at < head_of(&tracer); at += WORD) {
+		if (!(word_at(&tracer, at) & ITEM))
+			continue;
+		items++;
+		CHECK_EQUAL(word_at(&tracer, at), ITEM | id);
+		CHECK_EQUAL(word_at(&tracer, at - WORD), 25 * items); /* 2 instructions, 1 branch */
+	}
+	CHECK_EQUAL(items, 4);
+	return 0;
+}
+
+static int aux_output_wants_a_tracer(struct surface *surface)
+{
+	struct tally_attr attr = output_attr(50), plain = ring_faults_attr(1, TALLY_SAMPLE_IP);
+	int leader = CALL(open, &plain, 0, -1, -1, 0);
+	CHECK(leader >= 0);
+	CHECK_ERROR(CALL(open, &attr, 0, -1, -1, 0), EINVAL);
+	CHECK_ERROR(CALL(open, &attr, 0, -1, leader, 0), EINVAL);
+	return 0;
+}
+
+static int aux_output_ends_with_the_tracer(struct surface *surface)
+{
+	struct tally_attr attr = tracer_attr(surface), output = output_attr(50);
+	struct tracer tracer;
+	uint64_t count;
+	CHECK_TRACER(&tracer, surface, &attr, 4, READ_WRITE);
+	int fd = CALL(open, &output, 0, -1, tracer.ring.fd, 0);
+	CHECK_EQUAL(CALL(read, fd, &count, sizeof(count)), sizeof(count));
+	CHECK_EQUAL(CALL(munmap, (void *)(uintptr_t)tracer.area, tracer.size), 0);
+	CHECK_EQUAL(CALL(munmap, tracer.ring.page, tracer.ring.map_size), 0);
+	CHECK_EQUAL(CALL(close, tracer.ring.fd), 0);
+	CHECK_EQUAL(CALL(read, fd, &count, sizeof(count)), 0); /* in ERROR */
+	return 0;
+}
+
+/* Two precise counters that overflow with the same instruction: the hardware's record is of neither. */
+static int dropped_by_the_hardware(struct surface *surface)
+{
+	struct tally_attr attr = ring_attr(TALLY_TYPE_HARDWARE, TALLY_HW_INSTRUCTIONS, 1000, TALLY_SAMPLE_IP);
+	struct ring rings[2];
+	struct tally_record record;
+	attr.flags |= 2ull << TALLY_ATTR_PRECISE_IP_SHIFT;
+	CHECK_RING(&rings[0], surface, &attr, 0, -1, 1);
+	attr.sample_period = 3000;
+	CHECK_RING(&rings[1], surface, &attr, 0, -1, 1);
+	CALL(ioctl, rings[1].fd, TALLY_IOC_ENABLE, 0); /* no user code runs between the calls */
+	CALL(ioctl, rings[0].fd, TALLY_IOC_ENABLE, 0);
+	CALL(loop, 3000);
+	CALL(ioctl, rings[0].fd, TALLY_IOC_DISABLE, 0);
+	for (unsigned i = 0; i < 6; i++) {
+		CHECK_EQUAL(ring_next(&rings[0], &record), 1);
+		CHECK_EQUAL(record.header.type, i % 3 == 2 ? TALLY_RECORD_LOST_SAMPLES : TALLY_RECORD_SAMPLE);
+		CHECK_EQUAL(i % 3 == 2 ? record.lost.lost : 1, 1);
+	}
+	CHECK_EQUAL(ring_next(&rings[0], &record), 0);
+	CHECK_EQUAL(ring_count(&rings[1], TALLY_RECORD_LOST_SAMPLES), 2);
+	return 0;
+}
+
+#define X86_TRACER (SURFACE_AUX | SURFACE_HARDWARE | SURFACE_X86_PMU)
+
 const struct clause clauses_d_aux[] = {
 	{ "D4.area", "The AUX area is where the user page's words say.", SURFACE_AUX, area_is_where_the_page_says },
 	{ "D4.area_elsewhere_einval", "An area elsewhere, of another size, no power of two: EINVAL.", SURFACE_AUX,
@@ -398,5 +485,11 @@ const struct clause clauses_d_aux[] = {
 	  snapshot_keeps_the_newest },
 	{ "D4.set_output", "Other events can write to a tracer's ring.", SURFACE_AUX, others_write_to_the_tracers_ring },
 	{ "C4.itrace_start", "ITRACE_START comes before the trace, once.", SURFACE_AUX, itrace_start_comes_first },
+	{ "C4.aux_output_hw_id", "AUX_OUTPUT_HW_ID tells what stands for an event in the trace that it writes to.", X86_TRACER,
+	  aux_output_goes_into_the_trace },
+	{ "D4.aux_output_einval", "aux_output without a tracer as leader: EINVAL.", X86_TRACER, aux_output_wants_a_tracer },
+	{ "D4.aux_output_error", "aux_output without its tracer any more: in ERROR.", X86_TRACER,
+	  aux_output_ends_with_the_tracer },
+	{ "C4.lost_samples", "LOST_SAMPLES tells how many the hardware dropped.", X86_TRACER, dropped_by_the_hardware },
 	{ NULL, NULL, 0, NULL },
 };

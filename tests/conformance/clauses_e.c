@@ -206,7 +206,7 @@ static int declared_address_is_addr(struct surface *surface)
 	struct tally_record record;
 	struct field address;
 	if (id < 0)
-		return CLAUSE_NOT_APPLICABLE + NA_NO_TRACEPOINTS; /* no event of the kernel declares one */
+		return CLAUSE_NOT_APPLICABLE + NA_NO_SUCH_EVENT;
 	CHECK(format && find_field(format, "address", &address));
 	CHECK_RING(&ring, surface, &attr, 0, -1, 1);
 	CALL(ioctl, ring.fd, TALLY_IOC_ENABLE, 0);

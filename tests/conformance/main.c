@@ -29,6 +29,7 @@ static const char *const reasons[] = {
 	[NA_KERNEL_QUIRK] = "this kernel is known to differ",
 	[NA_OLD_KERNEL] = "came after this kernel",
 	[NA_NO_AUX] = "no hardware that traces",
+	[NA_NO_SUCH_EVENT] = "no event of this kernel is of that kind",
 	[NA_REAL_TIME] = "needs a machine whose time the test sets",
 };
 enum { REASONS = sizeof(reasons) / sizeof(reasons[0]) };

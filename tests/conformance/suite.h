@@ -25,6 +25,7 @@ enum not_applicable {
 	NA_KERNEL_QUIRK,      /* this kernel is known to differ: docs/conformance.md names the quirk */
 	NA_OLD_KERNEL,        /* came after this kernel */
 	NA_NO_AUX,            /* no PMU that traces */
+	NA_NO_SUCH_EVENT,     /* no tracepoint of this kernel is of that kind */
 	NA_REAL_TIME          /* needs a machine whose time the test sets: the simulated one */
 };
 
