@@ -39,7 +39,7 @@ static const struct tally_engine_host host = {
 	.cpus = 1, .page_size = 4096, .tick_ns = 4000000, .clock_ns = clock_ns, .this_cpu = this_cpu,
 	.cpu_online = cpu_online, .level = level, .current_task = current_task, .irq_save = irq_save,
 	.irq_restore = irq_restore, .lock = nothing, .unlock = nothing, .run_on = run_here, .allocate = allocate,
-	.release = release, .allocate_pages = NULL, .pend = nothing, .wake = wake,
+	.release = release, .pend = nothing, .wake = wake,
 };
 
 /* --- the shop ------------------------------------------------------------------------------------------------------------ */

@@ -105,7 +105,7 @@ struct tally_engine_host {
 	unsigned (*this_cpu)(void *host);
 	enum tally_engine_level (*level)(void *host);
 	struct tally_engine_task *(*current_task)(void *host); /* on this CPU; NULL: idle */
-	bool (*cpu_online)(void *host, unsigned cpu);
+	bool (*cpu_online)(void *host, unsigned cpu);          /* NULL: all are, always */
 
 	/* --- exclusion ----------------------------------------------------------------------------------- */
 	/* Interrupts of this CPU off; NMIs may come still. */
@@ -124,7 +124,8 @@ struct tally_engine_host {
 	/* --- memory: task level; zeroed; NULL when there is none -------------------------------------------- */
 	void *(*allocate)(void *host, size_t size);
 	void (*release)(void *host, void *memory, size_t size);
-	/* Page-aligned, in one piece, shareable with the task that maps it (see docs/porting.md on aliasing caches). */
+	/* Page-aligned, in one piece, shareable with the task that maps it (see docs/porting.md on aliasing caches).  NULL:
+	 * nothing can be mapped (-ENOMEM). */
 	void *(*allocate_pages)(void *host, size_t pages);
 	void (*release_pages)(void *host, void *memory, size_t pages);
 	/* Locked memory of the current task's user: -EPERM past its budget.  NULL: no budget but the engine's

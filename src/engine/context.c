@@ -180,8 +180,10 @@ static void install(struct engine_event *event, void *argument)
 	struct installation *installation = argument;
 	struct engine_context *context = installation->context;
 	struct engine_cpu *cpu = engine_context_here(context);
-	if (!cpu && !context->task)
-		return; /* unplugged */
+	if (!cpu && !context->task) { /* unplugged since the opening looked */
+		event->leader = event;
+		return;
+	}
 	engine_queue_table_place(context, &installation->table);
 	event->stamp = context->time;
 	__atomic_store_n(&event->context, context, __ATOMIC_RELEASE);

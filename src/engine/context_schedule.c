@@ -399,4 +399,6 @@ void tally_engine_cpu_down(struct tally_engine *engine, unsigned number)
 	}
 	__atomic_store_n(&cpu->up, false, __ATOMIC_RELEASE);
 	engine_cpu_unlock(engine, cpu, &held);
+	/* What stayed on its queue would be put on no other, and tell nobody until the CPU comes back. */
+	tally_engine_run_pending(engine);
 }

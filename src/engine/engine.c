@@ -5,6 +5,10 @@
  * hit once.  Each CPU says so itself, by host->run_on(): the look at its hit depths is then in that CPU's own program
  * order, before it every list change was made, and a hit that begins later finds the list without what was retired.
  * No hit pays for that, not even with a fence.  A CPU that is offline has no hits.
+ *
+ * run_pending() is no hit, but keeps interrupts off, so that run_on() doesn't find it half-way either.  What it still has
+ * to do for an event that such a hit queued needs the event's task and parent.  They are retired after the event: the
+ * oldest is freed first, and an event leaves the queue as it is freed.
  */
 #include "engine/engine_state.h"
 
@@ -34,8 +38,9 @@ void engine_retire(struct tally_engine *engine, struct engine_retired *retired,
 		   void (*free)(struct tally_engine *engine, struct engine_retired *retired))
 {
 	retired->free = free;
-	retired->next = engine->retired;
-	engine->retired = retired;
+	retired->next = NULL;
+	*engine->retired_end = retired;
+	engine->retired_end = &retired->next;
 	engine->retired_count++;
 }
 
@@ -62,8 +67,18 @@ static bool cpu_is_quiet(struct tally_engine *engine, unsigned cpu)
 	return question.quiet;
 }
 
-static void free_all(struct tally_engine *engine, struct engine_retired *retired)
+static void depart(struct tally_engine *engine)
 {
+	engine->departing = engine->retired;
+	engine->retired = NULL;
+	engine->retired_end = &engine->retired;
+	engine->retired_count = engine->cpus_seen = 0;
+}
+
+static void free_departing(struct tally_engine *engine)
+{
+	struct engine_retired *retired = engine->departing;
+	engine->departing = NULL;
 	while (retired) {
 		struct engine_retired *next = retired->next;
 		retired->free(engine, retired);
@@ -85,16 +100,12 @@ void engine_reap(struct tally_engine *engine)
 	if (!engine->departing) {
 		if (!is_due(engine))
 			return;
-		engine->departing = engine->retired;
-		engine->retired = NULL;
-		engine->retired_count = engine->cpus_seen = 0;
+		depart(engine);
 	}
 	for (; engine->cpus_seen < engine->host.cpus; engine->cpus_seen++)
 		if (!asks-- || !cpu_is_quiet(engine, engine->cpus_seen))
 			return;
-	struct engine_retired *departing = engine->departing;
-	engine->departing = NULL;
-	free_all(engine, departing);
+	free_departing(engine);
 }
 
 int engine_copy_in(struct tally_engine *engine, void *to, const void *from, size_t size)
@@ -239,7 +250,7 @@ static void init_cpus(struct tally_engine *engine)
 	for (unsigned i = 0; i < engine->host.cpus; i++) {
 		struct engine_cpu *cpu = &engine->cpus[i];
 		cpu->number = i;
-		cpu->up = !engine->host.cpu_online || engine->host.cpu_online(engine->host.host, i);
+		cpu->up = engine_cpu_online(engine, i);
 		engine_context_init(&cpu->context, engine, NULL, (int)i);
 	}
 }
@@ -256,6 +267,7 @@ struct tally_engine *tally_engine_new(const struct tally_engine_host *host)
 						     .max_stack = ENGINE_STACK_MAX, .max_contexts_per_stack = 8 };
 	engine_list_init(&engine->tasks);
 	engine_list_init(&engine->breakpoints);
+	engine->retired_end = &engine->retired;
 	engine->cpus = engine_allocate(engine, host->cpus * sizeof(*engine->cpus));
 	if (engine->cpus) {
 		init_cpus(engine);
@@ -274,10 +286,9 @@ void tally_engine_free(struct tally_engine *engine)
 	if (engine->cpus)
 		engine_tracepoint_unregister(engine);
 	while (engine->departing || engine->retired) { /* nothing runs */
-		struct engine_retired *departing = engine->departing;
-		engine->departing = engine->retired;
-		engine->retired = NULL;
-		free_all(engine, departing);
+		if (!engine->departing)
+			depart(engine);
+		free_departing(engine);
 	}
 	for (unsigned i = 0; engine->cpus && i < host.cpus; i++)
 		engine_release(engine, engine->cpus[i].breakpoints,

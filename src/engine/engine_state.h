@@ -49,11 +49,13 @@ struct engine_retired {
 	void (*free)(struct tally_engine *engine, struct engine_retired *retired);
 };
 
+#define ENGINE_FILE_ASYNC 020000u /* O_ASYNC, asm-generic */
+
 /* An open descriptor's file: shared by dup, fork. */
 struct tally_engine_file {
 	struct engine_event *event;
 	unsigned references;
-	unsigned flags;        /* O_NONBLOCK, O_ASYNC */
+	unsigned flags;        /* O_NONBLOCK, ENGINE_FILE_ASYNC */
 	int signal_number;     /* F_SETSIG; 0: SIGIO */
 	int signal_fd;
 	int32_t owner;         /* F_SETOWN: negative for a process group; 0: none */
@@ -108,6 +110,7 @@ struct engine_event {
 	struct tally_engine_task *owner;
 	struct engine_list owner_link;
 	struct tally_engine_file *file; /* of originals; NULL: closed */
+	struct tally_engine_file *closed_file; /* freed with it: an overflow may be looking whom to signal */
 
 	/* Output. */
 	struct engine_ring *ring;    /* atomic; children use their parent's */
@@ -247,7 +250,7 @@ struct tally_engine {
 	struct engine_list tasks;
 	/* What is to be freed: those that wait, and the lot that goes when all CPUs were seen outside hits, `cpus_seen` of
 	 * which, the first, were.  Engine lock. */
-	struct engine_retired *retired, *departing;
+	struct engine_retired *retired, **retired_end, *departing; /* oldest first */
 	unsigned retired_count, cpus_seen;
 	struct tally_engine_statistics statistics; /* events, bytes: engine lock */
 	/* Events that want side-band records, so that nobody else pays: counts by kind (sideband.c). */
@@ -276,6 +279,11 @@ static inline struct engine_cpu *engine_this_cpu(struct tally_engine *engine)
 	return &engine->cpus[engine->host.this_cpu(engine->host.host)];
 }
 
+static inline bool engine_cpu_online(struct tally_engine *engine, unsigned cpu)
+{
+	return !engine->host.cpu_online || engine->host.cpu_online(engine->host.host, cpu);
+}
+
 /* Where the context is not locked: it may be another the next moment. */
 static inline enum engine_event_state engine_event_state(const struct engine_event *event)
 {
@@ -291,7 +299,7 @@ static inline bool engine_event_flag(const struct engine_event *event, uint64_t 
 
 void *engine_allocate(struct tally_engine *engine, size_t size); /* zeroed; counted in statistics */
 void engine_release(struct tally_engine *engine, void *memory, size_t size);
-/* Frees it by retired->free once no hit can stand on it. [surface] */
+/* Frees it by retired->free once no hit can stand on it, and after all that was retired before. [surface] */
 void engine_retire(struct tally_engine *engine, struct engine_retired *retired,
 		   void (*free)(struct tally_engine *engine, struct engine_retired *retired));
 /* Frees what can be by now: called at each surface call's end. */
@@ -367,7 +375,7 @@ struct tally_engine_file *engine_file(struct tally_engine *engine, int fd);
 /* Makes sure that the next install finds a descriptor, the lowest free one: 0, -EMFILE, -ENOMEM. */
 int engine_files_room(struct tally_engine_process *process);
 int engine_file_install(struct tally_engine_process *process, struct tally_engine_file *file, bool close_on_exec);
-void engine_file_put(struct tally_engine *engine, struct tally_engine_file *file);
+void engine_file_put(struct tally_engine_file *file);
 void engine_files_release(struct tally_engine_process *process);
 int engine_files_fork(const struct tally_engine_process *parent, struct tally_engine_process *child);
 void engine_files_exec(struct tally_engine_process *process);
@@ -484,7 +492,7 @@ size_t engine_sample_id(struct engine_event *event, uint8_t *bytes);
 void engine_sideband_account(struct engine_event *event, int more); /* +1 at open, -1 at free: engine->wanted */
 void engine_output_fork(struct tally_engine_task *child, struct tally_engine_task *parent);
 void engine_output_exit(struct tally_engine_task *task);
-void engine_output_comm(struct tally_engine_task *task, bool exec);
+void engine_output_comm(struct tally_engine_task *task, const char *comm, bool exec); /* and names it so */
 void engine_output_read(struct engine_event *event, struct tally_engine_task *task); /* inherit_stat */
 void engine_output_switch(struct tally_engine *engine, struct tally_engine_task *previous,
 			  struct tally_engine_task *next, bool out, bool preempted);

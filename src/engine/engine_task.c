@@ -1,6 +1,8 @@
 /* Tasks and processes: who calls, whose descriptors, whose events. */
 #include "engine/engine_state.h"
 
+enum { DESCRIPTORS_MAX = 1 << 20 }; /* fs.nr_open */
+
 struct tally_engine_task *engine_current(struct tally_engine *engine)
 {
 	return engine->host.current_task(engine->host.host);
@@ -63,7 +65,7 @@ struct tally_engine_process *tally_engine_process_fork(struct tally_engine_proce
 void tally_engine_process_limit(struct tally_engine_process *process, unsigned descriptors)
 {
 	engine_enter(process->engine);
-	process->descriptor_limit = descriptors;
+	process->descriptor_limit = descriptors < DESCRIPTORS_MAX ? descriptors : DESCRIPTORS_MAX;
 	engine_leave(process->engine);
 }
 
@@ -119,15 +121,6 @@ int tally_engine_task_fork(struct tally_engine_task *parent, struct tally_engine
 	return error;
 }
 
-static void set_comm(struct tally_engine_task *task, const char *comm)
-{
-	unsigned length = 0;
-	for (; comm[length] && length < sizeof(task->identity.comm) - 1; length++)
-		task->identity.comm[length] = comm[length];
-	while (length < sizeof(task->identity.comm))
-		task->identity.comm[length++] = '\0';
-}
-
 /* Mappings and descriptors go first, as in the kernel: what they close neither sees the exec nor is enabled by it. */
 void tally_engine_task_exec(struct tally_engine_task *task, const char *comm)
 {
@@ -136,19 +129,23 @@ void tally_engine_task_exec(struct tally_engine_task *task, const char *comm)
 	engine_mappings_release(task->process);
 	engine_files_exec(task->process);
 	engine_inherit_exec(task);
-	set_comm(task, comm);
-	engine_output_comm(task, true);
+	engine_output_comm(task, comm, true);
 	engine_leave(engine);
+}
+
+static void disown(struct tally_engine_task *task)
+{
+	ENGINE_LIST_EACH(event, &task->owned, struct engine_event, owner_link) {
+		engine_list_remove(&event->owner_link);
+		event->owner = NULL;
+	}
 }
 
 void tally_engine_task_exit(struct tally_engine_task *task)
 {
 	struct tally_engine *engine = task->engine;
 	engine_enter(engine);
-	ENGINE_LIST_EACH(event, &task->owned, struct engine_event, owner_link) {
-		engine_list_remove(&event->owner_link);
-		event->owner = NULL;
-	}
+	disown(task);
 	engine_output_exit(task);
 	engine_inherit_exit(task);
 	task->exited = true;
@@ -173,12 +170,13 @@ void engine_task_put(struct tally_engine_task *task)
 		engine_retire(task->engine, &task->retired, task_free);
 }
 
-/* One that exited without a word, as a fork that failed, leaves its events here. */
+/* One that exited without a word, as a fork that failed, leaves its events here, and those that it opened. */
 void tally_engine_task_free(struct tally_engine_task *task)
 {
 	struct tally_engine *engine = task->engine;
 	engine_enter(engine);
-	if (!task->exited && task->context)
+	disown(task);
+	if (!task->exited)
 		engine_inherit_exit(task);
 	task->exited = true;
 	engine_list_remove(&task->link);

@@ -10,10 +10,9 @@ enum { SIGNAL_MAX = 64 };
 #define FD_CLOEXEC_FLAG 1u
 #define O_APPEND_FLAG 02000u
 #define O_NONBLOCK_FLAG 04000u
-#define O_ASYNC_FLAG 020000u
 #define O_DIRECT_FLAG 040000u
 #define O_NOATIME_FLAG 01000000u
-#define SETFL_FLAGS (O_APPEND_FLAG | O_NONBLOCK_FLAG | O_ASYNC_FLAG | O_NOATIME_FLAG)
+#define SETFL_FLAGS (O_APPEND_FLAG | O_NONBLOCK_FLAG | ENGINE_FILE_ASYNC | O_NOATIME_FLAG)
 enum { POLL_IN_BIT = 1, POLL_HUP_BIT = 16 };
 
 /* What stands below is a program's standard streams', never an event's. */
@@ -93,12 +92,12 @@ struct tally_engine_file *engine_file(struct tally_engine *engine, int fd)
 	return task ? file_of(task->process, fd) : NULL;
 }
 
-void engine_file_put(struct tally_engine *engine, struct tally_engine_file *file)
+void engine_file_put(struct tally_engine_file *file)
 {
 	if (--file->references)
 		return;
+	file->event->closed_file = file;
 	engine_event_close(file->event);
-	engine_release(engine, file, sizeof(*file));
 }
 
 static void close_descriptor(struct tally_engine_process *process, unsigned fd)
@@ -107,7 +106,7 @@ static void close_descriptor(struct tally_engine_process *process, unsigned fd)
 	process->files[fd] = NULL;
 	if (fd < process->used_below)
 		process->used_below = fd;
-	engine_file_put(process->engine, file);
+	engine_file_put(file);
 }
 
 void engine_files_release(struct tally_engine_process *process)
@@ -159,7 +158,7 @@ static int set_flags(struct tally_engine_file *file, int fd, unsigned flags)
 {
 	if (flags & O_DIRECT_FLAG)
 		return -ENGINE_EINVAL;
-	if (flags & O_ASYNC_FLAG)
+	if (flags & ENGINE_FILE_ASYNC)
 		file->signal_fd = fd;
 	file->flags = (file->flags & ~SETFL_FLAGS) | (flags & SETFL_FLAGS);
 	return 0;

@@ -166,6 +166,7 @@ static void free_event(struct tally_engine *engine, struct engine_retired *retir
 	engine_event_unpend(event); /* again: a hit that was under way may have queued it since */
 	if (has_chains(event))
 		chains_put(engine);
+	engine_release(engine, event->closed_file, sizeof(*event->closed_file));
 	engine_release(engine, event, sizeof(*event));
 }
 

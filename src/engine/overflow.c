@@ -9,7 +9,6 @@
 #define NS_PER_S 1000000000ull
 #define POLL_CODE_IN 1
 #define POLL_CODE_HUP 6
-#define FILE_ASYNC 020000u /* O_ASYNC, asm-generic */
 
 int engine_hit_enter(struct tally_engine *engine, struct engine_cpu **cpu)
 {
@@ -179,7 +178,7 @@ bool engine_overflow(struct engine_event *event, bool may_throttle, const struct
 	else
 		engine_output_sample(event, hit, regs);
 	const struct tally_engine_file *file = event->parent ? event->parent->file : event->file;
-	if (file && file->flags & FILE_ASYNC) {
+	if (file && file->flags & ENGINE_FILE_ASYNC) {
 		event->pending_code = code;
 		engine_event_pend(event, ENGINE_PENDING_SIGNAL);
 	}
@@ -255,13 +254,13 @@ int tally_engine_set_overflow_handler(struct tally_engine *engine, int fd, tally
 {
 	int result = -ENGINE_EBADF;
 
-	engine->host.lock(engine->host.host);
+	engine_enter(engine);
 	struct tally_engine_file *file = engine_file(engine, fd);
 	if (file) {
 		file->event->overflow_data = data;
 		__atomic_store_n(&file->event->overflow_handler, handler, __ATOMIC_RELEASE);
 		result = 0;
 	}
-	engine->host.unlock(engine->host.host);
+	engine_leave(engine);
 	return result;
 }

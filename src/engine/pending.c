@@ -10,7 +10,6 @@
  * is how a queued event is got off the list before it is freed. */
 #include "engine/engine_state.h"
 
-#define FILE_ASYNC 020000u /* O_ASYNC, asm-generic */
 #define SIGNAL_IO 29
 #define SIGNAL_TRAP 5
 #define TRAP_PERF 6
@@ -38,7 +37,7 @@ static void signal_owner(struct engine_event *event)
 	struct tally_engine *engine = event->engine;
 	const struct tally_engine_file *file = event->parent ? event->parent->file : event->file;
 
-	if (!file || !(file->flags & FILE_ASYNC) || !file->owner || !engine->host.signal)
+	if (!file || !(file->flags & ENGINE_FILE_ASYNC) || !file->owner || !engine->host.signal)
 		return;
 	struct tally_engine_signal signal = {
 		.number = file->signal_number ? file->signal_number : SIGNAL_IO,

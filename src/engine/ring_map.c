@@ -26,7 +26,7 @@ static size_t budget_left(struct tally_engine *engine)
 	size_t each = (size_t)engine->settings.mlock_kb / (host->page_size / 1024), online = 0;
 
 	for (unsigned cpu = 0; cpu < host->cpus; cpu++)
-		online += host->cpu_online(host->host, cpu);
+		online += engine_cpu_online(engine, cpu);
 	return each * online > engine->locked_pages ? each * online - engine->locked_pages : 0;
 }
 
@@ -59,7 +59,8 @@ static void uncharge(struct tally_engine *engine, size_t *locked, size_t *charge
 
 static void *pages_new(struct tally_engine *engine, size_t pages)
 {
-	void *memory = engine->host.allocate_pages(engine->host.host, pages);
+	const struct tally_engine_host *host = &engine->host;
+	void *memory = host->allocate_pages ? host->allocate_pages(host->host, pages) : NULL;
 
 	if (memory)
 		engine->statistics.bytes += pages * engine->host.page_size;
@@ -394,7 +395,7 @@ static void unmap(struct tally_engine *engine, struct engine_mapping **at)
 	if (!event->mapped)
 		ring_release(mapping->ring);
 	engine_release(engine, mapping, sizeof(*mapping));
-	engine_file_put(engine, event->file); /* the event may go with it */
+	engine_file_put(event->file); /* the event may go with it */
 }
 
 int engine_event_unmap(struct tally_engine *engine, void *address, size_t size)

@@ -221,22 +221,23 @@ static void tell_comm(struct engine_event *event, const void *what)
 	write_record(event, &record);
 }
 
-void engine_output_comm(struct tally_engine_task *task, bool exec)
+void engine_output_comm(struct tally_engine_task *task, const char *comm, bool exec)
 {
 	const struct comm_record about = { .task = task, .exec = exec };
+	char *own = task->identity.comm;
+	unsigned length = 0;
+
+	for (; comm[length] && length < sizeof(task->identity.comm) - 1; length++)
+		own[length] = comm[length];
+	while (length < sizeof(task->identity.comm))
+		own[length++] = '\0';
 	if (task->engine->wanted.comm)
 		tell_all(task->engine, task, tell_comm, &about);
 }
 
 void tally_engine_comm(struct tally_engine_task *task, const char *comm)
 {
-	unsigned length = 0;
-
-	for (; comm[length] && length < sizeof(task->identity.comm) - 1; length++)
-		task->identity.comm[length] = comm[length];
-	while (length < sizeof(task->identity.comm))
-		task->identity.comm[length++] = '\0';
-	engine_output_comm(task, false);
+	engine_output_comm(task, comm, false);
 }
 
 void engine_output_read(struct engine_event *event, struct tally_engine_task *task)
