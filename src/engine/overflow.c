@@ -245,7 +245,8 @@ int engine_event_period(struct engine_event *event, uint64_t period)
 	} else if (period >> 63 || (ops->check_period && ops->check_period(&event->hw, period))) {
 		return -ENGINE_EINVAL;
 	}
-	engine_context_call(event, set_period, &period);
+	if (engine_event_state(event) != ENGINE_EVENT_EXIT) /* else it keeps its period, as MODIFY_ATTRIBUTES can tell */
+		engine_context_call(event, set_period, &period);
 	return 0;
 }
 

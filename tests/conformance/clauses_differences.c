@@ -152,6 +152,22 @@ static int failed_modify_leaves_children(struct surface *surface)
 	return 0;
 }
 
+static int period_of_a_gone_task(struct surface *surface)
+{
+	struct tally_attr attr = breakpoint_attr(surface, TALLY_BREAKPOINT_W);
+	uint64_t period = 100;
+	struct puppet *child = puppet_new(surface, SURFACE_PROCESS);
+	CHECK(child);
+	attr.sample_period = 3;
+	int fd = CALL(open, &attr, child->task, -1, -1, 0);
+	CHECK_OPENS(fd);
+	puppet_end(surface, child, 0);
+	CHECK_EQUAL(CALL(ioctl, fd, TALLY_IOC_PERIOD, (uintptr_t)&period), 0);
+	attr.flags |= TALLY_ATTR_DISABLED;
+	CHECK_EQUAL(CALL(ioctl, fd, TALLY_IOC_MODIFY_ATTRIBUTES, (uintptr_t)&attr), 0); /* all else must be as it is */
+	return 0;
+}
+
 const struct clause clauses_differences[] = {
 	{ "C2.clockids_where_nmis_hit", "Tracepoints and breakpoints, which hit in NMIs, refuse clocks that those may not read.",
 	  SURFACE_TRACEPOINTS | SURFACE_BREAKPOINTS | SURFACE_PRIVILEGED, clockids_where_nmis_hit },
@@ -166,5 +182,7 @@ const struct clause clauses_differences[] = {
 	  removed_on_exec_from_its_group },
 	{ "B3.failed_modify_leaves_children", "A MODIFY_ATTRIBUTES that fails may enable the event, not its children's.",
 	  SURFACE_BREAKPOINTS, failed_modify_leaves_children },
+	{ "B3.period_of_a_gone_task", "IOC_PERIOD of an event whose task is gone succeeds and changes nothing.",
+	  SURFACE_BREAKPOINTS, period_of_a_gone_task },
 	{ 0 }
 };

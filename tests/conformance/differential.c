@@ -279,5 +279,13 @@ int main(int argc, char **argv)
 	printf("# %lu passed, %u failed, 0 skipped\n", options.rounds - failed, failed);
 	if (held >= 0)
 		kernel->ops->close(kernel, held);
+	for (unsigned i = 0; i < 2; i++) {
+		if (pair.out[i])
+			fclose(pair.out[i]);
+		free(pair.lines[i]);
+	}
+	if (pair.other != kernel)
+		free(pair.other);
+	free(kernel);
 	return failed != 0;
 }

@@ -118,7 +118,9 @@ void choose_attr(struct differential *d, struct slot *slot)
 {
 	struct tally_attr *attr = &slot->attr;
 	*attr = (struct tally_attr){ .size = sizeof(*attr) };
-	choose_event(d, attr);
+	do
+		choose_event(d, attr);
+	while (attr->type == TALLY_TYPE_BREAKPOINT && slot->target == OF_CPU); /* four for the whole machine, others' too */
 	choose_rest(d, attr);
 	if (one_in(d, 6))
 		spoil(d, attr);

@@ -213,6 +213,7 @@ static void do_close(struct differential *d)
 	fprintf(d->out, "close #%u = %s\n", slot->symbolic, errno_name(d->surface->ops->close(d->surface, slot->fd)));
 	forget_mapping(d, slot);
 	*slot = (struct slot){ .fd = -1 };
+	settle(d); /* members whose leader was off */
 }
 
 static unsigned stride_of(uint64_t format)
@@ -301,6 +302,8 @@ static void do_period(struct differential *d)
 	uint64_t period = one_in(d, 20) ? 1ull << 63 : choose_period(d, &slot->attr);
 	long code = d->surface->ops->ioctl(d->surface, slot->fd, TALLY_IOC_PERIOD, (uintptr_t)&period);
 	fprintf(d->out, "PERIOD #%u %llu = %s\n", slot->symbolic, (unsigned long long)period, errno_name(code));
+	/* The new period holds from the next scheduling in (docs/conformance.md): now, whoever else runs. */
+	step_sleep(d->surface, NUMBER(1));
 }
 
 static void do_set_output(struct differential *d)
