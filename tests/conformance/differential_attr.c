@@ -199,7 +199,7 @@ static void append_term(struct differential *d, struct filter_text *filter)
 	else
 		append(filter, d->field, "FIELD");
 	append_both(filter, ONE_OF(d, operators));
-	if (one_in(d, 12))
+	if (field != 3 && one_in(d, 12))
 		append_both(filter, ONE_OF(d, odd));
 	else if (field < 3)
 		append_pid(d, filter);

@@ -102,6 +102,14 @@ static bool same_layout(const struct slot *a, const struct slot *b)
 	       (a->attr.flags & TALLY_ATTR_SAMPLE_ID_ALL) == (b->attr.flags & TALLY_ATTR_SAMPLE_ID_ALL);
 }
 
+/* A kernel's child is given events by CPU, then by where its PMUs lie in memory: which is the newer, whose records come
+ * first, is no question. */
+static bool inherited_in_any_order(const struct slot *a, const struct slot *b)
+{
+	return a->attr.flags & b->attr.flags & TALLY_ATTR_INHERIT &&
+	       (a->attr.type != b->attr.type || a->cpu != b->cpu || (a->attr.flags ^ b->attr.flags) & TALLY_ATTR_PINNED);
+}
+
 static void join_buffer(struct differential *d, struct slot *slot, struct slot *target)
 {
 	struct buffer *buffer = &d->buffers[slot->buffer = target->buffer];
@@ -110,8 +118,10 @@ static void join_buffer(struct differential *d, struct slot *slot, struct slot *
 	/* Of two events at one hit that comes first which was scheduled in last, and that is by their leaders' PMUs. */
 	buffer->mixed |= !slot->stream_determined || slot->member || target->member;
 	for (unsigned i = 0; i < SLOTS; i++)
-		if (d->slots[i].fd >= 0 && d->slots[i].buffer == slot->buffer)
+		if (d->slots[i].fd >= 0 && d->slots[i].buffer == slot->buffer) {
 			buffer->foreign |= !same_layout(slot, &d->slots[i]);
+			buffer->mixed |= inherited_in_any_order(slot, &d->slots[i]);
+		}
 }
 
 /* A leader that takes members of this target, for most groups; any slot for the others. */
