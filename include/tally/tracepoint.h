@@ -125,8 +125,8 @@ struct tally_trace_event {
 	struct tally_trace_probes *probes;
 	struct tally_trace_lists *lists; /* of perf events by CPU; NULL: none */
 	struct tally_trace_event *next;
-	uint32_t perf_events;
-	uint32_t perf_alone;           /* perf's probe is the whole list */
+	uint32_t perf_events, perf_more; /* of these, that do more than count */
+	uint32_t perf_alone;           /* TALLY_TRACE_ALONE …: perf's probe is the whole list */
 	int raw_for_anybody;           /* the group's */
 };
 
@@ -201,6 +201,11 @@ struct tally_trace_hit {
 	int level;
 };
 
+#define TALLY_TRACE_ALONE 1u   /* tally_trace_event.perf_alone: there is perf's probe and no other */
+#define TALLY_TRACE_COUNTED 2u /* … and its events count, and do nothing else */
+
+/* A hit that is only counted, of an event that is TALLY_TRACE_COUNTED. [hit] */
+void tally_trace_count(struct tally_trace_event *event, uint64_t count);
 /* Where to write the record of `size` bytes (fixed and dynamic part, in front of its padding): its common fields are
  * set, and its padding is zero.  NULL: there's nothing to write, and the hit is over.  [hit] */
 void *tally_trace_begin(struct tally_trace_hit *hit, size_t size);
@@ -473,7 +478,7 @@ static inline void tally_trace_copy_bytes(void *record, uint32_t word, const voi
 #define TALLY_TRACE_EVENT(class_name, event)                                                                         \
 	TALLY_TP_DECLARE_EVENT(class_name, event)                                                                     \
 	struct tally_trace_event tally_trace_event_##event = { 0, 0, #event, &tally_trace_class_##class_name,         \
-							       0, 0, 0, 0, 0, 0, 0, 0 };
+							       0, 0, 0, 0, 0, 0, 0, 0, 0 };
 #define TALLY_TRACE_GROUP(group, ...)                                                                                \
 	TALLY_TP_DECLARE_GROUP(group)                                                                                 \
 	static struct tally_trace_event *const tally_trace_events_of_##group[] = {                                    \
@@ -645,16 +650,26 @@ static inline uint32_t __get_dynamic_array_len(struct tally_trace_bytes field)
 					TALLY_TP_OPEN args);                                                          \
 		tally_trace_end_line(&tally_hit, tally_listener);                                                     \
 	}                                                                                                             \
-	void tally_trace_hit_##name(struct tally_trace_event *tally_event, uintptr_t tally_ip, TALLY_TP_OPEN proto)   \
+	static inline __attribute__((always_inline)) int tally_trace_counted_##name(                                  \
+		struct tally_trace_event *tally_event, TALLY_TP_OPEN proto)                                           \
 	{                                                                                                             \
-		const uintptr_t tally_back = (uintptr_t)__builtin_return_address(0);                                  \
-		const uintptr_t *const tally_frame = (const uintptr_t *)__builtin_frame_address(0);                   \
+		struct tally_trace_words_##name tally_words;                                                          \
+		struct tally_trace_hit tally_hit;                                                                     \
+		tally_hit.count = 1;                                                                                  \
+		tally_hit.task = 0;                                                                                   \
+		tally_trace_aim_##name(&tally_hit, TALLY_TP_OPEN args);                                               \
+		if (tally_hit.task ||                                                                                 \
+		    tally_trace_measure_##name(&tally_words, TALLY_TP_OPEN args) > TALLY_TRACE_SIZE_MAX - 4)          \
+			return 0;                                                                                     \
+		tally_trace_count(tally_event, tally_hit.count);                                                      \
+		return 1;                                                                                             \
+	}                                                                                                             \
+	static __attribute__((noinline)) void tally_trace_call_##name(                                                \
+		struct tally_trace_event *tally_event, uintptr_t tally_ip, uintptr_t tally_back,                      \
+		const uintptr_t *tally_frame, TALLY_TP_OPEN proto)                                                    \
+	{                                                                                                             \
 		const struct tally_trace_probe *tally_probe;                                                          \
 		void *tally_mark;                                                                                     \
-		if (__builtin_expect(__atomic_load_n(&tally_event->perf_alone, __ATOMIC_RELAXED) != 0, 1)) {          \
-			tally_trace_deliver_##name(tally_event, tally_ip, tally_back, tally_frame, TALLY_TP_OPEN args); \
-			return;                                                                                       \
-		}                                                                                                     \
 		for (tally_probe = tally_trace_walk(tally_event, &tally_mark); tally_probe && tally_probe->function;  \
 		     tally_probe++) {                                                                                 \
 			if (tally_probe->function == (tally_trace_function *)tally_trace_perf_##name)                 \
@@ -665,6 +680,18 @@ static inline uint32_t __get_dynamic_array_len(struct tally_trace_bytes field)
 										       TALLY_TP_OPEN args);           \
 		}                                                                                                     \
 		tally_trace_walked(tally_mark);                                                                       \
+	}                                                                                                             \
+	void tally_trace_hit_##name(struct tally_trace_event *tally_event, uintptr_t tally_ip, TALLY_TP_OPEN proto)   \
+	{                                                                                                             \
+		const uintptr_t tally_back = (uintptr_t)__builtin_return_address(0);                                  \
+		const uintptr_t *const tally_frame = (const uintptr_t *)__builtin_frame_address(0);                   \
+		const uint32_t tally_alone = __atomic_load_n(&tally_event->perf_alone, __ATOMIC_RELAXED);             \
+		if (tally_alone == TALLY_TRACE_COUNTED && tally_trace_counted_##name(tally_event, TALLY_TP_OPEN args)) \
+			return;                                                                                       \
+		if (__builtin_expect(tally_alone != 0, 1))                                                            \
+			tally_trace_deliver_##name(tally_event, tally_ip, tally_back, tally_frame, TALLY_TP_OPEN args); \
+		else                                                                                                  \
+			tally_trace_call_##name(tally_event, tally_ip, tally_back, tally_frame, TALLY_TP_OPEN args);  \
 	}                                                                                                             \
 	static void tally_trace_text_##name(struct tally_trace_text *tally_text, const void *tally_record)            \
 	{                                                                                                             \

@@ -184,10 +184,10 @@ int engine_breakpoint_register(struct tally_engine *engine)
 void tally_engine_breakpoint_hit(struct tally_engine *engine, unsigned slot, const struct tally_engine_regs *regs,
 				 uint64_t address)
 {
-	struct engine_cpu *cpu;
+	struct engine_cpu *cpu = engine_this_cpu(engine);
 
 	(void)address; /* the kernel's samples have the address that was asked for */
-	int level = engine_hit_enter(engine, &cpu);
+	int level = engine_hit_enter(engine, cpu);
 	if (level < 0)
 		return;
 	struct engine_event *event = slot < engine->host.breakpoint_slots
@@ -195,7 +195,7 @@ void tally_engine_breakpoint_hit(struct tally_engine *engine, unsigned slot, con
 					     : NULL;
 	if (event) {
 		struct tally_engine_hit hit = { .address = event->attr.config1 };
-		engine_swevent_hit(event, 1, &hit, regs);
+		engine_swevent_hit(event, cpu, 1, &hit, regs);
 	}
 	engine_hit_leave(cpu, level);
 }

@@ -11,7 +11,7 @@
 static void update(struct engine_event *event)
 {
 	uint64_t now = engine_now(event->engine);
-	engine_add64(&event->count, now - engine_exchange64(&event->hw.previous, now));
+	engine_count64(&event->count, now - engine_exchange64(&event->hw.previous, now));
 }
 
 static uint64_t timer_period(const struct engine_event *event)
@@ -63,12 +63,12 @@ static bool excluded(const struct engine_event *event, const struct tally_engine
 static bool sample(struct engine_event *event, const struct tally_engine_regs *regs)
 {
 	struct tally_engine_hit hit = { .period = event->hw.last_period };
-	struct engine_cpu *cpu;
-	int level = engine_hit_enter(event->engine, &cpu);
+	struct engine_cpu *cpu = engine_this_cpu(event->engine);
+	int level = engine_hit_enter(event->engine, cpu);
 
 	if (level < 0)
 		return false;
-	bool stop = engine_overflow(event, true, &hit, regs);
+	bool stop = engine_overflow(event, cpu, true, &hit, regs);
 	engine_hit_leave(cpu, level);
 	return stop;
 }

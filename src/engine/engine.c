@@ -2,7 +2,7 @@
  *
  * Freeing late.  An event or a ring that was taken off every list may still be under the feet of a hit: one that this
  * CPU's interrupt came upon, or one on another CPU.  engine_retire() keeps it until every CPU has been outside of any
- * hit once.  Each CPU says so itself, by host->run_on(): the look at its hit depths is then in that CPU's own program
+ * hit once.  Each CPU says so itself, by host->run_on(): the look at its hits is then in that CPU's own program
  * order, before it every list change was made, and a hit that begins later finds the list without what was retired.
  * No hit pays for that, not even with a fence.  A CPU that is offline has no hits.
  *
@@ -53,10 +53,7 @@ static void ask_quiet(void *argument)
 {
 	struct quiet_question *question = argument;
 	const struct engine_cpu *cpu = engine_this_cpu(question->engine);
-	question->quiet = !__atomic_load_n(&cpu->walks, __ATOMIC_RELAXED);
-	for (unsigned level = 0; level < TALLY_LEVELS; level++)
-		if (__atomic_load_n(&cpu->depth[level], __ATOMIC_RELAXED))
-			question->quiet = false;
+	question->quiet = !__atomic_load_n(&cpu->walks, __ATOMIC_RELAXED) && !__atomic_load_n(&cpu->hits, __ATOMIC_RELAXED);
 }
 
 static bool cpu_is_quiet(struct tally_engine *engine, unsigned cpu)
@@ -205,6 +202,7 @@ static int set_setting(struct tally_engine *engine, const struct setting *settin
 	if (of_stacks && engine->stack_users) /* their buffers have the old size */
 		return -ENGINE_EBUSY;
 	*setting_of(engine, setting) = value;
+	engine_throttle_rate(engine);
 	return 0;
 }
 
@@ -265,6 +263,7 @@ struct tally_engine *tally_engine_new(const struct tally_engine_host *host)
 	engine->next_type = TALLY_TYPE_MAX;
 	engine->settings = (struct engine_settings){ .paranoid = 2, .max_sample_rate = 100000, .mlock_kb = 516,
 						     .max_stack = ENGINE_STACK_MAX, .max_contexts_per_stack = 8 };
+	engine_throttle_rate(engine);
 	engine_list_init(&engine->tasks);
 	engine_list_init(&engine->breakpoints);
 	engine->retired_end = &engine->retired;

@@ -84,10 +84,10 @@ static inline uint64_t engine_add64(uint64_t *at, uint64_t more)
 }
 
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
-#define ENGINE_ADDS_IN_PLACE 1
+#define ENGINE_CHANGES_IN_PLACE 1
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
-#undef ENGINE_ADDS_IN_PLACE
+#undef ENGINE_CHANGES_IN_PLACE
 #endif
 #endif
 #endif
@@ -96,7 +96,7 @@ static inline uint64_t engine_add64(uint64_t *at, uint64_t more)
  * a fifth of one that is whole towards other CPUs. */
 static inline void engine_count64(uint64_t *at, uint64_t more)
 {
-#ifdef ENGINE_ADDS_IN_PLACE
+#ifdef ENGINE_CHANGES_IN_PLACE
 	__asm__ __volatile__("addq %1, %0" : "+m"(*at) : "er"(more) : "cc");
 #else
 	__atomic_fetch_add(at, more, __ATOMIC_RELAXED);

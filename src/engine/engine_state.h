@@ -99,7 +99,7 @@ struct engine_event {
 	/* Times, ns: as of `stamp`, which is in the context's time; see event_time.c. */
 	uint64_t stamp, time_enabled, time_running;
 	uint64_t child_count, child_time_enabled, child_time_running; /* of children that are gone; engine lock */
-	uint64_t count;              /* engine_add64 */
+	uint64_t count;              /* engine_count64 */
 
 	/* Inheritance. */
 	struct engine_event *parent; /* the original: children of children point to it as well */
@@ -120,7 +120,7 @@ struct engine_event {
 	uint64_t lost_samples;       /* FORMAT_LOST */
 	bool itrace_started;         /* of an original; atomic */
 	uint32_t header_size, id_header_size; /* bytes: engine_event_sizes() */
-	uint64_t (*clock)(struct engine_event *event); /* attr.clockid */
+	uint64_t (*clock)(struct engine_event *event); /* attr.clockid's; NULL: the host's clock_ns() */
 	tally_engine_overflow_handler *overflow_handler;
 	void *overflow_data;
 
@@ -194,9 +194,9 @@ struct engine_cpu {
 	struct engine_context context;
 	unsigned number;
 	bool up;
-	unsigned depth[TALLY_LEVELS];      /* hits in progress by level: 0 or 1 */
+	uint32_t hits;                     /* in progress: a bit for each level */
 	uint64_t dropped[TALLY_LEVELS];
-	unsigned walks;                    /* walks of tracepoints' probe lists in progress */
+	unsigned walks;                    /* walks of tracepoints' probes, and of listeners that count, in progress */
 	struct engine_hits software[TALLY_SW_MAX];
 	unsigned cgroup_events;            /* in the context: a switch has to look at them */
 	struct engine_context *task_context; /* of the current task while it is scheduled in, or NULL */
@@ -247,6 +247,7 @@ struct tally_engine {
 	uint32_t next_type;
 	uint64_t next_id;          /* atomic */
 	struct engine_settings settings;
+	uint32_t samples_per_tick; /* max_sample_rate's share of a tick */
 	struct engine_list tasks;
 	/* What is to be freed: those that wait, and the lot that goes when all CPUs were seen outside hits, `cpus_seen` of
 	 * which, the first, were.  Engine lock. */
@@ -456,9 +457,18 @@ void engine_inherit_exec(struct tally_engine_task *task); /* enable_on_exec, rem
 
 /* Of the public functions: tally_engine_pmu_count, _period_elapsed, _overflow, _run_pending, _set_overflow_handler. */
 
-/* Enters a hit on this CPU at its level: the level, or -1: one is in progress there, and the drop is counted. [hit] */
-int engine_hit_enter(struct tally_engine *engine, struct engine_cpu **cpu);
-void engine_hit_leave(struct engine_cpu *cpu, int level);
+/* Enters a hit on this CPU, `cpu`, at its level: the level, or -1: one is in progress there, and the drop is counted. [hit] */
+int engine_hit_enter(struct tally_engine *engine, struct engine_cpu *cpu);
+static inline void engine_hit_leave(struct engine_cpu *cpu, int level)
+{
+	__atomic_signal_fence(__ATOMIC_RELEASE);
+	cpu->hits &= ~(1u << level);
+}
+
+static inline bool engine_hit_under_way(const struct engine_cpu *cpu, int level)
+{
+	return cpu->hits & 1u << level;
+}
 /* Of an event whose `interrupts` are ENGINE_THROTTLED: before it is added to its PMU again (its ticks may have been
  * missed while it was away), without `start`. Writes UNTHROTTLE for a leader. [cpu] */
 void engine_event_unthrottle(struct engine_event *event, bool start);
@@ -466,8 +476,10 @@ void engine_event_unthrottle(struct engine_event *event, bool start);
  * event when there is nothing to do. Context locked. [cpu] */
 void engine_context_tick(struct engine_context *context, struct engine_cpu *cpu);
 /* One overflow: throttling when `throttle`, frequency, REFRESH, the handler, signals.  True: stop the event. [hit] */
-bool engine_overflow(struct engine_event *event, bool throttle, const struct tally_engine_hit *hit,
-		     const struct tally_engine_regs *regs);
+bool engine_overflow(struct engine_event *event, struct engine_cpu *cpu, bool throttle,
+		     const struct tally_engine_hit *hit, const struct tally_engine_regs *regs);
+/* engine->samples_per_tick from the settings. */
+void engine_throttle_rate(struct tally_engine *engine);
 int engine_event_refresh(struct engine_event *event, uint64_t overflows); /* IOC_REFRESH */
 int engine_event_period(struct engine_event *event, uint64_t period);     /* IOC_PERIOD */
 /* Asks tally_engine_run_pending() for ENGINE_PENDING_… of this event. [hit] */
@@ -482,7 +494,7 @@ void engine_event_sizes(struct engine_event *event);
 /* A7: can every member of the group still be read, by its own format, when so many more join? */
 bool engine_event_size_fits(const struct engine_event *event, unsigned new_siblings);
 /* The default overflow handler: writes a sample, forward or backward. [hit] */
-void engine_output_sample(struct engine_event *event, const struct tally_engine_hit *hit,
+void engine_output_sample(struct engine_event *event, struct engine_cpu *cpu, const struct tally_engine_hit *hit,
 			  const struct tally_engine_regs *regs);
 /* The sample_id trailer of other records; fills at most 48 bytes, as long as event->id_header_size. [hit] */
 size_t engine_sample_id(struct engine_event *event, uint8_t *bytes);
@@ -508,8 +520,8 @@ int engine_tracepoint_register(struct tally_engine *engine); /* and unregister a
 void engine_tracepoint_unregister(struct tally_engine *engine);
 /* C7: one hit of `weight` on an active event of software kind: counts, and samples by period, with exclude_* looked at;
  * its filter was. [hit], between engine_hit_enter and leave */
-void engine_swevent_hit(struct engine_event *event, uint64_t weight, struct tally_engine_hit *hit,
-			const struct tally_engine_regs *regs);
+void engine_swevent_hit(struct engine_event *event, struct engine_cpu *cpu, uint64_t weight,
+			struct tally_engine_hit *hit, const struct tally_engine_regs *regs);
 /* The count alone, active or not: was it counted? [hit] */
 bool engine_swevent_count(struct engine_event *event, uint64_t weight, const struct tally_engine_regs *regs);
 /* add, del, start, stop, read of PMUs whose events are listeners on `hits` lists. */

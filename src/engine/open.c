@@ -10,11 +10,6 @@ enum { CLOCK_OF_REALTIME = 0, CLOCK_OF_MONOTONIC = 1, CLOCK_OF_MONOTONIC_RAW = 4
 
 /* --- clocks: one function each, so that equal functions are equal clocks ------------------------------------------ */
 
-static uint64_t clock_local(struct engine_event *event)
-{
-	return engine_now(event->engine);
-}
-
 static uint64_t clock_by_id(struct engine_event *event, int32_t clockid)
 {
 	struct tally_engine_host *host = &event->engine->host;
@@ -147,7 +142,7 @@ static void init_event(struct engine_event *event, struct engine_event *leader)
 	event->leader = leader ? leader : event;
 	event->on_cpu = -1;
 	event->state = attr->flags & TALLY_ATTR_DISABLED ? ENGINE_EVENT_OFF : ENGINE_EVENT_INACTIVE;
-	event->clock = event->parent ? event->parent->clock : clock_local;
+	event->clock = event->parent ? event->parent->clock : NULL;
 	if (!(attr->sample_type & TALLY_SAMPLE_BRANCH_STACK))
 		attr->branch_sample_type = 0;
 	bool adapts = attr->flags & TALLY_ATTR_FREQ && attr->sample_period;

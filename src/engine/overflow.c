@@ -10,24 +10,18 @@
 #define POLL_CODE_IN 1
 #define POLL_CODE_HUP 6
 
-int engine_hit_enter(struct tally_engine *engine, struct engine_cpu **cpu)
+int engine_hit_enter(struct tally_engine *engine, struct engine_cpu *cpu)
 {
 	int level = (int)engine->host.level(engine->host.host);
 
-	*cpu = engine_this_cpu(engine);
-	if ((*cpu)->depth[level]) {
-		engine_add64(&(*cpu)->dropped[level], 1);
+	if (engine_hit_under_way(cpu, level)) {
+		engine_count64(&cpu->dropped[level], 1);
 		return -1;
 	}
-	(*cpu)->depth[level] = 1;
+	/* An interrupt in the middle of this leaves it as it found it: it need not be whole. */
+	cpu->hits |= 1u << level;
 	__atomic_signal_fence(__ATOMIC_ACQUIRE);
 	return level;
-}
-
-void engine_hit_leave(struct engine_cpu *cpu, int level)
-{
-	__atomic_signal_fence(__ATOMIC_RELEASE);
-	cpu->depth[level] = 0;
 }
 
 static bool is_sampling(const struct engine_event *event)
@@ -39,9 +33,9 @@ void tally_engine_pmu_count(struct tally_pmu_event *hw, uint64_t more)
 {
 	struct engine_event *event = engine_event_of(hw);
 
-	engine_add64(&event->count, more);
+	engine_count64(&event->count, more);
 	if (is_sampling(event))
-		engine_add64((uint64_t *)&hw->period_left, -more);
+		engine_count64((uint64_t *)&hw->period_left, -more);
 }
 
 bool tally_engine_period_elapsed(struct tally_pmu_event *hw)
@@ -59,10 +53,10 @@ bool tally_engine_period_elapsed(struct tally_pmu_event *hw)
 
 /* --- throttling -------------------------------------------------------------------------------------------------- */
 
-static uint32_t samples_per_tick(const struct tally_engine *engine)
+void engine_throttle_rate(struct tally_engine *engine)
 {
 	uint64_t rate = (uint64_t)engine->settings.max_sample_rate;
-	return (uint32_t)((rate * engine->host.tick_ns + NS_PER_S - 1) / NS_PER_S);
+	engine->samples_per_tick = (uint32_t)((rate * engine->host.tick_ns + NS_PER_S - 1) / NS_PER_S);
 }
 
 /* `hit` is the one that overflowed: who called stops it. */
@@ -97,9 +91,8 @@ void engine_event_unthrottle(struct engine_event *event, bool start)
 }
 
 /* True: too many in this tick. */
-static bool account(struct engine_event *event, bool may_throttle)
+static bool account(struct engine_event *event, struct engine_cpu *cpu, bool may_throttle)
 {
-	struct engine_cpu *cpu = engine_this_cpu(event->engine);
 	bool throttled = false;
 
 	if (event->interrupts_tick != cpu->tick) {
@@ -107,7 +100,7 @@ static bool account(struct engine_event *event, bool may_throttle)
 		event->interrupts = 0;
 	}
 	event->interrupts++;
-	if (may_throttle && event->interrupts >= samples_per_tick(event->engine)) {
+	if (may_throttle && event->interrupts >= event->engine->samples_per_tick) {
 		throttle_group(event, cpu);
 		throttled = true;
 	}
@@ -160,12 +153,12 @@ static bool limit_reached(struct engine_event *event)
 	return true;
 }
 
-bool engine_overflow(struct engine_event *event, bool may_throttle, const struct tally_engine_hit *hit,
-		     const struct tally_engine_regs *regs)
+bool engine_overflow(struct engine_event *event, struct engine_cpu *cpu, bool may_throttle,
+		     const struct tally_engine_hit *hit, const struct tally_engine_regs *regs)
 {
 	if (!is_sampling(event))
 		return false;
-	bool stop = account(event, may_throttle);
+	bool stop = account(event, cpu, may_throttle);
 	int code = POLL_CODE_IN;
 	if (limit_reached(event)) {
 		stop = true;
@@ -176,7 +169,7 @@ bool engine_overflow(struct engine_event *event, bool may_throttle, const struct
 	if (event->overflow_handler)
 		event->overflow_handler(&event->hw, hit, regs, event->overflow_data);
 	else
-		engine_output_sample(event, hit, regs);
+		engine_output_sample(event, cpu, hit, regs);
 	const struct tally_engine_file *file = event->parent ? event->parent->file : event->file;
 	if (file && file->flags & ENGINE_FILE_ASYNC) {
 		event->pending_code = code;
@@ -189,12 +182,12 @@ bool tally_engine_overflow(struct tally_pmu_event *hw, const struct tally_engine
 			   const struct tally_engine_regs *regs)
 {
 	struct engine_event *event = engine_event_of(hw);
-	struct engine_cpu *cpu;
-	int level = engine_hit_enter(event->engine, &cpu);
+	struct engine_cpu *cpu = engine_this_cpu(event->engine);
+	int level = engine_hit_enter(event->engine, cpu);
 
 	if (level < 0)
 		return false;
-	bool stop = engine_overflow(event, true, hit, regs);
+	bool stop = engine_overflow(event, cpu, true, hit, regs);
 	engine_hit_leave(cpu, level);
 	return stop;
 }

@@ -13,6 +13,8 @@
 #ifndef TALLY_ENGINE_RING_ACCESS_H
 #define TALLY_ENGINE_RING_ACCESS_H
 
+#include "engine/engine_atomic.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -27,10 +29,18 @@ static inline void engine_shared_store(uintptr_t *at, uintptr_t value)
 	__atomic_store_n(at, value, __ATOMIC_RELAXED);
 }
 
-/* False: *expected is what was there. */
+/* False: *expected is what was there.  For words that one CPU at a time changes: whole towards what interrupts it, which
+ * on x86 takes no lock of the bus. */
 static inline bool engine_shared_compare_exchange(uintptr_t *at, uintptr_t *expected, uintptr_t value)
 {
+#ifdef ENGINE_CHANGES_IN_PLACE
+	bool same;
+
+	__asm__ __volatile__("cmpxchg %3, %1" : "=@ccz"(same), "+m"(*at), "+a"(*expected) : "r"(value));
+	return same;
+#else
 	return __atomic_compare_exchange_n(at, expected, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+#endif
 }
 
 static inline bool engine_shared_compare_exchange_acquire(uintptr_t *at, uintptr_t *expected, uintptr_t value)

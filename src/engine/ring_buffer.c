@@ -91,7 +91,7 @@ static bool ring_enter(struct engine_ring *ring, struct engine_output *output)
 	return true;
 }
 
-static void ring_commit(struct engine_ring *ring, struct engine_output *output)
+static inline __attribute__((always_inline)) void ring_commit(struct engine_ring *ring, struct engine_output *output)
 {
 	uintptr_t nest = engine_shared_load(&ring->nest);
 	uintptr_t head;
@@ -121,7 +121,7 @@ static void ring_commit(struct engine_ring *ring, struct engine_output *output)
 		engine_shared_store_release(&ring->owner, 0);
 }
 
-static int drop(struct engine_ring *ring, struct engine_event *event)
+static __attribute__((noinline, cold)) int drop(struct engine_ring *ring, struct engine_event *event)
 {
 	engine_shared_add(&ring->lost, 1);
 	engine_add64(&event->lost_samples, 1);
@@ -186,7 +186,7 @@ int engine_output_begin(struct engine_output *output, struct engine_event *event
 
 		if (ring->overwrite ? size > ring->size : !has_room(ring, head, tail, size)) {
 			drop(ring, event);
-			ring_commit(ring, output);
+			engine_output_end(output);
 			return -ENGINE_ENOSPC;
 		}
 		next = ring->backward ? head - size : head + size;

@@ -63,4 +63,16 @@ struct engine_mapping {
 	size_t size;
 };
 
+/* All of the record of `size` bytes that was just begun, to be written in place; NULL: the ring's end is within, and it
+ * must be copied. */
+static inline void *engine_output_whole(struct engine_output *output, size_t size)
+{
+	const struct engine_ring *ring = output->ring;
+	size_t at = (size_t)(output->offset & (ring->size - 1));
+	if (size > ring->size - at)
+		return NULL;
+	output->offset += size;
+	return ring->data + at;
+}
+
 #endif

@@ -3,7 +3,11 @@
  * Its size has to be known before it is reserved in the ring, so a first pass gathers what varies (call chain,
  * registers' ABI, group size, stack), a second writes.  Between them nothing may change that size: the call chain
  * stands in this CPU's scratch of this level, which a hit of another level doesn't touch; the group's size is taken
- * once, and what the group lacks when it is walked is written as zeroes. */
+ * once, and what the group lacks when it is walked is written as zeroes.
+ *
+ * Samples of the common fields alone, which is what hits on tracepoints mostly give, are written where they stay in the
+ * ring, in one go; all others, and those that the ring's end cuts in two, field by field. */
+#include "engine/ring_buffer.h"
 #include "engine/sample_record.h"
 
 #define READ_MAX (16 * 1024) /* bytes of a group's values: the kernel's limit */
@@ -14,11 +18,18 @@
 #define HW_INDEX_UNKNOWN UINT64_MAX
 #define STACK_PIECE 512u
 #define BRANCH_SIZE 24u
+#define HEAD_WORDS 10u
+
+/* What samples mostly have: words, and a tracepoint's record. */
+#define PLAIN                                                                                                      \
+	(TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_IP | TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME | TALLY_SAMPLE_ADDR |      \
+	 TALLY_SAMPLE_ID | TALLY_SAMPLE_STREAM_ID | TALLY_SAMPLE_CPU | TALLY_SAMPLE_PERIOD | TALLY_SAMPLE_RAW)
 
 /* What varies of a sample. */
 struct sample {
 	const struct tally_engine_hit *hit;
 	const struct tally_engine_regs *regs;
+	const struct engine_cpu *cpu;
 	struct tally_engine_task *task; /* the current one; NULL: idle */
 	uint64_t ip;
 	uint64_t *chain;
@@ -180,7 +191,7 @@ static uint32_t padded_raw_size(const struct tally_engine_hit *hit)
 	return (uint32_t)(((size + 4 + 7) & ~(size_t)7) - 4);
 }
 
-static void measure(struct engine_event *event, struct sample *sample, uint64_t *scratch)
+static void measure(struct engine_event *event, struct sample *sample)
 {
 	const struct tally_attr *attr = &event->attr;
 	const struct tally_engine_host *host = &event->engine->host;
@@ -191,7 +202,7 @@ static void measure(struct engine_event *event, struct sample *sample, uint64_t 
 		size += engine_read_format_size(attr->read_format, sample->siblings);
 	}
 	if (attr->sample_type & TALLY_SAMPLE_CALLCHAIN) {
-		gather_chain(event, sample, scratch);
+		gather_chain(event, sample, sample->cpu->chains[host->level(host->host)]);
 		size += 8 + 8 * (size_t)sample->chain_length;
 	}
 	if (attr->sample_type & TALLY_SAMPLE_RAW) {
@@ -233,36 +244,42 @@ static uint64_t task_word(const struct tally_engine_task *task)
 	return task ? halves((uint32_t)task->identity.pid, (uint32_t)task->identity.tid) : 0;
 }
 
-static void write_head(struct engine_output *output, struct engine_event *event, const struct sample *sample)
+/* Header and fields of one word, up to PERIOD; gives the end. */
+static inline __attribute__((always_inline)) uint64_t *put_head(uint64_t *words, struct engine_event *event, const struct sample *sample)
 {
-	uint64_t words[10], type = event->attr.sample_type;
-	unsigned count = 1;
+	uint64_t type = event->attr.sample_type;
 	const struct tally_record_header header = {
 		.type = TALLY_RECORD_SAMPLE,
 		.misc = (uint16_t)(sample->regs->mode | (sample->hit->has_exact_ip ? TALLY_MISC_EXACT_IP : 0)),
 		.size = (uint16_t)sample->size,
 	};
 
-	__builtin_memcpy(words, &header, sizeof(header));
+	__builtin_memcpy(words++, &header, sizeof(header));
 	if (type & TALLY_SAMPLE_IDENTIFIER)
-		words[count++] = engine_primary_id(event);
+		*words++ = engine_primary_id(event);
 	if (type & TALLY_SAMPLE_IP)
-		words[count++] = sample->ip;
+		*words++ = sample->ip;
 	if (type & TALLY_SAMPLE_TID)
-		words[count++] = task_word(sample->task);
+		*words++ = task_word(sample->task);
 	if (type & TALLY_SAMPLE_TIME)
-		words[count++] = engine_event_clock(event);
+		*words++ = engine_event_clock(event);
 	if (type & TALLY_SAMPLE_ADDR)
-		words[count++] = sample->hit->address;
+		*words++ = sample->hit->address;
 	if (type & TALLY_SAMPLE_ID)
-		words[count++] = engine_primary_id(event);
+		*words++ = engine_primary_id(event);
 	if (type & TALLY_SAMPLE_STREAM_ID)
-		words[count++] = event->id;
+		*words++ = event->id;
 	if (type & TALLY_SAMPLE_CPU)
-		words[count++] = halves(engine_this_cpu(event->engine)->number, 0);
+		*words++ = halves(sample->cpu->number, 0);
 	if (type & TALLY_SAMPLE_PERIOD)
-		words[count++] = sample->hit->period;
-	engine_output_copy(output, words, count * sizeof(words[0]));
+		*words++ = sample->hit->period;
+	return words;
+}
+
+static void write_head(struct engine_output *output, struct engine_event *event, const struct sample *sample)
+{
+	uint64_t words[HEAD_WORDS];
+	engine_output_copy(output, words, (size_t)(put_head(words, event, sample) - words) * sizeof(words[0]));
 }
 
 /* 6.18: an inherited event that is read in samples counts for itself alone. */
@@ -443,29 +460,98 @@ static void write_sample(struct engine_output *output, struct engine_event *even
 	write_tail(output, event, sample);
 }
 
-void engine_output_sample(struct engine_event *event, const struct tally_engine_hit *hit,
-			  const struct tally_engine_regs *regs)
+static inline struct sample sample_of(const struct engine_event *event, const struct engine_cpu *cpu,
+				      const struct tally_engine_hit *hit, const struct tally_engine_regs *regs)
 {
-	struct tally_engine *engine = event->engine;
-	struct engine_output output;
-	struct sample sample = {
+	return (struct sample){
 		.hit = hit,
 		.regs = regs,
-		.task = engine_current_task(engine),
+		.cpu = cpu,
+		.task = engine_current_task(event->engine),
 		.ip = hit->has_exact_ip ? hit->exact_ip : regs->ip,
 	};
-	enum tally_engine_level level = engine->host.level(engine->host.host);
+}
 
-	measure(event, &sample, engine_this_cpu(engine)->chains[level]);
-	if (sample.size > ENGINE_RECORD_MAX) {
-		engine_add64(event->parent ? &event->parent->lost_samples : &event->lost_samples, 1);
-		return;
-	}
-	if (engine_output_begin(&output, event, (uint32_t)sample.size))
+static int begin_sample(struct engine_output *output, struct engine_event *event, size_t size)
+{
+	if (size <= ENGINE_RECORD_MAX)
+		return engine_output_begin(output, event, (uint32_t)size);
+	engine_add64(event->parent ? &event->parent->lost_samples : &event->lost_samples, 1);
+	return -ENGINE_E2BIG;
+}
+
+static void end_sample(struct engine_output *output)
+{
+	if (output->event->attr.wakeup_events)
+		engine_output_sampled(output);
+	engine_output_end(output);
+}
+
+static __attribute__((noinline)) void output_any(struct engine_event *event, const struct engine_cpu *cpu,
+						 const struct tally_engine_hit *hit, const struct tally_engine_regs *regs)
+{
+	struct engine_output output;
+	struct sample sample = sample_of(event, cpu, hit, regs);
+
+	measure(event, &sample);
+	if (begin_sample(&output, event, sample.size))
 		return;
 	write_sample(&output, event, &sample);
-	engine_output_sampled(&output);
-	engine_output_end(&output);
+	end_sample(&output);
+}
+
+/* The size word, the record, zeroes up to `end`. */
+static inline void put_raw(uint64_t *words, const struct tally_engine_hit *hit, const uint8_t *end)
+{
+	uint8_t *at = (uint8_t *)words + sizeof(uint32_t);
+	uint32_t given = hit->raw ? hit->raw_size : 0, size = (uint32_t)(end - at);
+	__builtin_memcpy(words, &size, sizeof(size));
+	if (given)
+		__builtin_memcpy(at, hit->raw, given);
+	if (given < size)
+		__builtin_memset(at + given, 0, size - given);
+}
+
+/* Field by field into the ring, whose end is within. */
+static __attribute__((noinline, cold)) void write_plain(struct engine_output *output, struct engine_event *event,
+							const struct engine_cpu *cpu, const struct tally_engine_hit *hit,
+							const struct tally_engine_regs *regs, size_t size)
+{
+	struct sample sample = sample_of(event, cpu, hit, regs);
+	sample.raw_size = padded_raw_size(hit);
+	sample.size = size;
+	write_sample(output, event, &sample);
+}
+
+/* A sample of nothing but PLAIN. */
+static void output_plain(struct engine_event *event, const struct engine_cpu *cpu, const struct tally_engine_hit *hit,
+			 const struct tally_engine_regs *regs)
+{
+	struct engine_output output;
+	struct sample sample = sample_of(event, cpu, hit, regs);
+	bool raw = event->attr.sample_type & TALLY_SAMPLE_RAW;
+
+	/* `sample` stays in registers: it is given to nobody. */
+	sample.size = event->header_size + (raw ? sizeof(uint32_t) + padded_raw_size(hit) : 0);
+	if (begin_sample(&output, event, sample.size))
+		return;
+	uint64_t *words = engine_output_whole(&output, sample.size);
+	if (words) {
+		uint64_t *rest = put_head(words, event, &sample);
+		if (raw)
+			put_raw(rest, hit, (uint8_t *)words + sample.size);
+	} else
+		write_plain(&output, event, cpu, hit, regs, sample.size);
+	end_sample(&output);
+}
+
+void engine_output_sample(struct engine_event *event, struct engine_cpu *cpu, const struct tally_engine_hit *hit,
+			  const struct tally_engine_regs *regs)
+{
+	if (event->attr.sample_type & ~(uint64_t)PLAIN)
+		output_any(event, cpu, hit, regs);
+	else
+		output_plain(event, cpu, hit, regs);
 }
 
 /* --- the trailer of other records ------------------------------------------------------------------------------------------- */

@@ -36,8 +36,8 @@ static void guard_enter(struct tally_engine *engine, struct hit_guard *guard)
 {
 	guard->cpu = engine_this_cpu(engine);
 	guard->level = engine->host.level(engine->host.host);
-	guard->nested = guard->cpu->depth[guard->level];
-	guard->cpu->depth[guard->level] = 1;
+	guard->nested = engine_hit_under_way(guard->cpu, (int)guard->level);
+	guard->cpu->hits |= 1u << guard->level;
 	__atomic_signal_fence(__ATOMIC_ACQUIRE);
 }
 
@@ -45,7 +45,7 @@ static void guard_leave(struct hit_guard *guard)
 {
 	__atomic_signal_fence(__ATOMIC_RELEASE);
 	if (!guard->nested)
-		guard->cpu->depth[guard->level] = 0;
+		guard->cpu->hits &= ~(1u << guard->level);
 }
 
 static void set_text(struct record *record, const char *text, size_t limit)

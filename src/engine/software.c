@@ -89,12 +89,12 @@ void tally_engine_software(struct tally_engine *engine, enum tally_sw which, uin
 
 	if ((unsigned)which >= TALLY_SW_MAX || !__atomic_load_n(&cpu->software[which].first, __ATOMIC_RELAXED))
 		return;
-	int level = engine_hit_enter(engine, &cpu);
+	int level = engine_hit_enter(engine, cpu);
 	if (level < 0)
 		return;
 	ENGINE_HITS_EACH(link, &cpu->software[which]) {
 		struct tally_engine_hit hit = { .address = address };
-		engine_swevent_hit(ENGINE_CONTAINER(link, struct engine_event, hit_link), count, &hit,
+		engine_swevent_hit(ENGINE_CONTAINER(link, struct engine_event, hit_link), cpu, count, &hit,
 				   regs ? regs : &in_kernel);
 	}
 	engine_hit_leave(cpu, level);

@@ -21,15 +21,15 @@ static uint64_t periods_ended(struct engine_event *event)
 	return ended;
 }
 
-static void overflow(struct engine_event *event, uint64_t times, struct tally_engine_hit *hit,
-		     const struct tally_engine_regs *regs)
+static void overflow(struct engine_event *event, struct engine_cpu *cpu, uint64_t times,
+		     const struct tally_engine_hit *hit, const struct tally_engine_regs *regs)
 {
 	bool throttle = false;
 
 	if (event->interrupts == ENGINE_THROTTLED)
 		return;
 	for (; times; times--) {
-		if (engine_overflow(event, throttle, hit, regs)) {
+		if (engine_overflow(event, cpu, throttle, hit, regs)) {
 			event->hw.state |= TALLY_HES_STOPPED;
 			return;
 		}
@@ -47,34 +47,42 @@ static bool excluded(const struct engine_event *event, const struct tally_engine
 	return engine_event_flag(event, TALLY_ATTR_EXCLUDE_USER) && user && event->attr.type != TALLY_TYPE_TRACEPOINT;
 }
 
-bool engine_swevent_count(struct engine_event *event, uint64_t weight, const struct tally_engine_regs *regs)
+static inline bool count(struct engine_event *event, uint64_t weight, const struct tally_engine_regs *regs)
 {
-	if (excluded(event, regs))
+	if (event->attr.flags & (TALLY_ATTR_EXCLUDE_KERNEL | TALLY_ATTR_EXCLUDE_USER) && excluded(event, regs))
 		return false;
-	engine_add64(&event->count, weight);
+	engine_count64(&event->count, weight);
 	return true;
 }
 
-void engine_swevent_hit(struct engine_event *event, uint64_t weight, struct tally_engine_hit *hit,
-			const struct tally_engine_regs *regs)
+bool engine_swevent_count(struct engine_event *event, uint64_t weight, const struct tally_engine_regs *regs)
 {
+	return count(event, weight, regs);
+}
+
+void engine_swevent_hit(struct engine_event *event, struct engine_cpu *cpu, uint64_t weight,
+			struct tally_engine_hit *hit, const struct tally_engine_regs *regs)
+{
+	uint64_t *left = (uint64_t *)&event->hw.period_left;
 	bool period_mode = !engine_event_flag(event, TALLY_ATTR_FREQ);
 
-	if (event->hw.state & TALLY_HES_STOPPED || !engine_swevent_count(event, weight, regs) || !event->attr.sample_period)
+	if (event->hw.state & TALLY_HES_STOPPED || !count(event, weight, regs) || !event->attr.sample_period)
 		return;
 	if (period_mode && event->attr.sample_type & TALLY_SAMPLE_PERIOD) {
 		hit->period = weight;
-		overflow(event, 1, hit, regs);
+		overflow(event, cpu, 1, hit, regs);
 		return;
 	}
 	hit->period = event->hw.last_period;
 	if (period_mode && weight == 1 && event->hw.sample_period == 1) {
-		overflow(event, 1, hit, regs);
+		overflow(event, cpu, 1, hit, regs);
 		return;
 	}
-	if ((int64_t)engine_add64((uint64_t *)&event->hw.period_left, 0 - weight) > 0)
+	/* A hit that comes between the two may end the period that this one ran down: one of them alone does. */
+	engine_count64(left, 0 - weight);
+	if ((int64_t)engine_load64(left) > 0)
 		return;
-	overflow(event, periods_ended(event), hit, regs);
+	overflow(event, cpu, periods_ended(event), hit, regs);
 }
 
 int engine_swevent_add(struct engine_event *event, unsigned flags, struct engine_hits *hits)

@@ -166,12 +166,18 @@ static int check_permission(const struct engine_event *event, const struct tally
 	return 0;
 }
 
+/* Nobody relies on counts_only and perf_alone but for a short cut: a hit that still took it passes by what does more. */
 void trace_event_classify(struct engine_event *event)
 {
 	const struct engine_event *original = event->parent ? event->parent : event;
+	struct tally_trace_event *tracepoint = event->tracepoint;
 	bool counts = !event->attr.sample_period && !original->filter &&
 		      !(engine_event_flag(event, TALLY_ATTR_EXCLUDE_KERNEL) && event->engine->host.trace_regs);
+	if (counts == event->counts_only)
+		return;
 	__atomic_store_n(&event->counts_only, counts, __ATOMIC_RELEASE);
+	tracepoint->perf_more += counts ? (uint32_t)-1 : 1;
+	trace_tell_alone(tracepoint);
 }
 
 static int open_event(struct engine_event *event, struct tally_trace_event *tracepoint)
@@ -187,6 +193,8 @@ static int open_event(struct engine_event *event, struct tally_trace_event *trac
 		return error;
 	}
 	event->tracepoint = tracepoint;
+	tracepoint->perf_more++;
+	trace_tell_alone(tracepoint);
 	trace_event_classify(event);
 	event->hw.state = 0; /* a task may receive a hit before it ever runs: see hit_task() */
 	if (event->task)
@@ -220,7 +228,10 @@ static void tracepoint_event_release(struct tally_pmu_event *hw)
 	trace_filter_free(event);
 	trace_operate(tracepoint, TALLY_TRACE_PERF_CLOSE, hw);
 	event->tracepoint = NULL;
-	if (!--tracepoint->perf_events)
+	tracepoint->perf_more -= !event->counts_only;
+	--tracepoint->perf_events;
+	trace_tell_alone(tracepoint);
+	if (!tracepoint->perf_events)
 		last_listener(tracepoint);
 }
 

@@ -1,8 +1,9 @@
 /* Where tracepoints are hit: the way from tally/tracepoint.h's code to the events that listen.
  *
- * Most hits are counted and no more: tally_trace_begin() does all of that by itself, without a record and with nothing
- * on its way but two looks at the CPU's list.  The first tells whether all of its events count only, and that holds for
- * the whole hit: a filter that is set meanwhile makes no event count twice. */
+ * Most hits are counted and no more: those of a tracepoint whose events all do nothing else, tally_trace_count() does by
+ * itself, without a record.  Counting calls nothing in which something of its own level could hit, so while no hit is
+ * under way on the CPU it need not know its level: what protects the list is then a walk (engine_cpu.walks), which
+ * nests.  An event that begins to do more in the middle of such a hit is passed by, as if it came after the hit. */
 #include "engine/tracepoint_state.h"
 
 #define FLAG_HARDIRQ 0x08
@@ -10,20 +11,21 @@
 #define FLAG_NMI 0x40
 #define NEAR 1024u /* bytes of code between an instruction of a hit and its call */
 #define COLD __attribute__((noinline, cold))
+#define ON_THE_WAY inline __attribute__((always_inline)) /* of every sample */
 
 static inline struct engine_event *listener_of(struct engine_hit_link *link)
 {
 	return ENGINE_CONTAINER(link, struct engine_event, hit_link);
 }
 
-static bool wants_record(const struct engine_event *event)
+static ON_THE_WAY bool wants_record(const struct engine_event *event)
 {
 	const struct engine_event *original = event->parent ? event->parent : event;
 	return (event->attr.sample_period && (event->attr.sample_type & TALLY_SAMPLE_RAW)) || event->overflow_handler ||
 	       __atomic_load_n(&original->filter, __ATOMIC_ACQUIRE);
 }
 
-static bool somebody_wants_record(const struct tally_trace_lists *lists, const struct tally_trace_hit *hit,
+static ON_THE_WAY bool somebody_wants_record(const struct tally_trace_lists *lists, const struct tally_trace_hit *hit,
 				  const struct engine_cpu *cpu)
 {
 	ENGINE_HITS_EACH(link, &lists->cpus[cpu->number])
@@ -37,15 +39,15 @@ static bool somebody_wants_record(const struct tally_trace_lists *lists, const s
 	return false;
 }
 
-static void begin_record(struct tally_trace_hit *hit, struct tally_engine *engine)
+static ON_THE_WAY void begin_record(const struct tally_trace_hit *hit, struct tally_engine *engine, int level, void *record)
 {
-	struct tally_trace_common *common = hit->record;
+	struct tally_trace_common *common = record;
 	const struct tally_engine_task *task = engine->host.current_task(engine->host.host);
-	__builtin_memset((uint8_t *)hit->record + hit->size - 8, 0, 8); /* the padding behind it is within these */
+	__builtin_memset((uint8_t *)record + hit->size - 8, 0, 8); /* the padding behind it is within these */
 	common->common_type = (uint16_t)hit->event->id;
-	common->common_flags = hit->level == TALLY_LEVEL_NMI     ? FLAG_NMI | FLAG_HARDIRQ :
-			       hit->level == TALLY_LEVEL_HARDIRQ ? FLAG_HARDIRQ :
-			       hit->level == TALLY_LEVEL_SOFTIRQ ? FLAG_SOFTIRQ : 0;
+	common->common_flags = level == TALLY_LEVEL_NMI     ? FLAG_NMI | FLAG_HARDIRQ :
+			       level == TALLY_LEVEL_HARDIRQ ? FLAG_HARDIRQ :
+			       level == TALLY_LEVEL_SOFTIRQ ? FLAG_SOFTIRQ : 0;
 	common->common_pid = task ? task->identity.tid : 0;
 }
 
@@ -57,16 +59,16 @@ static inline bool passes(const struct engine_event *event, const struct tally_t
 	return !filter || trace_filter_match(filter, hit, cpu);
 }
 
-static void hit_event(struct engine_event *event, const struct tally_trace_hit *hit, struct engine_cpu *cpu,
+static ON_THE_WAY void hit_event(struct engine_event *event, const struct tally_trace_hit *hit, struct engine_cpu *cpu,
 		      struct tally_engine_hit *sample, const struct tally_engine_regs *regs)
 {
 	if (passes(event, hit, cpu))
-		engine_swevent_hit(event, hit->count, sample, regs);
+		engine_swevent_hit(event, cpu, hit->count, sample, regs);
 }
 
 /* The events of the receiving task, if it isn't running here: those that are bound to this CPU, and the count alone
  * (measured: E2.declared_task). */
-static void hit_task(const struct tally_trace_lists *lists, const struct tally_trace_hit *hit, struct engine_cpu *cpu,
+static __attribute__((noinline)) void hit_task(const struct tally_trace_lists *lists, const struct tally_trace_hit *hit, struct engine_cpu *cpu,
 		     const struct tally_engine_regs *regs)
 {
 	ENGINE_HITS_EACH(link, &lists->of_tasks) {
@@ -80,7 +82,7 @@ static void hit_task(const struct tally_trace_lists *lists, const struct tally_t
 
 /* Where it was hit.  If the hit's function does not return to near there, the code there jumped to it, and has no frame
  * any more: the function's own has what that would have had. */
-static struct tally_engine_regs find_site(const struct tally_trace_hit *hit)
+static ON_THE_WAY struct tally_engine_regs find_site(const struct tally_trace_hit *hit)
 {
 	struct tally_engine_regs regs = { .ip = hit->ip ? hit->ip : hit->back, .sp = (uintptr_t)hit->frame,
 					  .mode = TALLY_MODE_USER };
@@ -91,7 +93,7 @@ static struct tally_engine_regs find_site(const struct tally_trace_hit *hit)
 	return regs;
 }
 
-static void deliver(const struct tally_trace_lists *lists, struct tally_trace_hit *hit, struct tally_engine *engine,
+static ON_THE_WAY void deliver(const struct tally_trace_lists *lists, struct tally_trace_hit *hit, struct tally_engine *engine,
 		    struct engine_cpu *cpu)
 {
 	struct tally_engine_hit sample = { .address = hit->address, .raw = hit->record, .raw_size = hit->size };
@@ -105,7 +107,8 @@ static void deliver(const struct tally_trace_lists *lists, struct tally_trace_hi
 }
 
 /* The scratch for a record of `size` bytes; NULL: too large, or the last listener just went. */
-static void *find_room(struct tally_trace_hit *hit, struct tally_engine *engine, const struct engine_cpu *cpu, size_t size)
+static ON_THE_WAY void *find_room(struct tally_trace_hit *hit, struct tally_engine *engine, const struct engine_cpu *cpu,
+				  int level, size_t size)
 {
 	const struct trace_scratch *scratch = __atomic_load_n(&engine->tracepoints->records, __ATOMIC_ACQUIRE);
 	hit->size = (uint32_t)(((size + 4 + 7) & ~(size_t)7) - 4);
@@ -113,7 +116,7 @@ static void *find_room(struct tally_trace_hit *hit, struct tally_engine *engine,
 		engine_add64(&engine->statistics.raw_too_large, 1);
 		return NULL;
 	}
-	return scratch ? trace_scratch_of(scratch, cpu->number, hit->level) : NULL;
+	return scratch ? trace_scratch_of(scratch, cpu->number, level) : NULL;
 }
 
 static inline struct engine_hit_link *first_listener(const struct tally_trace_lists *lists, const struct engine_cpu *cpu)
@@ -122,63 +125,70 @@ static inline struct engine_hit_link *first_listener(const struct tally_trace_li
 }
 
 /* A hit inside one of its level is dropped, and counted if somebody would have got it.  (The outer one keeps the lists.) */
-static COLD void drop_nested(const struct tally_trace_hit *hit, struct engine_cpu *cpu, int level)
+static COLD bool drops_nested(const struct tally_trace_event *event, const struct tally_engine_task *task,
+			      struct engine_cpu *cpu)
 {
-	const struct tally_trace_lists *lists = __atomic_load_n(&hit->event->lists, __ATOMIC_ACQUIRE);
-	if (lists && (first_listener(lists, cpu) || hit->task))
-		engine_add64(&cpu->dropped[level], 1);
+	const struct tally_trace_lists *lists = __atomic_load_n(&event->lists, __ATOMIC_ACQUIRE);
+	int level = (int)event->engine->host.level(event->engine->host.host);
+	if (!engine_hit_under_way(cpu, level))
+		return false;
+	if (lists && (first_listener(lists, cpu) || task))
+		engine_count64(&cpu->dropped[level], 1);
+	return true;
 }
 
-/* More than counting. */
-static __attribute__((noinline)) void *begin_whole(struct tally_trace_hit *hit, struct tally_engine *engine,
-						   struct engine_cpu *cpu, const struct tally_trace_lists *lists, size_t size)
+void tally_trace_count(struct tally_trace_event *event, uint64_t count)
 {
-	hit->cpu = cpu;
-	hit->record = NULL;
-	void *room = find_room(hit, engine, cpu, size);
-	if (room && somebody_wants_record(lists, hit, cpu)) {
-		hit->record = room;
-		begin_record(hit, engine);
-		return room;
+	struct tally_engine *engine = __atomic_load_n(&event->engine, __ATOMIC_ACQUIRE);
+	if (!engine) /* it was unregistered since `enabled` was looked at */
+		return;
+	struct engine_cpu *cpu = engine_this_cpu(engine);
+	if (__builtin_expect(cpu->hits != 0, 0) && drops_nested(event, NULL, cpu))
+		return;
+	cpu->walks++;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST); /* the mark before what it protects: see engine.c */
+	const struct tally_trace_lists *lists = __atomic_load_n(&event->lists, __ATOMIC_ACQUIRE);
+	struct engine_hit_link *link = first_listener(lists, cpu);
+	for (; link; link = __atomic_load_n(&link->next, __ATOMIC_ACQUIRE)) {
+		struct engine_event *listener = listener_of(link);
+		if (__atomic_load_n(&listener->counts_only, __ATOMIC_ACQUIRE) && !(listener->hw.state & TALLY_HES_STOPPED))
+			engine_count64(&listener->count, count);
 	}
-	if (room)
-		deliver(lists, hit, engine, cpu);
-	engine_hit_leave(cpu, hit->level);
-	return NULL;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	cpu->walks--;
 }
 
-static inline bool all_count_only(struct engine_hit_link *link)
+static __attribute__((noinline)) void deliver_without_record(const struct tally_trace_lists *lists,
+							      struct tally_trace_hit *hit, struct tally_engine *engine,
+							      struct engine_cpu *cpu)
 {
-	bool all = true;
-	for (; link; link = __atomic_load_n(&link->next, __ATOMIC_ACQUIRE))
-		all &= __atomic_load_n(&listener_of(link)->counts_only, __ATOMIC_ACQUIRE);
-	return all;
+	deliver(lists, hit, engine, cpu);
 }
 
 void *tally_trace_begin(struct tally_trace_hit *hit, size_t size)
 {
 	struct tally_engine *engine = __atomic_load_n(&hit->event->engine, __ATOMIC_ACQUIRE);
-	if (!engine) /* it was unregistered since `enabled` was looked at */
+	if (!engine)
 		return NULL;
 	struct engine_cpu *cpu = engine_this_cpu(engine);
-	int level = (int)engine->host.level(engine->host.host);
-	if (__builtin_expect(cpu->depth[level] != 0, 0)) {
-		drop_nested(hit, cpu, level);
+	if (__builtin_expect(cpu->hits != 0, 0) && drops_nested(hit->event, hit->task, cpu))
 		return NULL;
-	}
-	cpu->depth[level] = 1;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST); /* the mark before what it protects: see engine.c */
-	const struct tally_trace_lists *lists = __atomic_load_n(&hit->event->lists, __ATOMIC_ACQUIRE);
-	struct engine_hit_link *first = first_listener(lists, cpu);
-	if (lists && (hit->task || (first && (size > TALLY_TRACE_SIZE_MAX - 4 || !all_count_only(first))))) {
-		hit->level = level;
-		return begin_whole(hit, engine, cpu, lists, size);
-	}
-	for (; first; first = __atomic_load_n(&first->next, __ATOMIC_ACQUIRE))
-		if (!(listener_of(first)->hw.state & TALLY_HES_STOPPED))
-			engine_count64(&listener_of(first)->count, hit->count);
+	int level = (int)engine->host.level(engine->host.host);
+	cpu->hits |= 1u << level;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	cpu->depth[level] = 0;
+	hit->cpu = cpu;
+	hit->level = level;
+	hit->record = NULL;
+	const struct tally_trace_lists *lists = __atomic_load_n(&hit->event->lists, __ATOMIC_ACQUIRE);
+	void *room = first_listener(lists, cpu) || hit->task ? find_room(hit, engine, cpu, level, size) : NULL;
+	if (room && lists && somebody_wants_record(lists, hit, cpu)) {
+		hit->record = room;
+		begin_record(hit, engine, level, room);
+		return room;
+	}
+	if (room && lists)
+		deliver_without_record(lists, hit, engine, cpu);
+	engine_hit_leave(cpu, level);
 	return NULL;
 }
 
@@ -195,15 +205,15 @@ void tally_trace_end(struct tally_trace_hit *hit)
 void *tally_trace_begin_line(struct tally_trace_hit *hit, struct tally_trace_listener *listener, size_t size)
 {
 	struct tally_engine *engine = listener->event->engine;
-	struct engine_cpu *cpu;
+	struct engine_cpu *cpu = engine_this_cpu(engine);
 	hit->event = listener->event;
-	hit->level = engine_hit_enter(engine, &cpu);
+	hit->level = engine_hit_enter(engine, cpu);
 	if (hit->level < 0)
 		return NULL;
 	hit->cpu = cpu;
-	hit->record = find_room(hit, engine, cpu, size);
+	hit->record = find_room(hit, engine, cpu, hit->level, size);
 	if (hit->record)
-		begin_record(hit, engine);
+		begin_record(hit, engine, hit->level, hit->record);
 	else
 		engine_hit_leave(cpu, hit->level);
 	return hit->record;

@@ -20,15 +20,23 @@ static void probes_release(struct tally_engine *engine, struct engine_retired *r
 	engine_release(engine, probes, probes_size(probes->count));
 }
 
+void trace_tell_alone(struct tally_trace_event *event)
+{
+	const struct tally_trace_probes *probes = event->probes;
+	bool alone = probes && probes->count == 1 && probes->list[0].function == event->of->perf_probe &&
+		     probes->list[0].data == event;
+	uint32_t told = !alone ? 0 : event->perf_events && !event->perf_more ? TALLY_TRACE_COUNTED : TALLY_TRACE_ALONE;
+	__atomic_store_n(&event->perf_alone, told, __ATOMIC_RELEASE);
+}
+
 /* Hits see the list before they see that it is there, and a list that is only perf's before they trust that. */
 static void publish(struct tally_trace_event *event, struct tally_trace_probes *probes)
 {
 	struct tally_trace_probes *old = event->probes;
 	unsigned count = probes ? probes->count : 0;
-	bool alone = count == 1 && probes->list[0].function == event->of->perf_probe && probes->list[0].data == event;
 	__atomic_store_n(&event->perf_alone, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&event->probes, probes, __ATOMIC_RELEASE);
-	__atomic_store_n(&event->perf_alone, alone, __ATOMIC_RELEASE);
+	trace_tell_alone(event);
 	__atomic_store_n(&event->enabled, count, __ATOMIC_RELEASE);
 	if (old)
 		engine_retire(event->engine, &old->retired, probes_release);

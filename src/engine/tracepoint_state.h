@@ -68,6 +68,7 @@ static inline uint8_t *trace_scratch_of(const struct trace_scratch *scratch, uns
 
 /* --- tracepoint_probe.c ------------------------------------------------------------------------------------------------- */
 
+void trace_tell_alone(struct tally_trace_event *event); /* sets perf_alone. [surface] */
 int trace_operate(struct tally_trace_event *event, enum tally_trace_operation operation, void *data);
 void trace_probes_free(struct tally_trace_event *event); /* [once] */
 
@@ -87,7 +88,7 @@ bool trace_field_is_text(const struct tally_trace_field *field);
 
 /* --- tracepoint.c ------------------------------------------------------------------------------------------------------ */
 
-void trace_event_classify(struct engine_event *event); /* sets counts_only */
+void trace_event_classify(struct engine_event *event); /* sets counts_only. [surface] */
 
 /* --- tracepoint_filter.c ------------------------------------------------------------------------------------------------ */
 

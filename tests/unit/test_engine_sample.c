@@ -461,6 +461,46 @@ static void random_combinations(void **state)
 	}
 }
 
+/* Samples of these alone are written in place where they fit, field by field where the ring's end cuts them in two. */
+static void common_fields_at_every_place_in_the_ring(void **state)
+{
+	enum { RING = 2 * FIXTURE_PAGE, SAMPLES = 400, PER_TICK = 50 };
+	static const uint64_t bits[] = { TALLY_SAMPLE_IDENTIFIER, TALLY_SAMPLE_IP, TALLY_SAMPLE_TID, TALLY_SAMPLE_TIME,
+					 TALLY_SAMPLE_ADDR, TALLY_SAMPLE_ID, TALLY_SAMPLE_STREAM_ID, TALLY_SAMPLE_CPU,
+					 TALLY_SAMPLE_PERIOD, TALLY_SAMPLE_RAW };
+	struct bench *bench = *state;
+	struct engine_fixture *fixture = &bench->fixture;
+	for (unsigned set = 0; set < 1u << (sizeof(bits) / sizeof(bits[0])); set += 1 + set % 3) {
+		struct trial trial = { 0 };
+		struct tally_record record;
+		uint64_t type = 0;
+		void *address;
+		for (unsigned i = 0; i < sizeof(bits) / sizeof(bits[0]); i++)
+			type |= set >> i & 1 ? bits[i] : 0;
+		trial.attr = plain_attr(bench, type);
+		trial.fds[0] = fixture_open(fixture, &trial.attr, -1);
+		trial.ids[0] = driver_id(fixture, trial.fds[0]);
+		assert_int_equal(tally_engine_mmap(fixture->engine, trial.fds[0], RING, true, true, 0, &address), 0);
+		bench->ring.page = address;
+		bench->ring.attr = trial.attr;
+		for (unsigned i = 0; i < SAMPLES; i++) {
+			fill_hit(&trial);
+			trial.hit.raw_size = next_random(bench) % sizeof(trial.raw);
+			trial.hit.raw = next_random(bench) % 8 ? trial.raw : NULL;
+			if (i % PER_TICK == 0)
+				fixture_tick(fixture);
+			driver_count(fixture, bench->driver.active[0], 1000, trial.hit, &trial.regs);
+			assert_true(driver_take(&bench->ring, &record));
+			expect_sample(bench, &trial, &record);
+			assert_int_equal(record.header.size, expected_size(&trial, &record.sample));
+			assert_false(driver_take(&bench->ring, &record));
+		}
+		assert_true(!set || bench->ring.page->data_head > RING / 2);
+		assert_int_equal(tally_engine_munmap(fixture->engine, address, RING), 0);
+		assert_int_equal(tally_engine_close(fixture->engine, trial.fds[0]), 0);
+	}
+}
+
 static void a_stack_is_cut_so_that_the_record_fits(void **state)
 {
 	struct bench *bench = *state;
@@ -606,6 +646,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(each_field_alone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(without_anything_a_sample_is_its_header, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(random_combinations, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(common_fields_at_every_place_in_the_ring, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_stack_is_cut_so_that_the_record_fits, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(without_registers_the_mode_is_the_kernels, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_child_has_its_parents_id_and_a_stream_of_its_own, set_up, tear_down),

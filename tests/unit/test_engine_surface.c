@@ -455,6 +455,47 @@ static void freeing_asks_few_cpus_however_many_there_are(void **state)
 	assert_int_equal(fixture.held_bytes, 0);
 }
 
+/* Retired when the others of the lot have been asked for on its CPU already: it goes with the next. */
+static void close_late(struct tally_pmu_event *event, const struct tally_engine_hit *hit,
+		       const struct tally_engine_regs *regs, void *data)
+{
+	struct late *late = data;
+	struct tally_engine *engine = late->fixture->engine;
+	(void)hit, (void)regs;
+	fixture_on(late->fixture, 0);
+	assert_non_null(engine->departing);
+	assert_true(engine->cpus_seen > 1);
+	assert_int_equal(tally_engine_close(engine, late->fd), 0);
+	while (engine->departing)
+		tally_engine_close(engine, -1);
+	assert_ptr_equal(engine->retired, &engine_event_of(event)->retired);
+	fixture_on(late->fixture, 1);
+}
+
+static void what_retires_while_cpus_are_asked_is_of_the_next_lot(void **state)
+{
+	struct engine_fixture fixture;
+	struct late late = { .fixture = &fixture };
+	struct tally_attr attr = fixture_attr(TALLY_TYPE_SOFTWARE, TALLY_SW_PAGE_FAULTS);
+	(void)state;
+	fixture_init(&fixture, FIXTURE_CPUS);
+	fixture.host.cpus = MANY_CPUS;
+	fixture.host.run_on = count_questions;
+	fixture.host.cpu_online = first_online;
+	assert_true(fixture_start(&fixture));
+	attr.sample_period = 1;
+	late.fd = tally_engine_open(fixture.engine, &attr, -1, 1, -1, 0);
+	assert_int_equal(tally_engine_set_overflow_handler(fixture.engine, late.fd, close_late, &late), 0);
+	while (!fixture.engine->departing)
+		tally_engine_close(fixture.engine, open_faults(&fixture, 0, 0, -1));
+	fixture_on(&fixture, 1);
+	faults(&fixture, 1);
+	fixture_on(&fixture, 0);
+	fixture.host.cpus = FIXTURE_CPUS;
+	fixture_end(&fixture);
+	assert_int_equal(fixture.held_bytes, 0);
+}
+
 /* Every new descriptor is the lowest that is free: by a table that is searched from its start. */
 static void descriptors_are_the_lowest_that_are_free(void **state)
 {
@@ -526,6 +567,7 @@ int main(void)
 		TEST(poll_tells_of_data_once_and_of_the_end),
 		TEST(an_event_outlives_the_hits_on_it),
 		cmocka_unit_test(freeing_asks_few_cpus_however_many_there_are),
+		cmocka_unit_test(what_retires_while_cpus_are_asked_is_of_the_next_lot),
 		TEST(descriptors_are_the_lowest_that_are_free),
 		TEST(settings_have_the_kernels_bounds),
 	};

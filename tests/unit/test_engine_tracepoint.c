@@ -221,6 +221,84 @@ static void e4_a_hit_inside_a_hit_of_its_level_is_dropped_and_counted(void **sta
 	end(&shop);
 }
 
+/* In a sample of another tracepoint: at its level, and at the next one. */
+static void pay_meanwhile(struct tally_pmu_event *event, const struct tally_engine_hit *hit,
+			  const struct tally_engine_regs *regs, void *data)
+{
+	struct engine_fixture *fixture = data;
+	(void)event, (void)hit, (void)regs;
+	TALLY_TRACE(order_paid, 1, 2, "ink", parts, 1);
+	fixture->level[fixture->cpu]++;
+	TALLY_TRACE(order_paid, 1, 2, "ink", parts, 1);
+	fixture->level[fixture->cpu]--;
+}
+
+static void e4_a_hit_that_is_counted_alone_is_dropped_inside_another_too(void **state)
+{
+	(void)state;
+	struct shop shop;
+	struct tally_engine_statistics statistics;
+	start(&shop, 1);
+	int counts = open_on(&shop, &tally_trace_event_order_paid);
+	struct sampled sampled = sample(&shop, &tally_trace_event_order_placed, TALLY_SAMPLE_IP);
+	assert_int_equal(tally_engine_set_overflow_handler(shop.engine, sampled.fd, pay_meanwhile, &shop.fixture), 0);
+	assert_int_equal(tally_trace_event_order_paid.perf_alone, TALLY_TRACE_COUNTED);
+	place_order(1);
+	assert_int_equal(value(&shop, counts), 1);
+	tally_engine_statistics(shop.engine, &statistics);
+	assert_int_equal(statistics.hits_dropped[TALLY_LEVEL_TASK], 1);
+	assert_int_equal(statistics.hits_dropped[TALLY_LEVEL_SOFTIRQ], 0);
+	finish(&shop, &sampled);
+	close_fd(&shop, counts);
+	end(&shop);
+}
+
+static void count_call(void *data, uint64_t id, int32_t customer, const char *article, const uint64_t *list, unsigned count)
+{
+	(void)id, (void)customer, (void)article, (void)list, (void)count;
+	++*(unsigned *)data;
+}
+
+/* A tracepoint whose events but count has a way of its own, which ends when anybody comes that wants more. */
+static void counting_is_the_same_alone_and_in_company(void **state)
+{
+	(void)state;
+	const struct tally_trace_event *event = &tally_trace_event_order_placed;
+	struct shop shop;
+	unsigned called = 0;
+	start(&shop, 1);
+	int first = open_on(&shop, event), second = open_on(&shop, event);
+	assert_int_equal(event->perf_alone, TALLY_TRACE_COUNTED);
+	place_order(1);
+	struct sampled sampled = sample(&shop, event, TALLY_SAMPLE_RAW);
+	assert_int_equal(event->perf_alone, TALLY_TRACE_ALONE);
+	place_order(2);
+	assert_int_equal(value(&shop, sampled.fd), 1);
+	finish(&shop, &sampled);
+	assert_int_equal(event->perf_alone, TALLY_TRACE_COUNTED);
+	place_order(3);
+	assert_int_equal(tally_trace_add_order_placed(count_call, &called), 0);
+	assert_int_equal(event->perf_alone, 0);
+	place_order(4);
+	assert_int_equal(called, 1);
+	assert_int_equal(tally_trace_remove_order_placed(count_call, &called), 0);
+	assert_int_equal(event->perf_alone, TALLY_TRACE_COUNTED);
+	place_order(5);
+	assert_int_equal(tally_engine_ioctl(shop.engine, second, TALLY_IOC_SET_FILTER, (uintptr_t)"id == 7"), 0);
+	assert_int_equal(event->perf_alone, TALLY_TRACE_ALONE);
+	place_order(6);
+	place_order(7);
+	assert_int_equal(value(&shop, first), 7);
+	assert_int_equal(value(&shop, second), 6);
+	close_fd(&shop, second);
+	assert_int_equal(event->perf_alone, TALLY_TRACE_COUNTED);
+	place_order(8);
+	assert_int_equal(value(&shop, first), 8);
+	close_fd(&shop, first);
+	assert_int_equal(event->perf_alone, 0);
+	end(&shop);
+}
+
 /* --- raw records: E1, E5 ----------------------------------------------------------------------------------------------------- */
 
 static void e5_a_record_begins_with_the_common_fields(void **state)
@@ -521,6 +599,8 @@ int main(void)
 		cmocka_unit_test(e4_a_cpus_listener_hears_all_of_it),
 		cmocka_unit_test(inherited_events_count_the_childs_hits),
 		cmocka_unit_test(e4_a_hit_inside_a_hit_of_its_level_is_dropped_and_counted),
+		cmocka_unit_test(e4_a_hit_that_is_counted_alone_is_dropped_inside_another_too),
+		cmocka_unit_test(counting_is_the_same_alone_and_in_company),
 		cmocka_unit_test(e5_a_record_begins_with_the_common_fields),
 		cmocka_unit_test(e5_its_size_is_aligned_with_the_size_word_and_the_tail_zeroed),
 		cmocka_unit_test(e5_a_record_over_the_maximum_is_dropped_and_counted),
