@@ -586,4 +586,21 @@ static inline void fixture_end(struct engine_fixture *fixture)
 		assert(!fixture->timers[i]);
 }
 
+/* cmocka's set-up: *state is a fixture of two CPUs, started. */
+static inline int fixture_set_up(void **state)
+{
+	struct engine_fixture *fixture = malloc(sizeof(*fixture));
+	fixture_init(fixture, 2);
+	*state = fixture;
+	return fixture_start(fixture) ? 0 : -1;
+}
+
+/* And its tear-down: *state is on the heap, and is or begins with a fixture. */
+static inline int fixture_tear_down(void **state)
+{
+	fixture_end(*state);
+	free(*state);
+	return 0;
+}
+
 #endif

@@ -12,21 +12,6 @@
 
 enum { DUPFD = 0, SETFL = 4, SETOWN = 8, ASYNC = 020000 };
 
-static int start(void **state)
-{
-	struct engine_fixture *fixture = malloc(sizeof(*fixture));
-	fixture_init(fixture, 2);
-	*state = fixture;
-	return fixture_start(fixture) ? 0 : -1;
-}
-
-static int end(void **state)
-{
-	fixture_end(*state);
-	free(*state);
-	return 0;
-}
-
 static int open_at(struct engine_fixture *fixture, int pid, int cpu, int group, uint64_t flags)
 {
 	struct tally_attr attr = fixture_attr(TALLY_TYPE_SOFTWARE, TALLY_SW_PAGE_FAULTS);
@@ -372,7 +357,7 @@ static void whatever_ends_first_all_memory_comes_back(void **state)
 
 int main(void)
 {
-#define TEST(test) cmocka_unit_test_setup_teardown(test, start, end)
+#define TEST(test) cmocka_unit_test_setup_teardown(test, fixture_set_up, fixture_tear_down)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_inherited_event_is_freed_before_its_original),
 		TEST(a_task_that_never_said_that_it_exits_leaves_what_it_opened),

@@ -32,13 +32,6 @@ static int start_two(void **state)
 	return start_on(state, 2);
 }
 
-static int end(void **state)
-{
-	fixture_end(*state);
-	free(*state);
-	return 0;
-}
-
 /* Opens, closes when that succeeded: 0 or -errno. */
 static int try_open(struct engine_fixture *fixture, const struct tally_attr *attr, int pid, int cpu, int group,
 		    unsigned long flags)
@@ -812,8 +805,8 @@ static void many_opens_and_closes_leak_nothing(void **state)
 
 int main(void)
 {
-#define ON_ONE(test) cmocka_unit_test_setup_teardown(test, start_one, end)
-#define ON_TWO(test) cmocka_unit_test_setup_teardown(test, start_two, end)
+#define ON_ONE(test) cmocka_unit_test_setup_teardown(test, start_one, fixture_tear_down)
+#define ON_TWO(test) cmocka_unit_test_setup_teardown(test, start_two, fixture_tear_down)
 	const struct CMUnitTest tests[] = {
 		ON_ONE(sizes_of_all_kernels_are_taken),
 		ON_ONE(other_sizes_are_e2big_and_told_the_right_one),
@@ -821,7 +814,8 @@ int main(void)
 		ON_ONE(what_a_short_attribute_leaves_out_is_zero),
 		ON_ONE(reserved_bits_are_refused),
 		ON_ONE(a_bad_pointer_is_efault),
-		cmocka_unit_test_setup_teardown(attributes_that_contradict_themselves_are_refused, start_with_registers, end),
+		cmocka_unit_test_setup_teardown(attributes_that_contradict_themselves_are_refused, start_with_registers,
+						fixture_tear_down),
 		ON_ONE(a_host_without_registers_or_stack_says_enosys),
 		ON_ONE(periods_and_rates_have_bounds),
 		ON_ONE(clocks_are_those_that_the_host_keeps),
@@ -835,7 +829,7 @@ int main(void)
 		ON_TWO(paranoia_decides_who_may),
 		ON_TWO(flags_and_groups_are_checked),
 		ON_ONE(groups_keep_to_one_hardware_pmu),
-		cmocka_unit_test_setup_teardown(cgroups_are_watched_on_a_cpu, start_with_cgroups, end),
+		cmocka_unit_test_setup_teardown(cgroups_are_watched_on_a_cpu, start_with_cgroups, fixture_tear_down),
 		ON_ONE(a_host_without_cgroups_says_einval),
 		ON_ONE(descriptors_run_out),
 		ON_ONE(a_group_may_grow_to_what_a_read_holds),

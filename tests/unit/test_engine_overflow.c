@@ -37,14 +37,6 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int tear_down(void **state)
-{
-	struct bench *bench = *state;
-	fixture_end(&bench->fixture);
-	free(bench);
-	return 0;
-}
-
 static struct tally_attr faults_attr(uint64_t period, uint64_t sample_type)
 {
 	struct tally_attr attr = fixture_attr(TALLY_TYPE_SOFTWARE, TALLY_SW_PAGE_FAULTS);
@@ -724,7 +716,7 @@ static void a_queued_event_may_be_closed(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, fixture_tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(ioc_period_begins_anew_as_in_the_kernel),
 		TEST(bad_periods_are_einval),

@@ -22,14 +22,6 @@ static int set_up(void **state)
 	return fixture_start(&world->fixture) ? 0 : -1;
 }
 
-static int tear_down(void **state)
-{
-	struct world *world = *state;
-	fixture_end(&world->fixture);
-	free(world);
-	return 0;
-}
-
 /* Page faults, each a sample of 16 bytes: header, pid, tid. */
 static struct tally_attr faults(void)
 {
@@ -1220,7 +1212,7 @@ static void d5_a_spoilt_lock_is_mended(void **state)
 	assert_int_equal(page->offset, 3);
 }
 
-#define RING_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define RING_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, fixture_tear_down)
 
 int main(void)
 {

@@ -116,14 +116,6 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int tear_down(void **state)
-{
-	struct bench *bench = *state;
-	fixture_end(&bench->fixture);
-	free(bench);
-	return 0;
-}
-
 /* --- one sample ---------------------------------------------------------------------------------------------------------------- */
 
 /* What one sample is made from, and what it should hold. */
@@ -643,17 +635,17 @@ static void what_no_record_can_hold_is_lost(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(each_field_alone, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(without_anything_a_sample_is_its_header, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(random_combinations, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(common_fields_at_every_place_in_the_ring, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_stack_is_cut_so_that_the_record_fits, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(without_registers_the_mode_is_the_kernels, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_child_has_its_parents_id_and_a_stream_of_its_own, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(an_idle_cpu_has_no_user_side, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_cpus_event_has_the_current_tasks_chain, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(markers_have_a_limit_of_their_own, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(what_no_record_can_hold_is_lost, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(each_field_alone, set_up, fixture_tear_down),
+		cmocka_unit_test_setup_teardown(without_anything_a_sample_is_its_header, set_up, fixture_tear_down),
+		cmocka_unit_test_setup_teardown(random_combinations, set_up, fixture_tear_down),
+		cmocka_unit_test_setup_teardown(common_fields_at_every_place_in_the_ring, set_up, fixture_tear_down),
+		cmocka_unit_test_setup_teardown(a_stack_is_cut_so_that_the_record_fits, set_up, fixture_tear_down),
+		cmocka_unit_test_setup_teardown(without_registers_the_mode_is_the_kernels, set_up, fixture_tear_down),
+		cmocka_unit_test_setup_teardown(a_child_has_its_parents_id_and_a_stream_of_its_own, set_up, fixture_tear_down),
+		cmocka_unit_test_setup_teardown(an_idle_cpu_has_no_user_side, set_up, fixture_tear_down),
+		cmocka_unit_test_setup_teardown(a_cpus_event_has_the_current_tasks_chain, set_up, fixture_tear_down),
+		cmocka_unit_test_setup_teardown(markers_have_a_limit_of_their_own, set_up, fixture_tear_down),
+		cmocka_unit_test_setup_teardown(what_no_record_can_hold_is_lost, set_up, fixture_tear_down),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

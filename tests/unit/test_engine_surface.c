@@ -13,21 +13,6 @@
 enum { GETFD = 1, SETFD, GETFL, SETFL, SETOWN = 8, GETOWN, SETSIG, GETSIG, SETOWN_EX = 15, GETOWN_EX,
        DUPFD = 0, DUPFD_CLOEXEC = 1030, ASYNC = 020000, NONBLOCK = 04000, DIRECT = 040000 };
 
-static int start(void **state)
-{
-	struct engine_fixture *fixture = malloc(sizeof(*fixture));
-	fixture_init(fixture, 2);
-	*state = fixture;
-	return fixture_start(fixture) ? 0 : -1;
-}
-
-static int end(void **state)
-{
-	fixture_end(*state);
-	free(*state);
-	return 0;
-}
-
 static int open_faults(struct engine_fixture *fixture, uint64_t flags, uint64_t read_format, int group)
 {
 	struct tally_attr attr = fixture_attr(TALLY_TYPE_SOFTWARE, TALLY_SW_PAGE_FAULTS);
@@ -552,7 +537,7 @@ static void settings_have_the_kernels_bounds(void **state)
 
 int main(void)
 {
-#define TEST(test) cmocka_unit_test_setup_teardown(test, start, end)
+#define TEST(test) cmocka_unit_test_setup_teardown(test, fixture_set_up, fixture_tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(every_format_has_its_words_in_order),
 		TEST(reads_sum_the_tree),
