@@ -3,7 +3,7 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-.PHONY: all demo check check-slow soak mutants conformance bench install fuzz clean
+.PHONY: all demo check check-slow soak mutants conformance bench bench-engine install fuzz clean
 all: build/build.ninja
 	@ninja -C build
 
@@ -41,6 +41,10 @@ conformance: all
 # Against perf, in the same run: the table of docs/performance.md.
 bench: all
 	@bench/run
+
+# The engine's own costs, beside the kernel's: the second part of docs/performance.md.
+bench-engine: all
+	@build/bench/bench_engine 15
 
 # Asks for no other compiler options than those of the build, so nothing is compiled again for another PREFIX.
 install: all
