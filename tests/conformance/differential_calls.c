@@ -102,12 +102,13 @@ static bool same_layout(const struct slot *a, const struct slot *b)
 	       (a->attr.flags & TALLY_ATTR_SAMPLE_ID_ALL) == (b->attr.flags & TALLY_ATTR_SAMPLE_ID_ALL);
 }
 
-/* A kernel's child is given events by CPU, then by where its PMUs lie in memory: which is the newer, whose records come
- * first, is no question. */
-static bool inherited_in_any_order(const struct slot *a, const struct slot *b)
+/* Whose records come first is no question: a kernel's child is given events by CPU, then by where their PMUs lie in
+ * memory; and a pinned event overtakes others at some schedulings. */
+static bool in_any_order(const struct slot *a, const struct slot *b)
 {
-	return a->attr.flags & b->attr.flags & TALLY_ATTR_INHERIT &&
-	       (a->attr.type != b->attr.type || a->cpu != b->cpu || (a->attr.flags ^ b->attr.flags) & TALLY_ATTR_PINNED);
+	bool inherited = a->attr.flags & b->attr.flags & TALLY_ATTR_INHERIT;
+	return (a->attr.flags ^ b->attr.flags) & TALLY_ATTR_PINNED ||
+	       (inherited && (a->attr.type != b->attr.type || a->cpu != b->cpu));
 }
 
 static void join_buffer(struct differential *d, struct slot *slot, struct slot *target)
@@ -120,7 +121,7 @@ static void join_buffer(struct differential *d, struct slot *slot, struct slot *
 	for (unsigned i = 0; i < SLOTS; i++)
 		if (d->slots[i].fd >= 0 && d->slots[i].buffer == slot->buffer) {
 			buffer->foreign |= !same_layout(slot, &d->slots[i]);
-			buffer->mixed |= inherited_in_any_order(slot, &d->slots[i]);
+			buffer->mixed |= in_any_order(slot, &d->slots[i]);
 		}
 }
 

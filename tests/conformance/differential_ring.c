@@ -90,11 +90,11 @@ static void print_values(struct differential *d, const struct slot *writer, uint
 	fprintf(d->out, " members=%llu", (unsigned long long)read->count);
 	for (uint64_t i = 0; i < read->count; i++) {
 		const uint64_t *words = read->values + i * read->stride;
-		const struct slot *slot = format & TALLY_FORMAT_ID ? slot_of_id(d, words[1]) :
-					  format & TALLY_FORMAT_GROUP ? NULL : writer;
+		bool named = read->stride > 1 && format & TALLY_FORMAT_ID; /* without GROUP the id isn't among them */
+		const struct slot *slot = named ? slot_of_id(d, words[1]) : format & TALLY_FORMAT_GROUP ? NULL : writer;
 		if (slot && slot->determined)
 			fprintf(d->out, " value=%llu", (unsigned long long)words[0]);
-		if (format & TALLY_FORMAT_ID)
+		if (named)
 			print_id(d, "of", words[1]);
 	}
 }
