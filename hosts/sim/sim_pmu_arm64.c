@@ -16,7 +16,6 @@ struct arm_pmu {
 	struct tally_engine_pmu pmu;
 	struct sim_machine *machine;
 	uint64_t cpus[16];
-	unsigned kind;
 	bool long_counters; /* 64 bits wide */
 };
 
@@ -413,7 +412,6 @@ static int add_pmu(struct sim_machine *machine, const char *name, unsigned first
 	struct arm *arm = machine->pmu;
 	struct arm_pmu *own = &arm->pmus[arm->count];
 	own->machine = machine;
-	own->kind = arm->count;
 	own->long_counters = long_counters;
 	for (unsigned cpu = first; cpu <= last && cpu < 64 * 16; cpu++)
 		own->cpus[cpu / 64] |= 1ull << cpu % 64;
@@ -458,8 +456,6 @@ static int init_big_little(struct sim_machine *machine)
 		return code ? code : -22;
 	for (unsigned i = 0; i < half; i++)
 		machine->cpus[i].megahertz *= 2;
-	for (unsigned i = half; i < machine->config.cpus; i++)
-		machine->cpus[i].kind = 1;
 	code = add_pmu(machine, "armv8_cortex_a72", 0, half - 1, false, TALLY_PMU_HETEROGENEOUS);
 	return code ? code : add_pmu(machine, "armv8_cortex_a53", half, machine->config.cpus - 1, false,
 				     TALLY_PMU_HETEROGENEOUS);

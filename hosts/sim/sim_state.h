@@ -77,7 +77,6 @@ const struct sim_pmu_model *sim_pmu_model(const char *name); /* sim_pmu.c: NULL:
 struct sim_cpu {
 	unsigned number;
 	bool online;
-	unsigned kind;             /* big.LITTLE: 0 big, 1 LITTLE */
 	uint32_t megahertz;
 	struct sim_machine *machine;
 	struct sim_task *current;  /* NULL: idle */

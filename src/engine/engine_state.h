@@ -143,7 +143,6 @@ struct engine_event {
 	struct engine_event *pending_next; /* on engine_cpu.pending; see overflow.c */
 	uint32_t pending_queued;     /* atomic */
 	unsigned pending_cpu;        /* on whose queue it is */
-	bool has_task_link;
 
 	/* By kind. */
 	struct engine_hit_link hit_link;      /* software, tracepoint: on a CPU's list while active */
