@@ -4,6 +4,7 @@
 #include "base/vector.h"
 #include "symbol/symbol.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +34,7 @@ void tally_names_release(struct tally_names *names)
 		tally_symbols_free(names->tables.items[i].symbols);
 	tally_vector_release(&names->tables);
 	tally_vector_release(&names->functions);
+	tally_vector_release(&names->frames);
 	tally_map_release(&names->function_index);
 	tally_symbols_free(names->kernel);
 	tally_strings_release(&names->strings);
@@ -307,6 +309,19 @@ uint32_t tally_names_function(struct tally_names *names, const struct tally_plac
 	if (symbol)
 		*offset = address - symbol->start;
 	return intern_function(names, place->file, table->object, table->kind, symbol);
+}
+
+int tally_names_resolve(struct tally_names *names, const struct tally_place *places, size_t count,
+			struct tally_place_name *out)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct tally_place_frame frame = { .file = TALLY_STRING_NONE };
+		out[i] = (struct tally_place_name){ .first = (uint32_t)names->frames.count, .count = 1 };
+		frame.function = tally_names_function(names, &places[i], &out[i].offset);
+		if (frame.function == UINT32_MAX || tally_vector_push(&names->frames, frame) < 0)
+			return -ENOMEM;
+	}
+	return 0;
 }
 
 static const char *text_or_unknown(const struct tally_names *names, uint32_t text)

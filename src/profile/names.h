@@ -27,6 +27,20 @@ struct tally_function {
 	enum tally_frame_kind kind;
 };
 
+/* A frame of a place: the function that its symbol names, or one that the compiler inlined there. */
+struct tally_place_frame {
+	uint32_t function;
+	uint32_t file; /* string id of the source file as the compiler had it; TALLY_STRING_NONE: not known */
+	uint32_t line; /* where this frame is: of the place in the innermost, of the call in those around it; 0: not known */
+};
+
+/* The frames of a place: frames.items[first] … [first + count), innermost first.  The last one is the symbol's, those
+ * before it are of kind TALLY_FRAME_INLINED.  `count` is never 0. */
+struct tally_place_name {
+	uint32_t first, count;
+	uint64_t offset; /* of the place from the start of its symbol */
+};
+
 /* Why some names are missing, for one line to the user. */
 struct tally_names_gaps {
 	size_t changed_files; /* build-id differs from the recorded one */
@@ -43,6 +57,7 @@ struct tally_names {
 	struct tally_objects objects;
 	struct tally_strings strings; /* names and objects */
 	struct { struct tally_function *items; size_t count, capacity; } functions;
+	struct { struct tally_place_frame *items; size_t count, capacity; } frames;
 	struct tally_map function_index; /* hash of file and start → function */
 	struct { struct tally_file_symbols *items; size_t count, capacity; } tables; /* by file id */
 	struct tally_symbols *kernel;
@@ -51,6 +66,7 @@ struct tally_names {
 	bool foreign_machine;   /* recorded on another kernel: kallsyms of this one must not be used */
 	struct tally_build_id kernel_build_id; /* recorded; size 0: not known */
 	bool keep_mangled;
+	bool no_inlines; /* set by who wants the symbols' functions alone */
 	struct tally_names_gaps gaps;
 };
 
@@ -60,6 +76,11 @@ void tally_names_release(struct tally_names *names);
 /* The function that holds a place, as an index into `functions`; `symbol_offset` (may be NULL) gets the distance
  * from its start.  UINT32_MAX when memory is out. */
 uint32_t tally_names_function(struct tally_names *names, const struct tally_place *place, uint64_t *symbol_offset);
+
+/* Names many places at once: what is to be read of a file's debug information is read in the order of addresses,
+ * once.  `out` has room for `count`.  0 or -ENOMEM. */
+int tally_names_resolve(struct tally_names *names, const struct tally_place *places, size_t count,
+			struct tally_place_name *out);
 
 /* "main", or "[unknown]"; as the symbol table has it, or without its version. */
 const char *tally_names_text(const struct tally_names *names, uint32_t function);

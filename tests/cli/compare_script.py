@@ -62,8 +62,9 @@ def named_by_the_call(perf, tally):
 
 
 def named_by_the_plt(perf, tally):
-    """A slot of the linkage table that perf can't name, or names wrongly."""
-    return (perf[0] == tally[0] and perf[3] == tally[3] and tally[1].endswith('@plt') and
+    """A slot of the linkage table (or what all its slots jump to) that perf can't name, or names wrongly."""
+    return (perf[0] == tally[0] and perf[3] == tally[3] and
+            (tally[1].endswith('@plt') or tally[1] in ('.plt', '.plt.got', '.plt.sec')) and
             (perf[1] == '[unknown]' or perf[1].endswith('@plt')))
 
 
