@@ -2,20 +2,44 @@
 """Counts single tests in meson's logs: `summary.py BUILD-DIRECTORY...`.
 
 A TAP program counts by its lines, another program as one test.  Skips are listed with their reasons, failures with
-their output.  The last line is "N passed, N failed, N skipped"; the status is 1 when anything failed or nothing ran.
+their output.  A test that was run once more, alone (alone.json), counts by its second run; what failed in its first is
+listed.  The last line is "N passed, N failed, N skipped"; the status is 1 when anything failed or nothing ran.
+
+`summary.py --failed SUITE,... BUILD-DIRECTORY` prints the names of the tests of these suites that failed.
 """
 import json
 import pathlib
 import re
 import sys
 
+GOOD = ("OK", "SKIP", "EXPECTEDFAIL")
+
+
+def tests_of(directory, log="testlog.json"):
+    path = pathlib.Path(directory) / "meson-logs" / log
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+if sys.argv[1] == "--failed":
+    for test in tests_of(sys.argv[3]):
+        suites, _, name = test["name"].rpartition(" / ")  # "tally:cli / cli_stat"
+        if test["result"] not in GOOD and suites.partition(":")[2] in sys.argv[2].split(","):
+            print(name)
+    sys.exit(0)
+
 passed = failed = 0
 skipped = []
 failures = []
+again = []
 
 for directory in sys.argv[1:]:
-    for line in (pathlib.Path(directory) / "meson-logs/testlog.json").read_text().splitlines():
-        test = json.loads(line)
+    alone = {test["name"]: test for test in tests_of(directory, "alone.json")}
+    for test in tests_of(directory):
+        if test["name"] in alone:
+            first = [line for line in (test.get("stdout") or "").splitlines() if line.startswith("not ok")]
+            again.append(f"{pathlib.Path(directory).name}: {test['name']}: first {'; '.join(first) or test['result']}; "
+                         f"alone {alone[test['name']]['result']}")
+            test = alone[test["name"]]
         name = f"{pathlib.Path(directory).name}: {test['name']}"
         output = test.get("stdout") or ""
         ok = bad = 0
@@ -31,7 +55,7 @@ for directory in sys.argv[1:]:
                 bad += 1
             else:
                 ok += 1
-        good = test["result"] in ("OK", "SKIP", "EXPECTEDFAIL")
+        good = test["result"] in GOOD
         if not ok and not bad and test["result"] == "OK" and "SKIP" not in output:
             ok = 1
         if not good and not bad:
@@ -45,5 +69,7 @@ for name, result, output, errors in failures:
     print(f"--- {name}: {result}\n{output[-6000:]}{errors[-3000:]}")
 for reason in skipped:
     print(f"skipped: {reason}")
+for line in again:
+    print(f"run again: {line}")
 print(f"{passed} passed, {failed} failed, {len(skipped)} skipped")
 sys.exit(1 if failed or not passed else 0)
