@@ -1,0 +1,98 @@
+/* A sample's stack as frames: the kernel's chain, then what is unwound from the copied stack. */
+#include "profile/recording.h"
+
+#include "base/vector.h"
+
+#include <errno.h>
+
+enum { USER_FRAMES_MAX = 1024 };
+
+static int push_frame(struct tally_recording *recording, uint32_t pid, uint64_t address, bool is_return, bool kernel)
+{
+	uint8_t before = is_return && address;
+	struct tally_chain_frame frame = {
+		.address = address,
+		.place = tally_place_of(&recording->tasks, pid, kernel, address - before),
+		.before = before,
+		.kernel = kernel,
+	};
+	frame.place.before = before;
+	return tally_vector_push(&recording->chain, frame);
+}
+
+static bool is_kernel_mode(uint16_t misc)
+{
+	unsigned mode = misc & TALLY_MISC_CPUMODE_MASK;
+	return mode == TALLY_MISC_KERNEL || mode == TALLY_MISC_GUEST_KERNEL;
+}
+
+/* Frame pointers that lead astray leave garbage in a chain, which may look like a marker that nobody defined. */
+static bool is_context(uint64_t address)
+{
+	return address == TALLY_CONTEXT_HV || address == TALLY_CONTEXT_KERNEL || address == TALLY_CONTEXT_USER ||
+	       address == TALLY_CONTEXT_USER_DEFERRED || address == TALLY_CONTEXT_GUEST ||
+	       address == TALLY_CONTEXT_GUEST_KERNEL || address == TALLY_CONTEXT_GUEST_USER;
+}
+
+/* The kernel's chain: markers switch the context, and the first address behind one is where the context was, not
+ * where something returns to. */
+static int push_kernel_chain(struct tally_recording *recording, const struct tally_record *record)
+{
+	const struct tally_sample *sample = &record->sample;
+	bool kernel = is_kernel_mode(record->header.misc), is_return = false;
+	for (uint64_t i = 0; i < sample->chain_length; i++) {
+		uint64_t address = sample->chain[i];
+		if (address >= TALLY_CONTEXT_MAX) {
+			if (is_context(address)) {
+				kernel = address == TALLY_CONTEXT_KERNEL || address == TALLY_CONTEXT_GUEST_KERNEL ||
+					 address == TALLY_CONTEXT_HV;
+				is_return = false;
+			}
+			/* The word behind is a cookie; the stack itself comes in a record of its own. */
+			i += address == TALLY_CONTEXT_USER_DEFERRED;
+			continue;
+		}
+		if (push_frame(recording, sample->pid, address, is_return, kernel) < 0)
+			return -ENOMEM;
+		is_return = true;
+	}
+	return 0;
+}
+
+static int push_user_stack(struct tally_recording *recording, const struct tally_attr *attr,
+			   const struct tally_record *record)
+{
+	uint64_t addresses[USER_FRAMES_MAX];
+	bool is_exact[USER_FRAMES_MAX];
+	enum tally_unwind_end end;
+	size_t count = tally_user_stack_frames(&recording->tasks, &recording->names.objects, attr, &record->sample,
+					       addresses, is_exact, USER_FRAMES_MAX, &end);
+	recording->counts.stacks_cut += count && end == TALLY_UNWIND_TRUNCATED;
+	/* The call rather than the return, as perf shows stacks that it unwinds itself. */
+	for (size_t i = 0; i < count; i++)
+		if (push_frame(recording, record->sample.pid, addresses[i] - !is_exact[i], false, false) < 0)
+			return -ENOMEM;
+	return 0;
+}
+
+int tally_recording_chain(struct tally_recording *recording, const struct tally_raw_record *raw,
+			  const struct tally_record *record)
+{
+	const struct tally_sample *sample = &record->sample;
+	bool kernel = is_kernel_mode(record->header.misc);
+	recording->chain.count = 0;
+	if (recording->leaves_only && sample->type & TALLY_SAMPLE_IP)
+		return push_frame(recording, sample->pid, sample->ip, false, kernel);
+	if (push_kernel_chain(recording, record) < 0)
+		return -ENOMEM;
+	if (sample->stack && push_user_stack(recording, &raw->event->attr, record) < 0)
+		return -ENOMEM;
+	if (!recording->chain.count && sample->type & TALLY_SAMPLE_IP)
+		return push_frame(recording, sample->pid, sample->ip, false, kernel);
+	return 0;
+}
+
+bool tally_recording_has_stacks(const struct tally_attr *attr)
+{
+	return attr->sample_type & (TALLY_SAMPLE_CALLCHAIN | TALLY_SAMPLE_STACK_USER);
+}
