@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { THREADS_MAX = 64, STEPS = 20000 };
+enum { THREADS_MAX = 64, STEPS_MIN = 20000, STEPS_RANGE = 40000 };
 
 struct spent {
 	uint64_t limit_ns;
@@ -31,19 +31,19 @@ static inline __attribute__((always_inline)) uint64_t work(uint64_t value, unsig
 }
 
 /* Different names must stay different functions. */
-__attribute__((noinline)) static uint64_t half(uint64_t value)
+__attribute__((noinline)) static uint64_t half(uint64_t value, unsigned steps)
 {
-	return work(value, 5 * STEPS) + 1;
+	return work(value, 5 * steps) + 1;
 }
 
-__attribute__((noinline)) static uint64_t third(uint64_t value)
+__attribute__((noinline)) static uint64_t third(uint64_t value, unsigned steps)
 {
-	return work(value, 3 * STEPS) + 2;
+	return work(value, 3 * steps) + 2;
 }
 
-__attribute__((noinline)) static uint64_t fifth(uint64_t value)
+__attribute__((noinline)) static uint64_t fifth(uint64_t value, unsigned steps)
 {
-	return work(value, 2 * STEPS) + 3;
+	return work(value, 2 * steps) + 3;
 }
 
 static void *spend(void *argument)
@@ -51,16 +51,19 @@ static void *spend(void *argument)
 	struct spent *spent = argument;
 	uint64_t start = used_ns(), now = start, before;
 	while (now - start < spent->limit_ns) {
+		/* Rounds of one length keep step with a sampling period of about that length, which put shares 2 points
+		 * off.  The three parts of a round are of one measure. */
+		unsigned steps = STEPS_MIN + (unsigned)(spent->value >> 40) % STEPS_RANGE;
 		before = now;
-		spent->value = half(spent->value);
+		spent->value = half(spent->value, steps);
 		now = used_ns();
 		spent->half_ns += now - before;
 		before = now;
-		spent->value = third(spent->value);
+		spent->value = third(spent->value, steps);
 		now = used_ns();
 		spent->third_ns += now - before;
 		before = now;
-		spent->value = fifth(spent->value);
+		spent->value = fifth(spent->value, steps);
 		now = used_ns();
 		spent->fifth_ns += now - before;
 	}
