@@ -19,7 +19,7 @@ LEAF = re.compile(r'^(.*: +)([0-9a-f]+) (.*) ' + OBJECT)
 TIMER_FLAGS = re.compile(r'(.* timer:timer_start: .*) flags=[MDPI|]*$')
 CONTEXTS = {(1 << 64) - n for n in (32, 128, 512, 640, 2048, 2176, 2560)}
 MARKERS_START = (1 << 64) - 4095
-
+STRAYED_MAX = 4
 
 OUTERMOST = {'_start', '__clone3', '__GI___clone3', 'clone3', '__clone', 'clone'}
 
@@ -108,12 +108,18 @@ def emptied_by_a_marker(perf, tally, words):
 
 
 def unwound_further(perf, tally):
-    """perf's unwinder skipped frames or stopped: all that it found is in tally's stack, in this order, but for a last
-    frame that is in no file, or anywhere where tally's stack goes on to the end."""
-    strayed = perf and (is_garbage(perf[-1]) or (tally and perf[-1] not in tally and split(tally[-1])[1] in OUTERMOST))
-    found = perf[:-1] if strayed else perf
+    """perf's unwinder skipped frames, strayed or stopped.  What it found is in tally's stack, in this order; behind that
+    it may have one frame that is in no file, or, where tally's stack goes on to the program's start and perf's does not,
+    a few of anywhere."""
     rest = iter(tally)
-    return len(tally) > len(found) and all(frame in rest for frame in found)
+    found = next((i for i, frame in enumerate(perf) if frame not in rest), len(perf))
+    strayed = perf[found:]
+    if len(tally) <= found:
+        return False
+    if len(strayed) <= 1 and all(map(is_garbage, strayed)):
+        return True
+    return (len(strayed) <= STRAYED_MAX and split(tally[-1])[1] in OUTERMOST and
+            split(perf[-1])[1] not in OUTERMOST)
 
 
 def past_the_end(perf, tally):
