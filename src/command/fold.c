@@ -1,4 +1,5 @@
 #include "command/command.h"
+#include "command/filter_options.h"
 #include "command/load_stacks.h"
 
 #include "output/folded.h"
@@ -15,6 +16,8 @@ static const struct tally_option options[] = {
 	  OPTION_EVENT },
 	{ 0, "event-filter", TALLY_ARGUMENT_REQUIRED, "EVENT", "the same, by stackcollapse-perf's name", NULL,
 	  OPTION_EVENT },
+	TALLY_FILTER_OPTIONS,
+	TALLY_FILTER_TASK_OPTIONS("pids", "tids"),
 	{ 0, "weight", TALLY_ARGUMENT_REQUIRED, "WHAT", "samples, or period: the time or events that\nthey stand for "
 	  "(period, where it is known)", NULL, OPTION_WEIGHT },
 	{ 0, "pid", TALLY_ARGUMENT_NONE, NULL, "tell processes apart: comm-PID", NULL, OPTION_PID },
@@ -52,6 +55,7 @@ static int take_option(struct fold *fold, int id, const char *value, struct tall
 	case 'j': folded->suffix_jit = true; break;
 	case 'I': folded->suffix_inlined = true; break;
 	case 'a': folded->suffix_kernel = folded->suffix_jit = folded->suffix_inlined = true; break;
+	default: return tally_filter_option(id, value, &fold->input.filter, err);
 	}
 	return 0;
 }

@@ -2,6 +2,7 @@
 
 #include "base/buffer.h"
 #include "base/terminal.h"
+#include "command/filter_options.h"
 #include "command/recording_path.h"
 #include "command/recording_warnings.h"
 #include "profile/profile.h"
@@ -66,14 +67,18 @@ static int take_profile(struct tally_profile *profile, struct tally_stacks *stac
 
 /* A recording in a file, or the whole of one that came down a pipe, in `bytes`. */
 static int load_recording(const struct tally_command *command, const char *path, const struct tally_buffer *bytes,
-			  struct tally_stacks *stacks, struct tally_error *err)
+			  const struct tally_profile_filter *filter, struct tally_stacks *stacks, struct tally_error *err)
 {
+	struct tally_command_progress progress;
 	struct tally_recording *recording;
 	struct tally_profile *profile;
 	int result = bytes ? tally_recording_open_memory(bytes->bytes, bytes->length, &recording, err) :
 			     tally_recording_open(path, &recording, err);
-	if (!result)
-		result = tally_profile_new(recording, NULL, NULL, NULL, &profile, err);
+	if (result < 0)
+		return result;
+	tally_command_progress_start(&progress);
+	result = tally_profile_new(recording, filter, tally_command_progress, &progress, &profile, err);
+	tally_command_progress_end(&progress);
 	if (result < 0)
 		return result;
 	result = take_profile(profile, stacks, err);
@@ -136,6 +141,14 @@ static int is_empty(const char *path, struct tally_error *err)
 	return -ENODATA;
 }
 
+static int no_filter_for_text(const char *path, struct tally_error *err)
+{
+	tally_error_set(err, -EINVAL, "%s is text, and only a recording's samples can be chosen by command, task, CPU or time",
+			strcmp(path, "-") ? path : "standard input");
+	tally_error_hint(err, "grep chooses folded stacks");
+	return -EINVAL;
+}
+
 int tally_load_stacks(const struct tally_command *command, const struct tally_stacks_input *input,
 		      struct tally_stacks *stacks, struct tally_error *err)
 {
@@ -151,11 +164,13 @@ int tally_load_stacks(const struct tally_command *command, const struct tally_st
 		snprintf(stacks->title, sizeof(stacks->title), "%s", is_stdin ? "" : tally_object_basename(path));
 	int status = read_text(fd, is_stdin, &text);
 	if (status == 1)
-		status = load_recording(command, path, is_stdin ? &text : NULL, stacks, err);
+		status = load_recording(command, path, is_stdin ? &text : NULL, &input->filter, stacks, err);
 	else if (status < 0)
 		status = cannot_read(path, status, err);
 	else if (!text.length)
 		status = is_empty(path, err);
+	else if (tally_filter_is_set(&input->filter))
+		status = no_filter_for_text(path, err);
 	else
 		status = tally_stacks_read_text(stacks, text.bytes, text.length, err);
 	if (!status)

@@ -3,6 +3,7 @@
 #define TALLY_COMMAND_LOAD_STACKS_H
 
 #include "command/command.h"
+#include "profile/sample_filter.h"
 #include "profile/stacks.h"
 
 #include <stdbool.h>
@@ -11,6 +12,7 @@ struct tally_stacks_input {
 	const char *path;  /* "-" for standard input; NULL: standard input where that is a pipe or a file,
 			    * else the last recording */
 	const char *event; /* NULL: the first there is */
+	struct tally_profile_filter filter; /* of a recording's samples */
 };
 
 /* Reads the input, told apart by its first bytes, and warns on stderr of what was left out.

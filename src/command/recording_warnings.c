@@ -3,6 +3,7 @@
 #include "base/buffer.h"
 #include "base/terminal.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,9 +39,34 @@ void tally_command_progress_start(struct tally_command_progress *progress)
 	};
 }
 
+#define ERASE_LINE "\r\x1b[K"
+
+/* The line would stand in front of the shell's prompt. */
+static void erase_and_end(int signal_number)
+{
+	ssize_t written = write(STDERR_FILENO, ERASE_LINE, sizeof(ERASE_LINE) - 1);
+	(void)written;
+	raise(signal_number); /* SA_RESETHAND: now it ends the program */
+}
+
+static void erase_on_signals(bool on)
+{
+	static const int ending[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+	struct sigaction action, before;
+	for (unsigned i = 0; i < sizeof(ending) / sizeof(ending[0]); i++) {
+		memset(&action, 0, sizeof(action));
+		sigemptyset(&action.sa_mask);
+		action.sa_flags = on ? (int)SA_RESETHAND : 0;
+		action.sa_handler = on ? erase_and_end : SIG_DFL;
+		/* What is ignored or handled otherwise stays so. */
+		if (!sigaction(ending[i], NULL, &before) && before.sa_handler == (on ? SIG_DFL : erase_and_end))
+			sigaction(ending[i], &action, NULL);
+	}
+}
+
 void tally_command_progress(void *context, double share)
 {
-	const double a_moment = 0.5, between = 0.1; /* seconds */
+	const double a_moment = 1, between = 0.1; /* seconds */
 	struct tally_command_progress *progress = context;
 	double time = progress->is_terminal ? now() : 0;
 	if (!progress->is_terminal || time - progress->started < a_moment || time - progress->shown < between)
@@ -48,12 +74,25 @@ void tally_command_progress(void *context, double share)
 	double left = share > 0 ? (time - progress->started) * (1 - share) / share : 0;
 	fprintf(stderr, "\rreading: %3.0f%%, %.0f s left \x1b[K", 100 * share, left);
 	progress->shown = time;
+	if (!progress->visible)
+		erase_on_signals(true);
 	progress->visible = true;
 }
 
 void tally_command_progress_end(struct tally_command_progress *progress)
 {
-	if (progress->visible)
-		fputs("\r\x1b[K", stderr);
+	if (progress->visible) {
+		fputs(ERASE_LINE, stderr);
+		erase_on_signals(false);
+	}
 	progress->visible = false;
+}
+
+void tally_command_progress_record(struct tally_command_progress *progress, const struct tally_recording *recording,
+				   const struct tally_raw_record *raw)
+{
+	enum { EVERY = 16384 };
+	uint64_t size = tally_perfdata_size(recording->data);
+	if (progress->is_terminal && size && !(recording->counts.records % EVERY))
+		tally_command_progress(progress, (double)raw->file_offset / (double)size);
 }

@@ -8,13 +8,17 @@
 /* "tally report: warning: …", a line each, terminal escapes in names neutralised. */
 void tally_command_warn(const struct tally_command *command, const struct tally_recording *recording);
 
-/* Shows on a terminal how much of a recording has been read, once that takes longer than a moment. */
+/* Shows on a terminal how much of a recording has been read, once that takes longer than a second. */
 struct tally_command_progress {
 	double started, shown; /* seconds */
 	bool is_terminal, visible;
 };
+/* One at a time.  A signal that ends the program finds the line erased. */
 void tally_command_progress_start(struct tally_command_progress *progress);
 void tally_command_progress(void *progress, double share);
+/* The same by the record that was just given; cheap enough for each. */
+void tally_command_progress_record(struct tally_command_progress *progress, const struct tally_recording *recording,
+				   const struct tally_raw_record *raw);
 void tally_command_progress_end(struct tally_command_progress *progress);
 
 #endif

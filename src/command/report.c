@@ -1,6 +1,7 @@
 #include "base/buffer.h"
 #include "base/json.h"
 #include "command/command.h"
+#include "command/filter_options.h"
 #include "command/recording_path.h"
 #include "command/recording_warnings.h"
 #include "output/pager.h"
@@ -14,8 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPTION_CHILDREN = 256, OPTION_NO_CHILDREN, OPTION_SORT, OPTION_PERCENT, OPTION_STDIO, OPTION_COMM, OPTION_PID,
-       OPTION_TID, OPTION_DSO, OPTION_SYMBOL, OPTION_TIME, OPTION_EVENT, OPTION_MANGLED };
+enum { OPTION_CHILDREN = 256, OPTION_NO_CHILDREN, OPTION_SORT, OPTION_PERCENT, OPTION_STDIO, OPTION_DSO,
+       OPTION_SYMBOL, OPTION_EVENT, OPTION_MANGLED };
 
 static const struct tally_option options[] = {
 	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE", "the recording (tally.data, else perf.data; - is standard input)",
@@ -31,14 +32,10 @@ static const struct tally_option options[] = {
 	{ 0, "percent-limit", TALLY_ARGUMENT_REQUIRED, "P", "leave out rows and branches below P % (0.5)", NULL,
 	  OPTION_PERCENT },
 	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "only this event, by name or number", NULL, OPTION_EVENT },
-	{ 0, "comm", TALLY_ARGUMENT_REQUIRED, "LIST", "only these commands", NULL, OPTION_COMM },
-	{ 0, "pid", TALLY_ARGUMENT_REQUIRED, "LIST", "only these processes", NULL, OPTION_PID },
-	{ 0, "tid", TALLY_ARGUMENT_REQUIRED, "LIST", "only these threads", NULL, OPTION_TID },
-	{ 'C', "cpu", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples on these CPUs", NULL, 0 },
+	TALLY_FILTER_TASK_OPTIONS("pid", "tid"),
+	TALLY_FILTER_OPTIONS,
 	{ 0, "dso", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these objects", NULL, OPTION_DSO },
 	{ 0, "symbol", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these functions", NULL, OPTION_SYMBOL },
-	{ 0, "time", TALLY_ARGUMENT_REQUIRED, "START,END", "only this part, in seconds as script prints them", NULL,
-	  OPTION_TIME },
 	{ 0, "no-demangle", TALLY_ARGUMENT_NONE, NULL, "names as they stand in the file", NULL, OPTION_MANGLED },
 	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "no pager", NULL, OPTION_STDIO },
 	{ 'j', "json", TALLY_ARGUMENT_NONE, NULL, "JSON (docs/report-json.md)", NULL, 0 },
@@ -70,24 +67,6 @@ static int parse_sort(const char *text, bool by[TALLY_SORT_KEYS], struct tally_e
 		by[keys[k].key] = true;
 		text += length + (text[length] == ',');
 	}
-	return 0;
-}
-
-static int parse_time(const char *text, struct tally_profile_filter *filter, struct tally_error *err)
-{
-	char *end;
-	const char *comma = strchr(text, ',');
-	bool sound = comma != NULL;
-	if (sound && comma > text) {
-		filter->time_start = strtod(text, &end);
-		sound = end == comma && filter->time_start >= 0;
-	}
-	if (sound && comma[1]) {
-		filter->time_end = strtod(comma + 1, &end);
-		sound = !*end && filter->time_end >= filter->time_start;
-	}
-	if (!sound)
-		return tally_error_set(err, -22, "option --time: '%s' is not START,END in seconds", text);
 	return 0;
 }
 
@@ -137,17 +116,13 @@ static int apply_option(int id, const char *value, struct request *request, stru
 		request->report.tree_percent_min = request->report.percent_min;
 		request->percent_given = true;
 		break;
-	case OPTION_EVENT: request->event = value; break;
-	case OPTION_COMM: request->filter.comms = value; break;
-	case OPTION_PID: request->filter.pids = value; break;
-	case OPTION_TID: request->filter.tids = value; break;
-	case 'C': request->filter.cpus = value; break;
+	case OPTION_EVENT: request->event = request->filter.event = value; break;
 	case OPTION_DSO: request->filter.objects = value; break;
 	case OPTION_SYMBOL: request->filter.symbols = value; break;
-	case OPTION_TIME: return parse_time(value, &request->filter, err);
 	case OPTION_MANGLED: request->mangled = true; break;
 	case OPTION_STDIO: request->no_pager = true; break;
 	case 'j': request->json = true; break;
+	default: return tally_filter_option(id, value, &request->filter, err);
 	}
 	return result;
 }

@@ -1,6 +1,7 @@
 #include "base/buffer.h"
 #include "base/terminal.h"
 #include "command/command.h"
+#include "command/filter_options.h"
 #include "command/recording_path.h"
 #include "command/recording_warnings.h"
 #include "output/pager.h"
@@ -12,11 +13,14 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPTION_RECORDS = 256, OPTION_MANGLED, OPTION_STDIO, OPTION_NO_INLINE, FLUSH_BYTES = 1 << 16 };
+enum { OPTION_RECORDS = 256, OPTION_MANGLED, OPTION_STDIO, OPTION_NO_INLINE, OPTION_EVENT, FLUSH_BYTES = 1 << 16 };
 
 static const struct tally_option options[] = {
 	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE", "the recording (tally.data, else perf.data; - is standard input)",
 	  NULL, 0 },
+	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "only this event, by name or number", NULL, OPTION_EVENT },
+	TALLY_FILTER_TASK_OPTIONS("pid", "tid"),
+	TALLY_FILTER_OPTIONS,
 	{ 0, "records", TALLY_ARGUMENT_NONE, NULL, "every record with all its fields, not samples alone", NULL,
 	  OPTION_RECORDS },
 	{ 0, "no-demangle", TALLY_ARGUMENT_NONE, NULL, "names as they stand in the file", NULL, OPTION_MANGLED },
@@ -28,6 +32,7 @@ static const struct tally_option options[] = {
 
 struct request {
 	const char *input;
+	struct tally_profile_filter filter;
 	bool records, mangled, no_pager;
 };
 
@@ -56,10 +61,14 @@ static int print_all(struct tally_recording *recording, const struct request *re
 	struct tally_buffer out = { 0 };
 	struct tally_raw_record raw;
 	struct tally_record record;
+	struct tally_command_progress progress;
 	int result = tally_script_new(recording, &script, err);
 	if (result < 0)
 		return result;
+	tally_command_progress_start(&progress);
 	while ((result = tally_recording_next(recording, &raw, &record, err)) > 0) {
+		if (!terminal)
+			tally_command_progress_record(&progress, recording, &raw);
 		if (request->records)
 			tally_record_dump(recording, &raw, &record, &out);
 		else if (record.header.type == TALLY_RECORD_SAMPLE &&
@@ -68,11 +77,25 @@ static int print_all(struct tally_recording *recording, const struct request *re
 		if (result < 0 || (out.length >= FLUSH_BYTES && flush(&out, terminal) < 0))
 			break; /* a reader that went away is no error of ours */
 	}
+	tally_command_progress_end(&progress);
 	if (result <= 0)
 		flush(&out, terminal);
 	tally_script_free(script);
 	tally_buffer_release(&out);
 	return result < 0 ? result : 0;
+}
+
+static int take_option(struct request *request, int id, const char *value, struct tally_error *err)
+{
+	switch (id) {
+	case 'i': request->input = value; break;
+	case OPTION_EVENT: request->filter.event = value; break;
+	case OPTION_RECORDS: request->records = true; break;
+	case OPTION_MANGLED: request->mangled = true; break;
+	case OPTION_STDIO: request->no_pager = true; break;
+	default: return tally_filter_option(id, value, &request->filter, err);
+	}
+	return 0;
 }
 
 static int run(const struct tally_command *command, int argc, char **argv)
@@ -84,12 +107,8 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	struct tally_pager pager;
 	int id;
 	while ((id = tally_options_next(&walk)) > 0)
-		switch (id) {
-		case 'i': request.input = walk.value; break;
-		case OPTION_RECORDS: request.records = true; break;
-		case OPTION_MANGLED: request.mangled = true; break;
-		case OPTION_STDIO: request.no_pager = true; break;
-		}
+		if (take_option(&request, id, walk.value, &err) < 0)
+			return tally_command_misuse(command, "%s", err.message);
 	if (id != TALLY_OPTION_DONE)
 		return id == TALLY_OPTION_HELP ? TALLY_EXIT_OK : TALLY_EXIT_USAGE;
 	if (walk.index < argc && !request.input)
@@ -101,9 +120,12 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		return tally_command_fail(command, &err);
 	recording->names.keep_mangled = request.mangled;
 	recording->keep_groups = request.records;
-	tally_pager_start(&pager, !request.no_pager);
-	int result = print_all(recording, &request, pager.columns > 0, &err);
-	tally_pager_finish(&pager);
+	int result = tally_recording_filter(recording, &request.filter, &err);
+	if (!result) {
+		tally_pager_start(&pager, !request.no_pager);
+		result = print_all(recording, &request, pager.columns > 0, &err);
+		tally_pager_finish(&pager);
+	}
 	tally_command_warn(command, recording);
 	/* Damage that left something to print is no failure, damage that left nothing is. */
 	if (!result && !recording->counts.records && tally_perfdata_damage(recording->data)) {

@@ -76,25 +76,6 @@ static int add_row(struct tally_profile *profile, const struct tally_row *row)
 
 /* ---- the filter ---------------------------------------------------------------------------------------- */
 
-static bool list_has(const char *list, const char *word)
-{
-	size_t length = strlen(word);
-	while (list && *list) {
-		size_t one = strcspn(list, ",");
-		if (one == length && !strncmp(list, word, length))
-			return true;
-		list += one + (list[one] == ',');
-	}
-	return false;
-}
-
-static bool list_has_number(const char *list, uint32_t number)
-{
-	char text[16];
-	snprintf(text, sizeof(text), "%u", number);
-	return list_has(list, text);
-}
-
 static bool leaf_passes(struct tally_profile *profile, const struct tally_profile_filter *filter)
 {
 	struct tally_recording *recording = profile->recording;
@@ -103,30 +84,10 @@ static bool leaf_passes(struct tally_profile *profile, const struct tally_profil
 	if (!recording->chain.count)
 		return false;
 	uint32_t function = tally_names_function(&recording->names, &recording->chain.items[0].place, NULL);
-	if (filter->objects && !list_has(filter->objects, tally_names_object(&recording->names, function)) &&
-	    !list_has(filter->objects, tally_names_short_object(&recording->names, function)))
+	if (filter->objects && !tally_list_has(filter->objects, tally_names_object(&recording->names, function)) &&
+	    !tally_list_has(filter->objects, tally_names_short_object(&recording->names, function)))
 		return false;
-	return !filter->symbols || list_has(filter->symbols, tally_names_text(&recording->names, function));
-}
-
-static bool passes(struct tally_profile *profile, const struct tally_profile_filter *filter,
-		   const struct tally_sample *sample)
-{
-	char buffer[16];
-	double seconds = (double)sample->time / 1e9;
-	if (filter->pids && !list_has_number(filter->pids, sample->pid))
-		return false;
-	if (filter->tids && !list_has_number(filter->tids, sample->tid))
-		return false;
-	if (filter->cpus && !list_has_number(filter->cpus, sample->cpu))
-		return false;
-	if (filter->comms && !list_has(filter->comms, tally_tasks_comm(&profile->recording->tasks, sample->pid,
-								       sample->tid, buffer)))
-		return false;
-	if ((filter->time_start > 0 && seconds < filter->time_start) ||
-	    (filter->time_end > 0 && seconds > filter->time_end))
-		return false;
-	return leaf_passes(profile, filter);
+	return !filter->symbols || tally_list_has(filter->symbols, tally_names_text(&recording->names, function));
 }
 
 /* ---- reading ------------------------------------------------------------------------------------------- */
@@ -142,7 +103,7 @@ static int add_sample(struct tally_profile *profile, const struct tally_raw_reco
 
 	if (tally_recording_chain(recording, raw, record) < 0)
 		return -ENOMEM;
-	if (filter && !passes(profile, filter, sample)) {
+	if (filter && !leaf_passes(profile, filter)) {
 		profile->filtered++;
 		return 0;
 	}
@@ -201,6 +162,10 @@ int tally_profile_new(struct tally_recording *recording, const struct tally_prof
 		return tally_error_set(err, -ENOMEM, "out of memory");
 	}
 	profile->recording = recording;
+	if (filter && (result = tally_recording_filter(recording, filter, err)) < 0) {
+		tally_profile_free(profile);
+		return result;
+	}
 	while ((result = tally_recording_next(recording, &raw, &record, err)) > 0) {
 		if (record.header.type == TALLY_RECORD_SAMPLE && add_sample(profile, &raw, &record, filter) < 0) {
 			result = tally_error_set(err, -ENOMEM, "out of memory");
@@ -245,19 +210,6 @@ void tally_profile_totals(const struct tally_profile *profile, uint32_t event, u
 	}
 }
 
-/* The event of that name, or the one that it became ("page-faults:u") where the kernel's part was not to be had. */
-static size_t find_event(const struct tally_recorded_event *events, size_t count, const char *name)
-{
-	size_t length = strlen(name);
-	for (size_t i = 0; i < count; i++)
-		if (!strcmp(events[i].name, name))
-			return i;
-	for (size_t i = 0; i < count; i++)
-		if (!strncmp(events[i].name, name, length) && events[i].name[length] == ':' && !strchr(name, ':'))
-			return i;
-	return count;
-}
-
 /* Why there is nothing to show, and what would be. */
 static void say_nothing_is_left(const struct tally_profile *profile, struct tally_error *err)
 {
@@ -265,7 +217,8 @@ static void say_nothing_is_left(const struct tally_profile *profile, struct tall
 	const struct tally_tasks *tasks = &profile->recording->tasks;
 	struct tally_buffer comms = { 0 };
 	struct tally_map seen = { 0 };
-	if (!profile->filtered) {
+	uint64_t filtered = profile->filtered + profile->recording->counts.filtered;
+	if (!filtered) {
 		tally_error_set(err, -ENOENT, "the recording has no samples");
 		tally_error_hint(err, "what was recorded may have run too shortly, or hardly have used the CPU: "
 				      "a higher -F, or -c 1 with another event, sees more");
@@ -278,7 +231,8 @@ static void say_nothing_is_left(const struct tally_profile *profile, struct tall
 			tally_buffer_printf(&comms, "%s%s", comms.length ? ", " : "",
 					    tally_strings_text(&tasks->strings, comm));
 	}
-	tally_error_set(err, -ENOENT, "none of the recording's %zu samples passes the filters", profile->filtered);
+	tally_error_set(err, -ENOENT, "none of the recording's %llu samples passes the filters",
+			(unsigned long long)filtered);
 	tally_error_hint(err, "its commands are %s; 'tally report --percent-limit 0' shows all there is",
 			 tally_buffer_string(&comms));
 	tally_map_release(&seen);
@@ -290,30 +244,17 @@ int tally_profile_event(const struct tally_profile *profile, const char *name, u
 {
 	size_t count;
 	const struct tally_recorded_event *events = tally_perfdata_events(profile->recording->data, &count);
-	struct tally_buffer known = { 0 };
-	char *end;
-	unsigned long number = name ? strtoul(name, &end, 10) : 0;
-	if (name && *name && !*end && number < count) {
-		*event = (uint32_t)number;
-		return 0;
-	}
-	size_t named = name ? find_event(events, count, name) : count;
-	for (uint32_t i = 0; i < count; i++) {
+	size_t named = name ? tally_event_find(events, count, name) : 0;
+	if (name && named == count)
+		return tally_event_not_found(profile->recording->data, name, err);
+	for (*event = (uint32_t)named; !name && *event < count; ++*event) {
 		uint64_t samples, period;
-		tally_profile_totals(profile, i, &samples, &period);
-		if (name ? i == named : samples > 0) {
-			*event = i;
-			tally_buffer_release(&known);
-			return 0;
-		}
-		tally_buffer_printf(&known, "%s%s", i ? ", " : "", events[i].name);
+		tally_profile_totals(profile, *event, &samples, &period);
+		if (samples)
+			break;
 	}
-	if (name) {
-		tally_error_set(err, -ENOENT, "the recording has no event '%s'", name);
-		tally_error_hint(err, "it has: %s", tally_buffer_string(&known));
-	} else {
-		say_nothing_is_left(profile, err);
-	}
-	tally_buffer_release(&known);
+	if (*event < count)
+		return 0;
+	say_nothing_is_left(profile, err);
 	return -ENOENT;
 }

@@ -28,13 +28,6 @@ struct tally_row {
 	uint64_t samples, period;
 };
 
-/* Which samples count; zero-initialised takes all.  Lists are comma-separated, NULL for any. */
-struct tally_profile_filter {
-	const char *comms, *pids, *tids, *objects, *symbols; /* objects and symbols are of the leaf */
-	const char *cpus;
-	double time_start, time_end; /* seconds of the recording's clock; 0: open */
-};
-
 struct tally_profile {
 	struct tally_recording *recording;
 	struct { struct tally_place *items; size_t count, capacity; } places;
@@ -42,10 +35,10 @@ struct tally_profile {
 	struct { struct tally_row *items; size_t count, capacity; } rows;
 	struct tally_map place_index, node_index, row_index;
 	bool has_stacks;
-	size_t filtered; /* samples that the filter left out */
+	size_t filtered; /* samples left out for their leaf; recording->counts.filtered has those left out before */
 };
 
-/* Reads the whole recording.  Takes it over: released with the profile.
+/* Reads the whole recording, or what of it the filter (NULL: all) takes.  Takes it over: released with the profile.
  * `progress` (may be NULL) is called now and then with the share read, 0…1. */
 int tally_profile_new(struct tally_recording *recording, const struct tally_profile_filter *filter,
 		      void (*progress)(void *context, double share), void *context, struct tally_profile **out,

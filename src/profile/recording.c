@@ -50,6 +50,7 @@ static int start(struct tally_perfdata *data, struct tally_recording **out, stru
 	}
 	tally_names_init(&recording->names, &recording->tasks);
 	recording->data = data;
+	recording->filter.takes_all = true;
 	int result = tally_order_new(recording->data, &recording->order, err);
 	if (!result && apply_build_ids(recording) < 0)
 		result = tally_error_set(err, -ENOMEM, "out of memory");
@@ -87,6 +88,7 @@ void tally_recording_close(struct tally_recording *recording)
 	tally_perfdata_close(recording->data);
 	tally_vector_release(&recording->chain);
 	tally_map_release(&recording->last_values);
+	tally_sample_filter_release(&recording->filter);
 	free(recording);
 }
 
@@ -94,10 +96,7 @@ static void count_record(struct tally_recording_counts *counts, const struct tal
 {
 	switch (record->header.type) {
 	case TALLY_RECORD_SAMPLE:
-		if (!counts->samples++ || record->sample.time < counts->first_time)
-			counts->first_time = record->sample.time;
-		if (record->sample.time > counts->last_time)
-			counts->last_time = record->sample.time;
+		counts->samples++;
 		break;
 	case TALLY_RECORD_LOST:
 	case TALLY_RECORD_LOST_SAMPLES:
@@ -158,44 +157,102 @@ static int next_of_group(struct tally_recording *recording, struct tally_raw_rec
 	return 0;
 }
 
+/* ---- records ------------------------------------------------------------------------------------------- */
+
+int tally_recording_filter(struct tally_recording *recording, const struct tally_profile_filter *filter,
+			   struct tally_error *err)
+{
+	size_t count;
+	const struct tally_recorded_event *events = tally_perfdata_events(recording->data, &count);
+	if (filter->event && !tally_perfdata_is_pipe(recording->data) &&
+	    tally_event_find(events, count, filter->event) == count)
+		return tally_event_not_found(recording->data, filter->event, err);
+	tally_sample_filter_release(&recording->filter);
+	return tally_sample_filter_init(&recording->filter, filter, err);
+}
+
+static bool passes(struct tally_recording *recording, const struct tally_raw_record *raw,
+		   const struct tally_record *record)
+{
+	struct tally_recording_counts *counts = &recording->counts;
+	if (record->header.type != TALLY_RECORD_SAMPLE)
+		return true;
+	if (!tally_sample_filter_passes(&recording->filter, recording->data, &recording->tasks, raw->event,
+					&record->sample)) {
+		counts->filtered++;
+		return false;
+	}
+	if (!counts->first_time || record->sample.time < counts->first_time)
+		counts->first_time = record->sample.time;
+	if (record->sample.time > counts->last_time)
+		counts->last_time = record->sample.time;
+	return true;
+}
+
+/* A pipe may have ended without ever telling of the event that was asked for. */
+static int finish(const struct tally_recording *recording, struct tally_error *err)
+{
+	size_t count;
+	const char *name = recording->filter.event;
+	const struct tally_recorded_event *events = tally_perfdata_events(recording->data, &count);
+	return name && tally_event_find(events, count, name) == count ?
+		       tally_event_not_found(recording->data, name, err) : 0;
+}
+
+/* Records of tools, not of the kernel. */
+static int apply_tools_record(struct tally_recording *recording, const struct tally_record_header *header)
+{
+	if (!tally_record_type_name(header->type))
+		recording->counts.unknown++;
+	else if (header->type == TALLY_RECORD_HEADER_FEATURE)
+		see_machine(recording); /* a pipe tells of its machine in the stream */
+	else if (header->type == TALLY_RECORD_HEADER_BUILD_ID)
+		return apply_build_ids(recording);
+	return 0;
+}
+
+/* One of the kernel's: 1, 0 when it can't be used, -ENOMEM. */
+static int apply_record(struct tally_recording *recording, const struct tally_raw_record *raw,
+			struct tally_record *record)
+{
+	int decoded = raw->event ? tally_record_decode(&raw->event->attr, raw->bytes, raw->size, record) : -EBADMSG;
+	if (decoded == -ENOTSUP)
+		recording->counts.unknown++;
+	else if (decoded < 0)
+		recording->counts.undecodable++;
+	if (decoded < 0)
+		return 0;
+	count_record(&recording->counts, record);
+	return tally_tasks_record(&recording->tasks, record) < 0 ? -ENOMEM : 1;
+}
+
 int tally_recording_next(struct tally_recording *recording, struct tally_raw_record *raw,
 			 struct tally_record *record, struct tally_error *err)
 {
 	for (;;) {
 		int got = next_of_group(recording, raw, record);
-		if (got < 0)
-			return tally_error_set(err, -ENOMEM, "out of memory");
-		if (got > 0)
+		if (got > 0 && passes(recording, raw, record))
 			return 1;
-		got = tally_order_next(recording->order, raw, err);
+		if (got > 0)
+			continue;
+		if (!got)
+			got = tally_order_next(recording->order, raw, err);
+		else
+			return tally_error_set(err, -ENOMEM, "out of memory");
 		if (got <= 0)
-			return got;
+			return got ? got : finish(recording, err);
 		recording->counts.records++;
 		memcpy(&record->header, raw->bytes, sizeof(record->header));
-		if (record->header.type >= TALLY_RECORD_USER_START) {
-			if (!tally_record_type_name(record->header.type))
-				recording->counts.unknown++;
-			else if (record->header.type == TALLY_RECORD_HEADER_FEATURE)
-				see_machine(recording); /* a pipe tells of its machine in the stream */
-			else if (record->header.type == TALLY_RECORD_HEADER_BUILD_ID &&
-				 apply_build_ids(recording) < 0)
-				return tally_error_set(err, -ENOMEM, "out of memory");
-			return 1;
-		}
-		int decoded = raw->event ? tally_record_decode(&raw->event->attr, raw->bytes, raw->size, record) :
-					   -EBADMSG;
-		if (decoded == -ENOTSUP)
-			recording->counts.unknown++;
-		else if (decoded < 0)
-			recording->counts.undecodable++;
-		if (decoded < 0)
-			continue;
-		count_record(&recording->counts, record);
-		if (tally_tasks_record(&recording->tasks, record) < 0)
+		bool is_kernels = record->header.type < TALLY_RECORD_USER_START;
+		got = is_kernels ? apply_record(recording, raw, record) : apply_tools_record(recording, &record->header);
+		if (got < 0)
 			return tally_error_set(err, -ENOMEM, "out of memory");
-		if (!carries_counts(recording, raw, record))
+		if (!is_kernels)
 			return 1;
-		start_group(recording, raw, record);
+		if (got && carries_counts(recording, raw, record))
+			start_group(recording, raw, record);
+		else if (got && passes(recording, raw, record))
+			return 1;
 	}
 }
 

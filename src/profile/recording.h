@@ -10,6 +10,7 @@
 #include "perfdata/order.h"
 #include "perfdata/perfdata.h"
 #include "profile/names.h"
+#include "profile/sample_filter.h"
 #include "task/tasks.h"
 #include "task/user_stack.h"
 
@@ -23,6 +24,7 @@ struct tally_chain_frame {
 
 struct tally_recording_counts {
 	uint64_t records, samples;
+	uint64_t filtered;      /* of the samples: those that the filter left out */
 	uint64_t lost;          /* records that didn't fit in a ring: LOST and LOST_SAMPLES */
 	uint64_t lost_records;  /* how many LOST records told so */
 	uint64_t throttled;
@@ -30,7 +32,7 @@ struct tally_recording_counts {
 	uint64_t unknown;       /* record types that nobody defined; skipped */
 	uint64_t unknown_ids;   /* values of groups whose id no event has; left out */
 	uint64_t stacks_cut;    /* user stacks unwound here that ended for want of bytes */
-	uint64_t first_time, last_time; /* of samples, ns */
+	uint64_t first_time, last_time; /* of the samples given, ns */
 };
 
 struct tally_recording {
@@ -42,6 +44,7 @@ struct tally_recording {
 	struct tally_recording_counts counts;
 	size_t build_ids_seen;
 	bool leaves_only; /* set by who wants no stacks: they are not looked at */
+	struct tally_sample_filter filter; /* by tally_recording_filter() */
 	bool keep_groups; /* set by who wants samples as they were written: see tally_recording_next */
 	struct tally_map last_values; /* by event id: what its last sample read */
 	struct {
@@ -57,6 +60,11 @@ int tally_recording_open(const char *path, struct tally_recording **out, struct 
 int tally_recording_open_memory(const void *bytes, size_t size, struct tally_recording **out,
 				struct tally_error *err);
 void tally_recording_close(struct tally_recording *recording);
+
+/* From now on other samples than these are left out; objects and symbols are not looked at.  The texts must outlive the
+ * recording.  0; -EINVAL, -ENOENT (no such event in a file: in a pipe next() tells so at the end) or -ENOMEM. */
+int tally_recording_filter(struct tally_recording *recording, const struct tally_profile_filter *filter,
+			   struct tally_error *err);
 
 /* The next record: 1, 0 at the end, -errno.  `record` is decoded for the kernel's types; user types (64 and up) have
  * their header alone.  Maps and comms are applied before it is given.  Both are valid until the next call.

@@ -191,6 +191,30 @@ fi
 check "a reader that leaves early is no error" [ ! -s err ]
 "$TALLY" script --records --stdio -i perf.data >out
 check "--records shows each record's fields" eval 'grep -q " MMAP2 .* file=.*work" out && grep -q " COMM .*comm=" out && grep -q " SAMPLE .* ip=0x" out && grep -q " ID_INDEX .*id=[0-9]* idx=" out'
+
+# filtered AWK-CONDITION script-arguments…: the lines that a condition on "comm tid [cpu] time: … event:" takes
+filtered() {
+	condition=$1
+	shift
+	awk "$condition" tally.txt >expected.txt
+	timeout 60 "$TALLY" script --stdio -i perf.data "$@" >out 2>&1
+	[ -s expected.txt ] && ! cmp -s expected.txt tally.txt && cmp -s expected.txt out
+}
+if record -a -e cpu-clock,task-clock -F 4000 sh -c 'for i in 1 2 3 4 5; do ls -R /usr/include >/dev/null; done & grep -r nothing /usr/include; wait' &&
+	"$TALLY" script --stdio -i perf.data >tally.txt 2>/dev/null && sed -n '$=' tally.txt | grep -q ...; then
+	tid=$(awk '$1 == "grep" { print $2; exit }' tally.txt)
+	middle=$(awk '{ line[NR] = $4 } END { print int(line[int(NR / 2)]) + 0 ? line[int(NR / 2)] : "" }' tally.txt)
+	middle=${middle%:}
+	check "--tid takes a thread's samples" filtered "\$2 == $tid" --tid "$tid"
+	check "--comm takes a command's samples" filtered '$1 == "grep" || $1 == "ls"' --comm grep,ls
+	check "--cpu takes a CPU's samples" filtered '$3 == "[000]"' --cpu 0
+	check "--event takes an event's samples" filtered '/ task-clock[:a-zA-Z]*: /' --event task-clock
+	check "--time takes what is behind a moment" filtered "substr(\$4, 1, length(\$4) - 1) + 0 >= $middle" --time "$middle,"
+	check "filters go together" filtered "\$2 == $tid && / cpu-clock[:a-zA-Z]*: /" --tid "$tid" -e cpu-clock
+else
+	skip "filters take what they name" "perf can't record it"
+fi
+check "an event that isn't there is an error" eval '! "$TALLY" script --event nope -i perf.data >out 2>&1 && grep -q "no event .nope" out'
 awk '{ for (i = 1; i < NF; i += 2) sum[$i] += $(i + 1); recordings++ }
      END { printf "# in all: recordings %d", recordings; for (name in sum) printf ", %s %d", name, sum[name]; print "" }' causes
 done_testing

@@ -35,14 +35,17 @@ static void filters_take_what_they_name(void **state)
 		{ { .pids = pid }, 75 },
 		{ { .tids = "101" }, 20 },
 		{ { .tids = tids }, 55 },
+		{ { .tids = "100-101" }, 20 },
 		{ { .cpus = "1" }, 25 },
+		{ { .cpus = "7,0-1" }, 75 },
+		{ { .cpus = "7,2-3" }, 0 },
 		{ { .symbols = "leaf" }, 70 },
 		{ { .symbols = "loop,main" }, 5 },
 		{ { .objects = "nothing" }, 0 },
 		{ { .comms = "alpha", .cpus = "1" }, 5 },
-		{ { .time_start = 5e-9 }, 65 },
-		{ { .time_end = 4e-9 }, 10 },
-		{ { .time_start = 5e-9, .time_end = 6e-9 }, 60 },
+		{ { .time_start_ns = 5 }, 65 },
+		{ { .time_end_ns = 4 }, 10 },
+		{ { .time_start_ns = 5, .time_end_ns = 6 }, 60 },
 	};
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_int_equal(period_with(&cases[i].filter, 0), cases[i].period);

@@ -1,0 +1,29 @@
+/* Options by which every view of a recording takes a part of its samples. */
+#ifndef TALLY_COMMAND_FILTER_OPTIONS_H
+#define TALLY_COMMAND_FILTER_OPTIONS_H
+
+#include "command/command.h"
+#include "profile/sample_filter.h"
+
+enum { TALLY_OPTION_COMMS = 0x1000, TALLY_OPTION_PIDS, TALLY_OPTION_TIDS, TALLY_OPTION_CPUS, TALLY_OPTION_TIME };
+
+/* Rows of a command's table of options. */
+#define TALLY_FILTER_OPTIONS \
+	{ 0, "comm", TALLY_ARGUMENT_REQUIRED, "LIST", "only these commands", NULL, TALLY_OPTION_COMMS }, \
+	{ 'C', "cpu", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples on these CPUs", NULL, TALLY_OPTION_CPUS }, \
+	{ 0, "time", TALLY_ARGUMENT_REQUIRED, "START,END", "only this part, in seconds as script prints them", NULL, \
+	  TALLY_OPTION_TIME }
+
+/* The tasks' names differ where a command has a --pid of another meaning. */
+#define TALLY_FILTER_TASK_OPTIONS(pid, tid) \
+	{ 0, pid, TALLY_ARGUMENT_REQUIRED, "LIST", "only these processes", NULL, TALLY_OPTION_PIDS }, \
+	{ 0, tid, TALLY_ARGUMENT_REQUIRED, "LIST", "only these threads", NULL, TALLY_OPTION_TIDS }
+
+/* Takes one of these options into the filter, which keeps the text: 1, 0 when it is another option, or -EINVAL with a
+ * message that names it. */
+int tally_filter_option(int id, const char *value, struct tally_profile_filter *filter, struct tally_error *err);
+
+/* Whether anything was asked for. */
+bool tally_filter_is_set(const struct tally_profile_filter *filter);
+
+#endif

@@ -1,0 +1,184 @@
+#include "profile/sample_filter.h"
+
+#include "base/buffer.h"
+#include "base/vector.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- sets of numbers ----------------------------------------------------------------------------------- */
+
+static const char *parse_number(const char *text, uint32_t *number)
+{
+	char *end;
+	errno = 0;
+	unsigned long value = strtoul(text, &end, 10);
+	if (*text < '0' || *text > '9' || errno || value > UINT32_MAX)
+		return NULL;
+	*number = (uint32_t)value;
+	return end;
+}
+
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct tally_number_range *first = a, *second = b;
+	return (first->first > second->first) - (first->first < second->first);
+}
+
+/* Sorts, and makes one of ranges that touch. */
+static void normalise(struct tally_number_set *set)
+{
+	size_t kept = 0;
+	qsort(set->items, set->count, sizeof(*set->items), compare_ranges);
+	for (size_t i = 1; i < set->count; i++) {
+		struct tally_number_range *last = &set->items[kept];
+		if (set->items[i].first > last->last)
+			set->items[++kept] = set->items[i];
+		else if (set->items[i].last > last->last)
+			last->last = set->items[i].last;
+	}
+	set->count = kept + 1;
+}
+
+int tally_number_set_parse(struct tally_number_set *set, const char *text, struct tally_error *err)
+{
+	for (const char *at = text;;) {
+		struct tally_number_range range;
+		const char *end = parse_number(at, &range.first);
+		range.last = range.first;
+		if (end && *end == '-')
+			end = parse_number(end + 1, &range.last);
+		if (!end || (*end && *end != ',') || range.last < range.first)
+			return tally_error_set(err, -EINVAL, "'%s' is no list of numbers like 3,8-11", text);
+		if (tally_vector_push(set, range) < 0)
+			return tally_error_set(err, -ENOMEM, "out of memory");
+		if (!*end)
+			break;
+		at = end + 1;
+	}
+	normalise(set);
+	return 0;
+}
+
+bool tally_number_set_has(const struct tally_number_set *set, uint32_t number)
+{
+	size_t low = 0, high = set->count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (set->items[middle].last < number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < set->count && set->items[low].first <= number;
+}
+
+bool tally_list_has(const char *list, const char *word)
+{
+	size_t length = strlen(word);
+	while (list && *list) {
+		size_t one = strcspn(list, ",");
+		if (one == length && !strncmp(list, word, length))
+			return true;
+		list += one + (list[one] == ',');
+	}
+	return false;
+}
+
+/* ---- events -------------------------------------------------------------------------------------------- */
+
+size_t tally_event_find(const struct tally_recorded_event *events, size_t count, const char *name)
+{
+	size_t length = strlen(name);
+	uint32_t number;
+	const char *end = parse_number(name, &number);
+	if (end && !*end && number < count)
+		return number;
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(events[i].name, name))
+			return i;
+	for (size_t i = 0; i < count; i++)
+		if (!strncmp(events[i].name, name, length) && events[i].name[length] == ':' && !strchr(name, ':'))
+			return i;
+	return count;
+}
+
+int tally_event_not_found(const struct tally_perfdata *data, const char *name, struct tally_error *err)
+{
+	size_t count;
+	const struct tally_recorded_event *events = tally_perfdata_events(data, &count);
+	struct tally_buffer known = { 0 };
+	for (size_t i = 0; i < count; i++)
+		tally_buffer_printf(&known, "%s%s", i ? ", " : "", events[i].name);
+	tally_error_set(err, -ENOENT, "the recording has no event '%s'", name);
+	tally_error_hint(err, "it has: %s", tally_buffer_string(&known));
+	tally_buffer_release(&known);
+	return -ENOENT;
+}
+
+/* A pipe tells of its events one by one: looked up again whenever there are more. */
+static bool is_event(struct tally_sample_filter *filter, const struct tally_perfdata *data,
+		     const struct tally_recorded_event *event)
+{
+	size_t count;
+	const struct tally_recorded_event *events = tally_perfdata_events(data, &count);
+	if (count != filter->events_seen) {
+		size_t found = tally_event_find(events, count, filter->event);
+		filter->event_index = found < count ? found : SIZE_MAX;
+		filter->events_seen = count;
+	}
+	return (size_t)(event - events) == filter->event_index;
+}
+
+/* ---- the filter ---------------------------------------------------------------------------------------- */
+
+int tally_sample_filter_init(struct tally_sample_filter *filter, const struct tally_profile_filter *asked,
+			     struct tally_error *err)
+{
+	*filter = (struct tally_sample_filter){
+		.comms = asked->comms,
+		.event = asked->event,
+		.time_start_ns = asked->time_start_ns,
+		.time_end_ns = asked->time_end_ns ? asked->time_end_ns : UINT64_MAX,
+		.event_index = SIZE_MAX,
+	};
+	int result = asked->pids ? tally_number_set_parse(&filter->pids, asked->pids, err) : 0;
+	if (!result && asked->tids)
+		result = tally_number_set_parse(&filter->tids, asked->tids, err);
+	if (!result && asked->cpus)
+		result = tally_number_set_parse(&filter->cpus, asked->cpus, err);
+	if (result)
+		tally_sample_filter_release(filter);
+	filter->takes_all = !asked->pids && !asked->tids && !asked->cpus && !asked->comms && !asked->event &&
+			    !asked->time_start_ns && !asked->time_end_ns;
+	return result;
+}
+
+void tally_sample_filter_release(struct tally_sample_filter *filter)
+{
+	tally_vector_release(&filter->pids);
+	tally_vector_release(&filter->tids);
+	tally_vector_release(&filter->cpus);
+}
+
+bool tally_sample_filter_passes(struct tally_sample_filter *filter, const struct tally_perfdata *data,
+				const struct tally_tasks *tasks, const struct tally_recorded_event *event,
+				const struct tally_sample *sample)
+{
+	char buffer[16];
+	if (filter->takes_all)
+		return true;
+	if (sample->time < filter->time_start_ns || sample->time > filter->time_end_ns)
+		return false;
+	if (filter->pids.count && !tally_number_set_has(&filter->pids, sample->pid))
+		return false;
+	if (filter->tids.count && !tally_number_set_has(&filter->tids, sample->tid))
+		return false;
+	if (filter->cpus.count && !tally_number_set_has(&filter->cpus, sample->cpu))
+		return false;
+	if (filter->event && !is_event(filter, data, event))
+		return false;
+	return !filter->comms ||
+	       tally_list_has(filter->comms, tally_tasks_comm(tasks, sample->pid, sample->tid, buffer));
+}

@@ -1,0 +1,68 @@
+/* Which samples count, told before their stacks are looked at: by event, thread, CPU, command and time.
+ *
+ * What was asked for (lists as text) is parsed once into sets; a recording with a filter gives no other samples
+ * (tally_recording_filter in recording.h).  Objects and symbols are of the leaf, which has to be named: they are
+ * profile.h's to look at.  Not thread-safe.
+ */
+#ifndef TALLY_PROFILE_SAMPLE_FILTER_H
+#define TALLY_PROFILE_SAMPLE_FILTER_H
+
+#include "base/error.h"
+#include "perfdata/perfdata.h"
+#include "task/tasks.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Zero-initialised takes all.  Lists are comma-separated, NULL for any; numbers may be ranges ("0,4-7"). */
+struct tally_profile_filter {
+	const char *event; /* a name, or a number */
+	const char *comms, *pids, *tids, *cpus;
+	uint64_t time_start_ns, time_end_ns; /* of the recording's clock, both ends belong to it; 0: open */
+	const char *objects, *symbols; /* of the leaf: see tally_profile_new() */
+};
+
+struct tally_number_range {
+	uint32_t first, last;
+};
+
+struct tally_number_set {
+	struct tally_number_range *items; /* sorted, apart from one another; none: any number */
+	size_t count, capacity;
+};
+
+struct tally_sample_filter {
+	struct tally_number_set pids, tids, cpus;
+	const char *comms, *event;
+	uint64_t time_start_ns, time_end_ns;
+	size_t events_seen;    /* how many events there were when `event` was looked up among them */
+	size_t event_index;    /* SIZE_MAX: not found yet */
+	bool takes_all;
+};
+
+/* Texts are kept by reference.  -EINVAL with a message that names what is no number; -ENOMEM. */
+int tally_sample_filter_init(struct tally_sample_filter *filter, const struct tally_profile_filter *asked,
+			     struct tally_error *err);
+void tally_sample_filter_release(struct tally_sample_filter *filter);
+
+/* Whether the sample counts; `tasks` as they are at its time, `event` one of `data`'s. */
+bool tally_sample_filter_passes(struct tally_sample_filter *filter, const struct tally_perfdata *data,
+				const struct tally_tasks *tasks, const struct tally_recorded_event *event,
+				const struct tally_sample *sample);
+
+/* Parses "0,4-7" and adds its numbers to a set.  -EINVAL, -ENOMEM. */
+int tally_number_set_parse(struct tally_number_set *set, const char *text, struct tally_error *err);
+bool tally_number_set_has(const struct tally_number_set *set, uint32_t number);
+
+/* Whether a comma-separated list has a word. */
+bool tally_list_has(const char *list, const char *word);
+
+/* The event of a name — also "page-faults" for the "page-faults:u" that it became where the kernel's part was not to
+ * be had — or of a number; `count` when there is none. */
+size_t tally_event_find(const struct tally_recorded_event *events, size_t count, const char *name);
+
+/* -ENOENT with the list of the events that there are. */
+int tally_event_not_found(const struct tally_perfdata *data, const char *name, struct tally_error *err);
+
+#endif
