@@ -107,24 +107,41 @@ def emptied_by_a_marker(perf, tally, words):
             any(word >= MARKERS_START and word not in CONTEXTS for word in words))
 
 
+def frames_causes(perf, tally):
+    """The causes of all differences between stacks of one length, or None."""
+    if len(perf) != len(tally):
+        return None
+    causes = [frame_cause(p, t, i == 0) for i, (p, t) in enumerate(zip(perf, tally)) if p != t]
+    return causes if all(causes) else None
+
+
 def unwound_further(perf, tally):
     """perf's unwinder skipped frames, strayed or stopped.  What it found is in tally's stack, in this order; behind that
     it may have one frame that is in no file, or, where tally's stack goes on to the program's start and perf's does not,
-    a few of anywhere."""
-    rest = iter(tally)
-    found = next((i for i, frame in enumerate(perf) if frame not in rest), len(perf))
+    a few of anywhere.  The causes, or None."""
+    causes, found, at = ['unwound-further'], 0, 0
+    for frame in perf:
+        same = next((i for i in range(at, len(tally)) if tally[i] == frame), None)
+        if same is None:
+            same = next((i for i in range(at, len(tally)) if frame_cause(frame, tally[i], i == 0)), None)
+            if same is None:
+                break
+            causes.append(frame_cause(frame, tally[same], same == 0))
+        found, at = found + 1, same + 1
     strayed = perf[found:]
     if len(tally) <= found:
-        return False
+        return None
     if len(strayed) <= 1 and all(map(is_garbage, strayed)):
-        return True
-    return (len(strayed) <= STRAYED_MAX and split(tally[-1])[1] in OUTERMOST and
-            split(perf[-1])[1] not in OUTERMOST)
+        return causes
+    reaches_start = split(tally[-1])[1] in OUTERMOST and split(perf[-1])[1] not in OUTERMOST
+    return causes if reaches_start and len(strayed) <= STRAYED_MAX else None
 
 
 def past_the_end(perf, tally):
-    """Behind the last frame perf prints another one: a return address of 0, less one."""
-    return perf[:-1] == tally and perf[-1] == '\tffffffffffffffff [unknown] ([unknown])'
+    """Behind the last frame perf prints another one: a return address of 0, less one.  The causes, or None."""
+    causes = frames_causes(perf[:-1], tally)
+    is_end = perf and perf[-1] == '\tffffffffffffffff [unknown] ([unknown])'
+    return ['past-the-end'] + causes if is_end and causes is not None else None
 
 
 def in_sigreturn(perf, tally):
@@ -141,14 +158,13 @@ def stack_causes(perf, tally, record):
     has_stack, words = record
     if emptied_by_a_marker(perf, tally, words):
         return ['marker']
-    if len(perf) == len(tally):
-        causes = [frame_cause(p, t, i == 0) for i, (p, t) in enumerate(zip(perf, tally)) if p != t]
-        if all(causes):
-            return causes
-    if has_stack and unwound_further(perf, tally):
-        return ['unwound-further']
-    if has_stack and past_the_end(perf, tally):
-        return ['past-the-end']
+    causes = frames_causes(perf, tally)
+    if causes is None and has_stack:
+        causes = unwound_further(perf, tally)
+    if causes is None and has_stack:
+        causes = past_the_end(perf, tally)
+    if causes is not None:
+        return causes
     if has_stack and in_sigreturn(perf, tally):
         return ['sigreturn']
     return None
