@@ -11,12 +11,13 @@
 #include "task/objects.h"
 #include "task/tasks.h"
 
-struct tally_symbols;
+struct tally_name_table;
 
 struct tally_place {
 	uint32_t file;    /* of tasks, or TALLY_FILE_NONE, TALLY_FILE_KERNEL */
 	uint32_t before;  /* the bytes by which `address` was moved from a return address into the call: 1 or 0 */
-	uint64_t address; /* offset in the file; raw for kernel, JIT code and unmapped */
+	uint64_t address; /* offset in the file; raw for kernel, JIT code and unmapped; in code that a KSYMBOL record
+			   * named, from its start */
 };
 
 struct tally_function {
@@ -58,9 +59,9 @@ struct tally_names {
 	struct tally_strings strings; /* names and objects */
 	struct { struct tally_function *items; size_t count, capacity; } functions;
 	struct { struct tally_place_frame *items; size_t count, capacity; } frames;
-	struct tally_map function_index; /* hash of file and start → function */
-	struct { struct tally_file_symbols *items; size_t count, capacity; } tables; /* by file id */
-	struct tally_symbols *kernel;
+	struct tally_map function_index;
+	struct { struct tally_name_table *items; size_t count, capacity; } tables; /* by file id */
+	struct tally_name_table *kernel;
 	bool kernel_tried;
 	int64_t kernel_shift;   /* what the recorded kernel's addresses are above the running one's */
 	bool foreign_machine;   /* recorded on another kernel: kallsyms of this one must not be used */

@@ -39,6 +39,9 @@ int tally_symbols_from_perf_map(const char *text, size_t length, size_t *skipped
 /* The symbol that holds `address`, or NULL. */
 const struct tally_symbol *tally_symbols_find(const struct tally_symbols *symbols, uint64_t address);
 
+/* The same, quicker where many addresses are asked for in ascending order; *cursor is 0 at first. */
+const struct tally_symbol *tally_symbols_find_next(const struct tally_symbols *symbols, uint64_t address, size_t *cursor);
+
 /* The kernel module of a kallsyms symbol ("ext4"), or NULL. */
 const char *tally_symbol_module(const struct tally_symbols *symbols, const struct tally_symbol *symbol);
 

@@ -7,6 +7,7 @@
  */
 #include "symbol/symbol_table.h"
 
+#include "base/radix_sort.h"
 #include "base/vector.h"
 #include "object/object.h"
 
@@ -50,42 +51,16 @@ static int compare_entries(const void *a_, const void *b_)
 	return a->order < b->order ? -1 : a->order > b->order;
 }
 
-struct sort_key {
-	uint64_t start;
-	uint32_t index;
-};
-
-/* Sorts keys by byte after byte of `start`, without those that all have in common; gives the one of the two arrays
- * that holds the result. */
-static struct sort_key *radix_sort(struct sort_key *keys, struct sort_key *spare, size_t count)
-{
-	for (unsigned shift = 0; shift < 64; shift += 8) {
-		size_t places[257] = { 0 };
-		for (size_t i = 0; i < count; i++)
-			places[(keys[i].start >> shift & 0xff) + 1]++;
-		if (places[(keys[0].start >> shift & 0xff) + 1] == count)
-			continue;
-		for (size_t digit = 1; digit < 256; digit++)
-			places[digit] += places[digit - 1];
-		for (size_t i = 0; i < count; i++)
-			spare[places[keys[i].start >> shift & 0xff]++] = keys[i];
-		struct sort_key *sorted = spare;
-		spare = keys;
-		keys = sorted;
-	}
-	return keys;
-}
-
 /* For node's 150,000 symbols 6 ms rather than qsort()'s 28.  False when there is no memory for it. */
 static bool sort_by_keys(struct tally_symbols_builder *builder)
 {
 	size_t count = builder->count;
-	struct sort_key *keys = calloc(2 * count, sizeof(*keys));
+	struct tally_sort_key *keys = calloc(2 * count, sizeof(*keys));
 	struct tally_symbol_entry *entries = calloc(count, sizeof(*entries));
 	if (keys && entries) {
 		for (size_t i = 0; i < count; i++)
-			keys[i] = (struct sort_key){ builder->entries[i].start, (uint32_t)i };
-		const struct sort_key *sorted = radix_sort(keys, keys + count, count);
+			keys[i] = (struct tally_sort_key){ builder->entries[i].start, (uint32_t)i };
+		const struct tally_sort_key *sorted = tally_radix_sort(keys, keys + count, count);
 		for (size_t i = 0; i < count; i++)
 			entries[i] = builder->entries[sorted[i].index];
 		free(builder->entries);
@@ -234,9 +209,18 @@ void tally_symbols_abandon(struct tally_symbols_builder *builder)
 	*builder = (struct tally_symbols_builder){ 0 };
 }
 
-const struct tally_symbol *tally_symbols_find(const struct tally_symbols *symbols, uint64_t address)
+/* The symbol that holds `address`, where `behind` is the first that starts behind it. */
+static const struct tally_symbol *innermost(const struct tally_symbols *symbols, size_t behind, uint64_t address)
 {
-	size_t low = 0, high = symbols->count;
+	uint32_t at = behind > 0 ? (uint32_t)(behind - 1) : OUTER_NONE;
+	while (at != OUTER_NONE && symbols->list[at].end <= address)
+		at = symbols->outer[at];
+	return at != OUTER_NONE ? &symbols->list[at] : NULL;
+}
+
+/* The first symbol of [low, high) that starts behind `address`. */
+static size_t first_behind(const struct tally_symbols *symbols, size_t low, size_t high, uint64_t address)
+{
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 		if (symbols->list[middle].start <= address)
@@ -244,10 +228,27 @@ const struct tally_symbol *tally_symbols_find(const struct tally_symbols *symbol
 		else
 			high = middle;
 	}
-	uint32_t at = low > 0 ? (uint32_t)(low - 1) : OUTER_NONE;
-	while (at != OUTER_NONE && symbols->list[at].end <= address)
-		at = symbols->outer[at];
-	return at != OUTER_NONE ? &symbols->list[at] : NULL;
+	return low;
+}
+
+const struct tally_symbol *tally_symbols_find(const struct tally_symbols *symbols, uint64_t address)
+{
+	return innermost(symbols, first_behind(symbols, 0, symbols->count, address), address);
+}
+
+const struct tally_symbol *tally_symbols_find_next(const struct tally_symbols *symbols, uint64_t address, size_t *cursor)
+{
+	size_t low = *cursor < symbols->count ? *cursor : symbols->count, step = 1;
+	if (low > 0 && symbols->list[low - 1].start > address)
+		low = 0;
+	/* Near addresses have near symbols: strides that double until they are past. */
+	while (step < symbols->count - low && symbols->list[low + step - 1].start <= address) {
+		low += step;
+		step *= 2;
+	}
+	size_t high = step < symbols->count - low ? low + step : symbols->count;
+	*cursor = first_behind(symbols, low, high, address);
+	return innermost(symbols, *cursor, address);
 }
 
 const char *tally_symbol_module(const struct tally_symbols *symbols, const struct tally_symbol *symbol)

@@ -24,6 +24,7 @@ static bool same_file(const struct tally_mapped_file *a, const struct tally_mapp
 {
 	return a->path == b->path && a->major == b->major && a->minor == b->minor && a->inode == b->inode &&
 	       a->inode_generation == b->inode_generation && a->pid == b->pid && a->is_kernel == b->is_kernel &&
+	       a->is_symbol == b->is_symbol &&
 	       tally_build_id_equal(&a->build_id, &b->build_id);
 }
 
@@ -227,6 +228,22 @@ static int apply_mmap(struct tally_tasks *tasks, const struct tally_record *reco
 	return own_mappings(tasks, process) < 0 ? -ENOMEM : add_mapping(process, &mapping);
 }
 
+/* Kernel code made at run time (BPF programs, ftrace's trampolines; all functions of a simulated kernel). */
+static int apply_ksymbol(struct tally_tasks *tasks, const struct tally_record_ksymbol *ksymbol)
+{
+	struct tally_mapping mapping = { .start = ksymbol->address, .executable = true };
+	if (__builtin_add_overflow(ksymbol->address, ksymbol->length, &mapping.end) || !ksymbol->length)
+		return 0;
+	tasks->generation++;
+	if (ksymbol->flags & TALLY_KSYMBOL_UNREGISTER)
+		return cut(&tasks->kernel, mapping.start, mapping.end);
+	struct tally_mapped_file file = {
+		.path = tally_strings_intern(&tasks->strings, ksymbol->name), .is_kernel = true, .is_symbol = true,
+	};
+	mapping.file = file.path == TALLY_STRING_NONE ? TALLY_FILE_NONE : intern_file(tasks, &file);
+	return mapping.file == TALLY_FILE_NONE ? -ENOMEM : add_mapping(&tasks->kernel, &mapping);
+}
+
 static int share_mappings(struct tally_tasks *tasks, uint32_t from_pid, uint32_t to_pid)
 {
 	struct tally_process *to = need_process(tasks, to_pid);
@@ -308,6 +325,8 @@ int tally_tasks_record(struct tally_tasks *tasks, const struct tally_record *rec
 	case TALLY_RECORD_MMAP:
 	case TALLY_RECORD_MMAP2:
 		return apply_mmap(tasks, record);
+	case TALLY_RECORD_KSYMBOL:
+		return apply_ksymbol(tasks, &record->ksymbol);
 	case TALLY_RECORD_COMM:
 		return apply_comm(tasks, record);
 	case TALLY_RECORD_FORK:

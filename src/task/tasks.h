@@ -1,6 +1,6 @@
 /* Tasks and their maps over time: (pid, time, address) → file + offset.
  *
- * Fed with records in order of time (MMAP, MMAP2, COMM, FORK, EXIT), it holds what was true at that moment; a
+ * Fed with records in order of time (MMAP, MMAP2, KSYMBOL, COMM, FORK, EXIT), it holds what was true at that moment; a
  * lookup right after answers for the record that was fed last.  What has exited stays known until its id is used
  * again, since samples of a dying task may follow its EXIT.
  *
@@ -30,6 +30,7 @@ struct tally_mapped_file {
 	struct tally_build_id build_id; /* from the record or set later from the recording's list */
 	uint32_t pid; /* owner of what only one process has (anonymous memory, JIT code); 0 otherwise */
 	bool is_kernel;
+	bool is_symbol; /* of a KSYMBOL record: kernel code that was made at run time; `path` is its name */
 };
 
 struct tally_mapping {

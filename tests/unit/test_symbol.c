@@ -332,6 +332,34 @@ static void overlapping_lines_are_as_if_painted(void **state)
 	}
 }
 
+static void ascending_lookups_give_what_single_ones_give(void **state)
+{
+	(void)state;
+	enum { LINES = 300, ROOM = 1 << 16, LOOKUPS = 2000 };
+	struct tally_buffer text = { 0 };
+	size_t skipped;
+	srand(3);
+	for (int line = 0; line < LINES; line++)
+		tally_buffer_printf(&text, "%x %x f%d\n", 16 + rand() % ROOM, 1 + rand() % 900, line);
+	struct tally_symbols *symbols = perf_map(tally_buffer_string(&text), &skipped);
+	struct tally_symbols *empty = perf_map("", &skipped);
+	for (int round = 0; round < 50; round++) {
+		uint64_t address = 0;
+		size_t cursor = 0, in_empty = 0;
+		for (int i = 0; i < LOOKUPS && address < 2 * ROOM; i++) {
+			address += (uint64_t)rand() % (round < 10 ? 8u : 1u << rand() % 14);
+			if (i == LOOKUPS / 2 && round % 3 == 0)
+				address = 0; /* not ascending: slower, and right */
+			assert_ptr_equal(tally_symbols_find_next(symbols, address, &cursor),
+					 tally_symbols_find(symbols, address));
+			assert_null(tally_symbols_find_next(empty, address, &in_empty));
+		}
+	}
+	tally_symbols_free(symbols);
+	tally_symbols_free(empty);
+	tally_buffer_release(&text);
+}
+
 static void expect_readable(const char *mangled, const char *name, const char *signature)
 {
 	char *got = tally_demangle(mangled), *got_signature = tally_demangle_signature(mangled);
@@ -466,6 +494,7 @@ int main(void)
 		cmocka_unit_test(later_lines_of_a_perf_map_win),
 		cmocka_unit_test(malformed_lines_of_a_perf_map_are_counted),
 		cmocka_unit_test(overlapping_lines_are_as_if_painted),
+		cmocka_unit_test(ascending_lookups_give_what_single_ones_give),
 		cmocka_unit_test(names_are_made_readable),
 		cmocka_unit_test(names_that_explode_are_left_alone),
 		IN_DIRECTORY(mutants_do_no_harm),

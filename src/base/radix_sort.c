@@ -1,0 +1,21 @@
+#include "base/radix_sort.h"
+
+/* By byte after byte of the key, without those that all have in common. */
+struct tally_sort_key *tally_radix_sort(struct tally_sort_key *keys, struct tally_sort_key *spare, size_t count)
+{
+	for (unsigned shift = 0; count && shift < 64; shift += 8) {
+		size_t places[257] = { 0 };
+		for (size_t i = 0; i < count; i++)
+			places[(keys[i].key >> shift & 0xff) + 1]++;
+		if (places[(keys[0].key >> shift & 0xff) + 1] == count)
+			continue;
+		for (size_t digit = 1; digit < 256; digit++)
+			places[digit] += places[digit - 1];
+		for (size_t i = 0; i < count; i++)
+			spare[places[keys[i].key >> shift & 0xff]++] = keys[i];
+		struct tally_sort_key *sorted = spare;
+		spare = keys;
+		keys = sorted;
+	}
+	return keys;
+}

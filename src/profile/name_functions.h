@@ -1,0 +1,27 @@
+/* Interning functions: what one lookup (names.c) and many at once (names_resolve.c) have in common.  Of this room
+ * alone. */
+#ifndef TALLY_PROFILE_NAME_FUNCTIONS_H
+#define TALLY_PROFILE_NAME_FUNCTIONS_H
+
+#include "profile/names.h"
+
+struct tally_name_table;
+struct tally_symbol;
+
+/* Whose table has the names of a place: a file's, TALLY_FILE_KERNEL, or TALLY_FILE_NONE where no table is asked. */
+uint32_t tally_names_file(const struct tally_names *names, const struct tally_place *place);
+
+/* The function of a place whose file has no table: nowhere, or code that the kernel named in a record. */
+uint32_t tally_names_plain_function(struct tally_names *names, const struct tally_place *place);
+
+/* The function of a symbol of the table (NULL: none is known). */
+uint32_t tally_names_symbol_function(struct tally_names *names, struct tally_name_table *table, uint32_t file,
+				     const struct tally_symbol *symbol);
+
+/* The index of the function; UINT32_MAX when memory is out.  `plain` is filled in. */
+uint32_t tally_names_intern_function(struct tally_names *names, uint32_t file, struct tally_function function);
+
+/* The string id of the readable form of `text`, which lives as long as `texts`: each pointer is demangled once. */
+uint32_t tally_names_intern_text(struct tally_names *names, struct tally_map *texts, const char *text);
+
+#endif

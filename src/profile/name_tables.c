@@ -1,0 +1,252 @@
+#include "profile/name_tables.h"
+
+#include "base/buffer.h"
+#include "base/vector.h"
+#include "symbol/lines.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { KALLSYMS_BYTES_MAX = 256 << 20, PERF_MAP_BYTES_MAX = 1 << 30 };
+
+/* ---- the kernel ---------------------------------------------------------------------------------------- */
+
+static bool running_kernel_is(const struct tally_build_id *recorded)
+{
+	struct tally_buffer notes = { 0 };
+	struct tally_build_id running;
+	bool same = true;
+	if (recorded->size && !tally_buffer_read_file(&notes, AT_FDCWD, "/sys/kernel/notes", 1 << 16) &&
+	    tally_build_id_from_notes(notes.bytes, notes.length, &running))
+		same = tally_build_id_equal(recorded, &running);
+	tally_buffer_release(&notes);
+	return same;
+}
+
+/* The address of a symbol in kallsyms' text.  Not from the table of symbols, which keeps one for each address: the
+ * first byte of the kernel has several. */
+static bool find_in_kallsyms(const struct tally_buffer *text, const char *name, uint64_t *address)
+{
+	size_t length = strlen(name);
+	for (const char *line = tally_buffer_string(text), *end; *line; line = end + (*end == '\n')) {
+		end = line + strcspn(line, "\n");
+		char *type;
+		*address = strtoull(line, &type, 16);
+		if ((size_t)(end - type) == length + 3 && !memcmp(type + 3, name, length))
+			return true;
+	}
+	return false;
+}
+
+/* KASLR moved the kernel since the recording when "[kernel.kallsyms]_text" was elsewhere: perf's MMAP of the
+ * kernel has the address of that symbol as its file offset.  Modules move by themselves: theirs stay unnamed then. */
+static void see_kernel_shift(struct tally_names *names, const struct tally_buffer *kallsyms)
+{
+	static const char prefix[] = "[kernel.kallsyms]";
+	const struct tally_process *kernel = &names->tasks->kernel;
+	uint64_t now;
+	for (size_t i = 0; i < kernel->count; i++) {
+		const struct tally_mapping *mapping = &kernel->mappings[i];
+		const char *path = tally_tasks_path(names->tasks, mapping->file);
+		if (strncmp(path, prefix, sizeof(prefix) - 1) || !path[sizeof(prefix) - 1] ||
+		    !find_in_kallsyms(kallsyms, path + sizeof(prefix) - 1, &now))
+			continue;
+		names->kernel_shift = (int64_t)(mapping->file_offset - now);
+		return;
+	}
+}
+
+/* Nothing else of `names` than what is told of the kernel: other files may be read at the same time. */
+static void read_kernel(struct tally_names *names, struct tally_name_table *table)
+{
+	struct tally_buffer text = { 0 };
+	if (names->foreign_machine || !running_kernel_is(&names->kernel_build_id)) {
+		names->gaps.kernel_differs = true;
+		return;
+	}
+	if (tally_buffer_read_file(&text, AT_FDCWD, "/proc/kallsyms", KALLSYMS_BYTES_MAX) < 0 ||
+	    tally_symbols_from_kallsyms(text.bytes ? text.bytes : "", text.length, &table->symbols, NULL) < 0) {
+		table->symbols = NULL;
+		names->gaps.kernel_hidden = true;
+	} else {
+		see_kernel_shift(names, &text);
+	}
+	tally_buffer_release(&text);
+}
+
+static struct tally_name_table *kernel_table(struct tally_names *names)
+{
+	struct tally_name_table *table = names->kernel;
+	if (!table) {
+		table = names->kernel = calloc(1, sizeof(*table));
+		if (!table)
+			return NULL;
+		*table = (struct tally_name_table){ .is_open = true, .is_kernel = true, .is_read = names->kernel_tried,
+						    .kind = TALLY_FRAME_KERNEL };
+		table->object = tally_strings_intern(&names->strings, "[kernel.kallsyms]");
+		names->kernel_tried = true;
+	}
+	return table;
+}
+
+/* ---- files --------------------------------------------------------------------------------------------- */
+
+/* A JIT's perf map is believed only when the process's owner (or root) wrote it. */
+static bool is_trusted_map(int fd, uint32_t pid)
+{
+	char proc[32];
+	struct stat map, process;
+	if (fstat(fd, &map) < 0 || !S_ISREG(map.st_mode))
+		return false;
+	snprintf(proc, sizeof(proc), "/proc/%u", pid);
+	return map.st_uid == geteuid() || !map.st_uid || (!stat(proc, &process) && process.st_uid == map.st_uid);
+}
+
+static struct tally_symbols *load_perf_map(struct tally_names *names, uint32_t pid)
+{
+	char path[64];
+	struct tally_buffer text = { .maximum = PERF_MAP_BYTES_MAX };
+	struct tally_symbols *symbols = NULL;
+	size_t skipped = 0;
+	snprintf(path, sizeof(path), "/tmp/perf-%u.map", pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return NULL;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (!is_trusted_map(fd, pid))
+		names->gaps.distrusted_maps++;
+	else if (!tally_buffer_read_file(&text, AT_FDCWD, path, PERF_MAP_BYTES_MAX - 1) &&
+		 tally_symbols_from_perf_map(text.bytes ? text.bytes : "", text.length, &skipped, &symbols, NULL) < 0)
+		symbols = NULL;
+	names->gaps.map_lines_skipped += skipped;
+	close(fd);
+	tally_buffer_release(&text);
+	return symbols;
+}
+
+static enum tally_frame_kind kind_of_path(const char *path)
+{
+	const char *so = strstr(path, ".so");
+	bool is_library = so && (!so[3] || so[3] == '.' || so[3] == '-');
+	return is_library || !strcmp(path, "[vdso]") || !strncmp(path, "[vsyscall", 9) ? TALLY_FRAME_LIBRARY :
+										      TALLY_FRAME_PROGRAM;
+}
+
+static void note_gap(struct tally_names *names, const struct tally_object_entry *entry, const char *path)
+{
+	if (entry->state == TALLY_OBJECT_CHANGED) {
+		if (!names->gaps.changed_files++)
+			snprintf(names->gaps.changed_file, sizeof(names->gaps.changed_file), "%s", path);
+	} else if (entry->state == TALLY_OBJECT_MISSING && path[0] == '/') {
+		names->gaps.missing_files++;
+	}
+}
+
+static void open_table(struct tally_names *names, struct tally_name_table *table, uint32_t file_id)
+{
+	const struct tally_mapped_file *file = &names->tasks->files.items[file_id];
+	const char *path = tally_tasks_path(names->tasks, file_id);
+	char jit_path[64];
+	table->is_open = true;
+	table->kind = kind_of_path(path);
+	if (file->pid && strncmp(path, "[stack", 6) && strcmp(path, "[heap]")) {
+		table->is_jit = true;
+		table->kind = TALLY_FRAME_JIT;
+		table->symbols = load_perf_map(names, file->pid);
+		snprintf(jit_path, sizeof(jit_path), "/tmp/perf-%u.map", file->pid);
+		if (table->symbols || strncmp(path, "/memfd:", 7))
+			path = jit_path; /* else a file in memory, which has a name to show */
+	} else if (!file->pid) {
+		struct tally_object_entry *entry = tally_objects_get(&names->objects, names->tasks, file_id);
+		if (entry && !entry->object)
+			note_gap(names, entry, path);
+	}
+	table->object = tally_strings_intern(&names->strings, path);
+}
+
+struct tally_name_table *tally_name_table_of(struct tally_names *names, uint32_t file)
+{
+	if (file == TALLY_FILE_KERNEL)
+		return kernel_table(names);
+	while (names->tables.count <= file)
+		if (tally_vector_push(&names->tables, (struct tally_name_table){ 0 }) < 0)
+			return NULL;
+	struct tally_name_table *table = &names->tables.items[file];
+	if (!table->is_open)
+		open_table(names, table, file);
+	return table;
+}
+
+struct tally_object_entry *tally_name_table_entry(struct tally_names *names, uint32_t file)
+{
+	if (file == TALLY_FILE_KERNEL || names->tables.items[file].is_jit || names->tasks->files.items[file].pid)
+		return NULL;
+	struct tally_object_entry *entry = tally_objects_get(&names->objects, names->tasks, file);
+	return entry && entry->object ? entry : NULL;
+}
+
+int tally_name_table_read(struct tally_names *names, struct tally_name_table *table, struct tally_object_entry *entry,
+			  bool lines)
+{
+	if (!table->is_read && table->is_kernel)
+		read_kernel(names, table);
+	else if (!table->is_read && entry &&
+		 tally_symbols_from_object(entry->object, tally_objects_debug(entry), &table->symbols, NULL) < 0)
+		table->symbols = NULL;
+	table->is_read = true;
+	if (!lines || table->lines_tried || !entry)
+		return 0;
+	table->lines_tried = true;
+	return tally_lines_new(entry->object, tally_objects_debug(entry), &table->lines, NULL);
+}
+
+void tally_name_table_release(struct tally_name_table *table)
+{
+	tally_lines_free(table->lines);
+	tally_symbols_free(table->symbols);
+	tally_map_release(&table->texts);
+}
+
+/* ---- looking up ---------------------------------------------------------------------------------------- */
+
+bool tally_name_table_address(const struct tally_names *names, const struct tally_name_table *table,
+			      const struct tally_object_entry *entry, const struct tally_place *place,
+			      uint64_t *address)
+{
+	*address = place->address - (table->is_kernel ? (uint64_t)names->kernel_shift : 0);
+	return table->is_kernel || table->is_jit ||
+	       (entry && tally_object_address_of_offset(entry->object, place->address, address));
+}
+
+/* What no function holds may lie before one that is only ever returned to: a signal's trampoline.  And nobody calls
+ * from the padding before the kernel's functions: where an interrupt hit a function's first instruction, the stack
+ * goes on there. */
+const struct tally_symbol *tally_name_table_called(const struct tally_name_table *table, uint64_t address,
+						   uint32_t before, size_t *cursor)
+{
+	const struct tally_symbol *symbol =
+		table->symbols ? tally_symbols_find_next(table->symbols, address, cursor) : NULL;
+	bool is_called = symbol && !(table->is_kernel && !strncmp(symbol->name, "__pfx_", 6));
+	if (is_called || !before || !table->symbols)
+		return symbol;
+	const struct tally_symbol *behind = tally_symbols_find(table->symbols, address + before);
+	return behind ? behind : symbol;
+}
+
+uint32_t tally_name_table_object(struct tally_names *names, const struct tally_name_table *table,
+				 const struct tally_symbol **symbol)
+{
+	const char *module = table->is_kernel && *symbol ? tally_symbol_module(table->symbols, *symbol) : NULL;
+	char object[80];
+	if (module && names->kernel_shift)
+		*symbol = NULL;
+	if (!module || names->kernel_shift)
+		return table->object;
+	snprintf(object, sizeof(object), "[%s]", module);
+	return tally_strings_intern(&names->strings, object);
+}

@@ -1,0 +1,49 @@
+/* The tables behind names: a mapped file's symbols, lines and inlined functions, read when the file is hit first.
+ * Of this room alone. */
+#ifndef TALLY_PROFILE_NAME_TABLES_H
+#define TALLY_PROFILE_NAME_TABLES_H
+
+#include "profile/names.h"
+#include "symbol/symbol.h"
+
+struct tally_lines;
+
+struct tally_name_table {
+	struct tally_symbols *symbols; /* NULL: none */
+	struct tally_lines *lines;     /* NULL: none */
+	struct tally_map texts; /* what symbols and lines call things → string id of the readable name */
+	bool is_open, is_read, lines_tried;
+	bool is_jit, is_kernel; /* addresses are raw ones */
+	uint32_t object; /* string id */
+	enum tally_frame_kind kind;
+};
+
+/* The table of a file, or of the kernel (TALLY_FILE_KERNEL): made, but nothing large read yet.  NULL when memory is
+ * out.  Valid until a table of another file is asked for. */
+struct tally_name_table *tally_name_table_of(struct tally_names *names, uint32_t file);
+
+/* The object of a file, opened; NULL: none (the kernel, JIT code, what is missing).  Valid like the table. */
+struct tally_object_entry *tally_name_table_entry(struct tally_names *names, uint32_t file);
+
+/* Reads symbols, and with `lines` the objects' lines, unless it was done before.  Threads may do this for different
+ * files at a time; `entry` is the file's.  0 or -ENOMEM. */
+int tally_name_table_read(struct tally_names *names, struct tally_name_table *table, struct tally_object_entry *entry,
+			  bool lines);
+
+/* Where the table's symbols have a place; false: nowhere. */
+bool tally_name_table_address(const struct tally_names *names, const struct tally_name_table *table,
+			      const struct tally_object_entry *entry, const struct tally_place *place,
+			      uint64_t *address);
+
+/* The symbol of a call at `address`, `before` bytes before where it returns to; NULL: none. */
+const struct tally_symbol *tally_name_table_called(const struct tally_name_table *table, uint64_t address,
+						   uint32_t before, size_t *cursor);
+
+/* Whose the symbol is: the table's object, or one of the kernel's modules.  A symbol of a module that has moved since
+ * the recording is taken away. */
+uint32_t tally_name_table_object(struct tally_names *names, const struct tally_name_table *table,
+				 const struct tally_symbol **symbol);
+
+void tally_name_table_release(struct tally_name_table *table);
+
+#endif

@@ -1,0 +1,387 @@
+/* Many places named at once.
+ *
+ * One place after the other, each lookup starts anew: a binary search in a table of 100,000 symbols, a search for the
+ * compile unit, a walk through its tree for what is inlined, a demangled name.  All at once, the places of a file are
+ * sorted by address and both searches become a merge; a compile unit is read once; a name is demangled when it comes
+ * up first.
+ *
+ * Files have nothing to do with one another until their names are interned, and reading them is what takes time: node's
+ * symbols 25 ms, kallsyms 45 ms (the kernel prints it), debug information more.  So a file is a job, and jobs run on as
+ * many threads as there are CPUs, large ones first.  A job touches the file's table and object and nothing else of
+ * `names`; what it finds stays in the table's terms.  The caller's thread then goes through the jobs by file and address
+ * and interns, so that ids are the same however the threads were scheduled. */
+#include "profile/names.h"
+
+#include "base/radix_sort.h"
+#include "base/vector.h"
+#include "profile/name_functions.h"
+#include "profile/name_tables.h"
+#include "symbol/lines.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { THREADS_MAX = 16 };
+
+/* What a job must be worth for a thread to be started, in bytes of a file that is read first: about a millisecond. */
+static const uint64_t COST_OF_THREAD = 2 << 20, COST_OF_KALLSYMS = 100 << 20, COST_OF_PLACE = 4096;
+
+/* A readable name that no string id stands for yet. */
+struct fresh_text {
+	const char *text;
+	char *readable; /* NULL: as it is */
+};
+
+struct job {
+	struct tally_names *names; /* to be looked at alone, but for what belongs to the file */
+	uint32_t file;
+	struct tally_name_table *table;
+	struct tally_object_entry *entry;
+	const struct tally_place *places;
+	const uint32_t *members; /* the file's, as indices into places */
+	size_t count;
+	uint64_t cost;
+
+	/* By order of addresses. */
+	struct tally_sort_key *keys, *sorted; /* `sorted` points into `keys` */
+	uint64_t *addresses;
+	const struct tally_symbol **symbols;
+	struct tally_line_answer *answers;
+	struct { struct fresh_text *items; size_t count, capacity; } fresh;
+	int result;
+};
+
+struct crew {
+	struct job **jobs;
+	size_t count;
+	atomic_size_t next;
+};
+
+/* ---- in a job's thread --------------------------------------------------------------------------------- */
+
+static int allocate(struct job *job)
+{
+	job->keys = malloc(2 * job->count * sizeof(*job->keys));
+	job->addresses = malloc(job->count * sizeof(*job->addresses));
+	job->symbols = calloc(job->count, sizeof(*job->symbols));
+	job->answers = calloc(job->count, sizeof(*job->answers));
+	return job->keys && job->addresses && job->symbols && job->answers ? 0 : -ENOMEM;
+}
+
+/* Places that are nowhere in the object come last, by an address that is no symbol's. */
+static void sort_members(struct job *job)
+{
+	for (size_t i = 0; i < job->count; i++) {
+		uint64_t address;
+		uint32_t member = job->members[i];
+		bool known = tally_name_table_address(job->names, job->table, job->entry, &job->places[member],
+						      &address);
+		job->keys[i] = (struct tally_sort_key){ known ? address : UINT64_MAX, member };
+	}
+	job->sorted = tally_radix_sort(job->keys, job->keys + job->count, job->count);
+	for (size_t i = 0; i < job->count; i++)
+		job->addresses[i] = job->sorted[i].key;
+}
+
+static int see_text(struct job *job, const char *text)
+{
+	bool added = false;
+	if (!text)
+		return 0;
+	if (!tally_map_put(&job->table->texts, (uint64_t)(uintptr_t)text, &added))
+		return -ENOMEM;
+	if (!added)
+		return 0;
+	struct fresh_text fresh = { text, job->names->keep_mangled ? NULL : tally_demangle(text) };
+	return tally_vector_push(&job->fresh, fresh);
+}
+
+static int see_names(struct job *job)
+{
+	const struct tally_symbol *last = NULL;
+	int result = 0;
+	for (size_t i = 0; !result && i < job->count; i++) {
+		const struct tally_line_answer *answer = &job->answers[i];
+		if (job->symbols[i] && job->symbols[i] != last)
+			result = see_text(job, job->symbols[i]->name);
+		last = job->symbols[i];
+		for (uint32_t frame = 0; !result && frame + 1 < answer->count; frame++)
+			result = see_text(job, answer->frames[frame].function);
+	}
+	return result;
+}
+
+static int run(struct job *job)
+{
+	size_t cursor = 0;
+	bool lines = !job->names->no_inlines;
+	if (allocate(job) < 0 || tally_name_table_read(job->names, job->table, job->entry, lines) < 0)
+		return -ENOMEM;
+	sort_members(job);
+	for (size_t i = 0; i < job->count; i++)
+		job->symbols[i] = tally_name_table_called(job->table, job->addresses[i],
+							  job->places[job->sorted[i].index].before, &cursor);
+	if (lines && job->table->lines &&
+	    tally_lines_find(job->table->lines, job->addresses, job->count, job->answers) < 0)
+		return -ENOMEM;
+	return see_names(job);
+}
+
+static void *work(void *context)
+{
+	struct crew *crew = context;
+	for (size_t at; (at = atomic_fetch_add_explicit(&crew->next, 1, memory_order_relaxed)) < crew->count;)
+		crew->jobs[at]->result = run(crew->jobs[at]);
+	return NULL;
+}
+
+/* ---- sharing out --------------------------------------------------------------------------------------- */
+
+static int costlier_first(const void *a_, const void *b_)
+{
+	const struct job *a = *(struct job *const *)a_, *b = *(struct job *const *)b_;
+	if (a->cost != b->cost)
+		return a->cost > b->cost ? -1 : 1;
+	return a->file < b->file ? -1 : a->file > b->file;
+}
+
+static size_t wanted_threads(const struct crew *crew)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	size_t worth = 0;
+	while (worth < crew->count && crew->jobs[worth]->cost >= COST_OF_THREAD)
+		worth++;
+	size_t most = cpus < 1 ? 1 : cpus > THREADS_MAX ? THREADS_MAX : (size_t)cpus;
+	return worth < most ? worth : most;
+}
+
+/* The caller's thread works too; threads that can't be started leave it their share. */
+static int run_all(struct job *jobs, size_t count)
+{
+	pthread_t threads[THREADS_MAX];
+	struct crew crew = { .jobs = malloc((count + 1) * sizeof(*crew.jobs)), .count = count };
+	size_t started = 0;
+	int result = 0;
+	if (!crew.jobs)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		crew.jobs[i] = &jobs[i];
+	qsort(crew.jobs, count, sizeof(*crew.jobs), costlier_first);
+	size_t wanted = wanted_threads(&crew);
+	while (started + 1 < wanted && !pthread_create(&threads[started], NULL, work, &crew))
+		started++;
+	work(&crew);
+	for (size_t i = 0; i < started; i++)
+		pthread_join(threads[i], NULL);
+	free(crew.jobs);
+	for (size_t i = 0; i < count; i++)
+		result = jobs[i].result < 0 ? jobs[i].result : result;
+	return result;
+}
+
+static uint64_t cost_of(const struct job *job)
+{
+	uint64_t cost = job->table->lines_tried || job->names->no_inlines ? 0 : job->count * COST_OF_PLACE;
+	size_t size = 0;
+	if (job->table->is_read)
+		return cost;
+	if (job->entry)
+		tally_object_image(job->entry->object, &size);
+	return cost + (job->table->is_kernel ? COST_OF_KALLSYMS : size);
+}
+
+/* ---- interning ----------------------------------------------------------------------------------------- */
+
+static int intern_texts(struct job *job)
+{
+	for (size_t i = 0; i < job->fresh.count; i++) {
+		const struct fresh_text *fresh = &job->fresh.items[i];
+		uint32_t id = tally_strings_intern(&job->names->strings, fresh->readable ? fresh->readable : fresh->text);
+		uint64_t *slot = tally_map_get(&job->table->texts, (uint64_t)(uintptr_t)fresh->text);
+		if (id == TALLY_STRING_NONE || !slot)
+			return -ENOMEM;
+		*slot = id;
+	}
+	return 0;
+}
+
+static uint32_t intern_path(struct job *job, const char *path)
+{
+	return path ? tally_strings_intern(&job->names->strings, path) : TALLY_STRING_NONE;
+}
+
+/* The frame of what is inlined there. */
+static int push_inlined(struct job *job, const struct tally_line_frame *inlined, uint32_t object)
+{
+	struct tally_names *names = job->names;
+	struct tally_function function = {
+		.name = inlined->function ? tally_names_intern_text(names, &job->table->texts, inlined->function) :
+					    TALLY_STRING_NONE,
+		.object = object,
+		.kind = TALLY_FRAME_INLINED,
+	};
+	struct tally_place_frame frame = {
+		.function = tally_names_intern_function(names, job->file, function),
+		.file = intern_path(job, inlined->file),
+		.line = inlined->line,
+	};
+	return frame.function == UINT32_MAX ? -ENOMEM : tally_vector_push(&names->frames, frame);
+}
+
+static int intern_job(struct job *job, struct tally_place_name *out)
+{
+	struct tally_names *names = job->names;
+	const struct tally_symbol *last = NULL;
+	uint32_t function = UINT32_MAX;
+	if (intern_texts(job) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < job->count; i++) {
+		const struct tally_symbol *symbol = job->symbols[i];
+		const struct tally_line_answer *answer = &job->answers[i];
+		struct tally_place_name *name = &out[job->sorted[i].index];
+		if (function == UINT32_MAX || symbol != last)
+			function = tally_names_symbol_function(names, job->table, job->file, symbol);
+		if (function == UINT32_MAX)
+			return -ENOMEM;
+		last = symbol;
+		*name = (struct tally_place_name){
+			.first = (uint32_t)names->frames.count,
+			.count = answer->count ? answer->count : 1,
+			.offset = symbol ? job->addresses[i] - symbol->start : 0,
+		};
+		for (uint32_t at = 0; at + 1 < answer->count; at++)
+			if (push_inlined(job, &answer->frames[at], names->functions.items[function].object) < 0)
+				return -ENOMEM;
+		const struct tally_line_frame *outer = answer->count ? &answer->frames[answer->count - 1] : NULL;
+		struct tally_place_frame frame = {
+			.function = function,
+			.file = intern_path(job, outer ? outer->file : NULL),
+			.line = outer ? outer->line : 0,
+		};
+		if (tally_vector_push(&names->frames, frame) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void release_job(struct job *job)
+{
+	for (size_t i = 0; i < job->fresh.count; i++)
+		free(job->fresh.items[i].readable);
+	tally_vector_release(&job->fresh);
+	free(job->keys);
+	free(job->addresses);
+	free(job->symbols);
+	free(job->answers);
+}
+
+/* ---- all of it ----------------------------------------------------------------------------------------- */
+
+/* Places by file: members[starts[f]] … members[starts[f + 1]), where f is the file or, behind them, the kernel. */
+struct shares {
+	size_t *starts;
+	uint32_t *members;
+	size_t files; /* the kernel's slot */
+};
+
+static size_t slot_of(const struct shares *shares, uint32_t file)
+{
+	return file == TALLY_FILE_KERNEL ? shares->files : file;
+}
+
+static int share_places(const struct tally_names *names, const struct tally_place *places, size_t count,
+			struct shares *shares)
+{
+	shares->files = names->tasks->files.count;
+	shares->starts = calloc(shares->files + 3, sizeof(*shares->starts));
+	shares->members = malloc((count + 1) * sizeof(*shares->members));
+	if (!shares->starts || !shares->members)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		uint32_t file = tally_names_file(names, &places[i]);
+		if (file != TALLY_FILE_NONE)
+			shares->starts[slot_of(shares, file) + 2]++;
+	}
+	for (size_t slot = 0; slot <= shares->files; slot++)
+		shares->starts[slot + 2] += shares->starts[slot + 1];
+	for (size_t i = 0; i < count; i++) {
+		uint32_t file = tally_names_file(names, &places[i]);
+		if (file != TALLY_FILE_NONE)
+			shares->members[shares->starts[slot_of(shares, file) + 1]++] = (uint32_t)i;
+	}
+	return 0;
+}
+
+/* Tables and objects first: they move while there are more to come. */
+static int make_jobs(struct tally_names *names, const struct tally_place *places, const struct shares *shares,
+		     struct job **jobs, size_t *count)
+{
+	*jobs = calloc(shares->files + 1, sizeof(**jobs));
+	if (!*jobs)
+		return -ENOMEM;
+	for (size_t slot = 0; slot <= shares->files; slot++) {
+		size_t first = shares->starts[slot], members = shares->starts[slot + 1] - first;
+		if (!members)
+			continue;
+		struct job *job = &(*jobs)[(*count)++];
+		*job = (struct job){ .names = names, .places = places, .members = shares->members + first,
+				     .count = members,
+				     .file = slot == shares->files ? TALLY_FILE_KERNEL : (uint32_t)slot };
+		if (!tally_name_table_of(names, job->file))
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < *count; i++) {
+		struct job *job = &(*jobs)[i];
+		job->table = tally_name_table_of(names, job->file);
+		job->entry = tally_name_table_entry(names, job->file);
+		job->cost = cost_of(job);
+	}
+	return 0;
+}
+
+/* Those without a table. */
+static int name_plainly(struct tally_names *names, const struct tally_place *places, size_t count,
+			struct tally_place_name *out)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct tally_place_frame frame = { .file = TALLY_STRING_NONE };
+		if (tally_names_file(names, &places[i]) != TALLY_FILE_NONE)
+			continue;
+		frame.function = tally_names_plain_function(names, &places[i]);
+		out[i] = (struct tally_place_name){
+			.first = (uint32_t)names->frames.count,
+			.count = 1,
+			.offset = places[i].file == TALLY_FILE_NONE ? 0 : places[i].address,
+		};
+		if (frame.function == UINT32_MAX || tally_vector_push(&names->frames, frame) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int tally_names_resolve(struct tally_names *names, const struct tally_place *places, size_t count,
+			struct tally_place_name *out)
+{
+	struct shares shares = { 0 };
+	struct job *jobs = NULL;
+	size_t job_count = 0;
+	int result = share_places(names, places, count, &shares);
+	if (!result)
+		result = make_jobs(names, places, &shares, &jobs, &job_count);
+	if (!result)
+		result = run_all(jobs, job_count);
+	if (!result)
+		result = name_plainly(names, places, count, out);
+	for (size_t i = 0; i < job_count; i++) {
+		if (!result)
+			result = intern_job(&jobs[i], out);
+		release_job(&jobs[i]);
+	}
+	free(jobs);
+	free(shares.starts);
+	free(shares.members);
+	return result;
+}
