@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPTION_RECORDS = 256, OPTION_MANGLED, OPTION_STDIO, OPTION_NO_INLINE, OPTION_EVENT, FLUSH_BYTES = 1 << 16 };
+enum { OPTION_RECORDS = 256, OPTION_MANGLED, OPTION_STDIO, OPTION_NO_INLINE, OPTION_EVENT, FLUSH_BYTES = 1 << 18 };
 
 static const struct tally_option options[] = {
 	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE", "the recording (tally.data, else perf.data; - is standard input)",
@@ -24,7 +24,7 @@ static const struct tally_option options[] = {
 	{ 0, "records", TALLY_ARGUMENT_NONE, NULL, "every record with all its fields, not samples alone", NULL,
 	  OPTION_RECORDS },
 	{ 0, "no-demangle", TALLY_ARGUMENT_NONE, NULL, "names as they stand in the file", NULL, OPTION_MANGLED },
-	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL, "as perf's; inlined frames are not shown yet", NULL,
+	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL, "symbols' functions alone, not what was inlined in them", NULL,
 	  OPTION_NO_INLINE },
 	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "no pager", NULL, OPTION_STDIO },
 	TALLY_OPTIONS_END,
@@ -33,7 +33,7 @@ static const struct tally_option options[] = {
 struct request {
 	const char *input;
 	struct tally_profile_filter filter;
-	bool records, mangled, no_pager;
+	bool records, mangled, no_inlines, no_pager;
 };
 
 /* Names from outside can't drive a terminal; elsewhere bytes pass as they are. */
@@ -92,6 +92,7 @@ static int take_option(struct request *request, int id, const char *value, struc
 	case OPTION_EVENT: request->filter.event = value; break;
 	case OPTION_RECORDS: request->records = true; break;
 	case OPTION_MANGLED: request->mangled = true; break;
+	case OPTION_NO_INLINE: request->no_inlines = true; break;
 	case OPTION_STDIO: request->no_pager = true; break;
 	default: return tally_filter_option(id, value, &request->filter, err);
 	}
@@ -119,6 +120,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	if (tally_recording_open(request.input, &recording, &err) < 0)
 		return tally_command_fail(command, &err);
 	recording->names.keep_mangled = request.mangled;
+	recording->names.no_inlines = request.no_inlines;
 	recording->keep_groups = request.records;
 	int result = tally_recording_filter(recording, &request.filter, &err);
 	if (!result) {

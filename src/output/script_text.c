@@ -1,40 +1,61 @@
 /* perf's default layout (tools/perf/builtin-script.c): which fields a line has follows from the event's kind and
- * from what its samples carry; all events of a kind have the same columns. */
+ * from what its samples carry; all events of a kind have the same columns.
+ *
+ * Text is ten times the size of what it is made from, so a field is not formatted again that was before: the command
+ * with its number is kept for each thread, an event's name with its padding for each event, an address's line for each
+ * address (frame_lines.h), a tracepoint's format is a program (print.h).  What is left is the time and the copies. */
 #include "output/script_text.h"
 
+#include "abi/chain_walk.h"
+#include "base/digits.h"
 #include "base/vector.h"
-#include "perfdata/feature.h"
-#include "tracepoint/format.h"
-#include "tracepoint/print.h"
-#include "tracepoint/printk.h"
+#include "output/frame_lines.h"
+#include "output/script_trace.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Formats are compiled on the first sample of an event. */
-struct event_format {
-	struct tally_tracepoint *tracepoint;
-	struct tally_print *print;
-	bool tried;
+/* "command  1234 " of a thread. */
+struct thread_head {
+	uint64_t generation; /* of the commands, plus one: 0 is none */
+	uint32_t pid, tid;
+	bool stacks, has_tid;
+	uint8_t length;
+	char text[45];
 };
+
+/* "   cpu-clock: " of an event. */
+struct event_head {
+	const char *name;
+	char *text;
+	size_t length;
+};
+
+enum { THREAD_HEADS = 64, HEAD_NUMBERS_MAX = 128 };
 
 struct tally_script {
 	struct tally_recording *recording;
-	struct { struct event_format *items; size_t count, capacity; } formats; /* by event */
-	struct tally_printk printk; /* of the tracing data at printk_source */
-	const uint8_t *printk_source;
+	struct tally_frame_lines lines;
+	struct tally_script_trace trace;
+	struct { struct event_head *items; size_t count, capacity; } events;
+	struct thread_head threads[THREAD_HEADS]; /* by tid */
 	int name_width;
-	size_t events_seen;
+	uint32_t pid; /* whose mappings had `pid_space`, when all mappings were at `generation` */
+	uint64_t generation, pid_space;
 };
 
 int tally_script_new(struct tally_recording *recording, struct tally_script **out, struct tally_error *err)
 {
 	struct tally_script *script = calloc(1, sizeof(*script));
-	if (!script)
+	if (!script || tally_frame_lines_init(&script->lines, &recording->names) < 0) {
+		free(script);
 		return tally_error_set(err, -ENOMEM, "out of memory");
+	}
 	script->recording = recording;
+	script->trace.recording = recording;
+	script->generation = UINT64_MAX;
 	*out = script;
 	return 0;
 }
@@ -43,22 +64,12 @@ void tally_script_free(struct tally_script *script)
 {
 	if (!script)
 		return;
-	for (size_t i = 0; i < script->formats.count; i++) {
-		tally_print_free(script->formats.items[i].print);
-		tally_tracepoint_free(script->formats.items[i].tracepoint);
-	}
-	tally_vector_release(&script->formats);
-	tally_printk_release(&script->printk);
+	for (size_t i = 0; i < script->events.count; i++)
+		free(script->events.items[i].text);
+	tally_vector_release(&script->events);
+	tally_frame_lines_release(&script->lines);
+	tally_script_trace_release(&script->trace);
 	free(script);
-}
-
-/* The width of the widest name; a pipe may announce more events later. */
-static void measure_names(struct tally_script *script, const struct tally_recorded_event *events, size_t count)
-{
-	for (; script->events_seen < count; script->events_seen++) {
-		int length = (int)strlen(events[script->events_seen].name);
-		script->name_width = length > script->name_width ? length : script->name_width;
-	}
 }
 
 static bool is_tracepoint(const struct tally_recorded_event *event)
@@ -68,126 +79,207 @@ static bool is_tracepoint(const struct tally_recorded_event *event)
 
 /* ---- the line's head ----------------------------------------------------------------------------------- */
 
-static void put_head(struct tally_script *script, const struct tally_recorded_event *event,
-		     const struct tally_sample *sample, struct tally_buffer *out)
+/* The columns follow the widest name; a pipe may announce more events later, or other names. */
+static int make_event_heads(struct tally_script *script, const struct tally_recorded_event *events, size_t count)
+{
+	while (script->events.count < count)
+		if (tally_vector_push(&script->events, (struct event_head){ 0 }) < 0)
+			return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		int length = (int)strlen(events[i].name);
+		script->name_width = length > script->name_width ? length : script->name_width;
+	}
+	for (size_t i = 0; i < count; i++) {
+		struct tally_buffer text = { 0 };
+		tally_buffer_printf(&text, "%*s: ", script->name_width, events[i].name);
+		if (text.failed) {
+			tally_buffer_release(&text);
+			return -ENOMEM;
+		}
+		free(script->events.items[i].text);
+		script->events.items[i] = (struct event_head){ events[i].name, text.bytes, text.length };
+	}
+	return 0;
+}
+
+static void put_thread(struct tally_script *script, const struct tally_sample *sample, bool stacks,
+		       struct tally_buffer *out)
 {
 	char buffer[16];
 	const char *comm = tally_tasks_comm(&script->recording->tasks, sample->pid, sample->tid, buffer);
-	tally_buffer_printf(out, tally_recording_has_stacks(&event->attr) ? "%s " : "%16s ", comm);
+	tally_buffer_printf(out, stacks ? "%s " : "%16s ", comm);
 	if (sample->type & TALLY_SAMPLE_TID)
 		tally_buffer_printf(out, "%5d ", (int)sample->tid);
-	if (sample->type & TALLY_SAMPLE_CPU)
-		tally_buffer_printf(out, "[%03u] ", sample->cpu);
-	if (sample->type & TALLY_SAMPLE_TIME)
-		tally_buffer_printf(out, "%5" PRIu64 ".%06" PRIu64 ": ", sample->time / 1000000000,
-				    sample->time % 1000000000 / 1000);
-	bool has_period = sample->type & TALLY_SAMPLE_PERIOD;
-	if (!is_tracepoint(event))
-		tally_buffer_printf(out, "%10" PRIu64 " ", has_period ? sample->period : event->attr.sample_period);
-	tally_buffer_printf(out, "%*s: ", script->name_width, event->name);
 }
 
-/* ---- tracepoints --------------------------------------------------------------------------------------- */
-
-static struct event_format *format_of(struct tally_script *script, const struct tally_recorded_event *event,
-				      size_t index)
+static const struct thread_head *make_thread_head(struct tally_script *script, struct thread_head *head,
+						  const struct tally_sample *sample, bool stacks,
+						  struct tally_buffer *out)
 {
-	const char *text;
-	size_t length;
-	char system[128];
-	while (script->formats.count <= index)
-		if (tally_vector_push(&script->formats, (struct event_format){ 0 }) < 0)
-			return NULL;
-	struct event_format *format = &script->formats.items[index];
-	if (format->tried)
-		return format;
-	format->tried = true;
-	snprintf(system, sizeof(system), "%.*s", (int)strcspn(event->name, ":"), event->name);
-	if (tally_perfdata_tracepoint_format(script->recording->data, event->attr.config, &text, &length) &&
-	    !tally_tracepoint_parse(text, length, NULL, &format->tracepoint, NULL) &&
-	    tally_print_compile(format->tracepoint, system, &format->print, NULL) < 0)
-		format->print = NULL;
-	return format;
-}
-
-static const char *kernel_function(void *context, uint64_t address, uint64_t *start)
-{
-	struct tally_script *script = context;
-	struct tally_place place = { .file = TALLY_FILE_KERNEL, .address = address };
-	uint64_t offset;
-	if (!(address >> 63))
+	size_t before = out->length;
+	put_thread(script, sample, stacks, out);
+	head->generation = 0;
+	size_t length = out->length - before;
+	if (out->failed || length > sizeof(head->text))
 		return NULL;
-	uint32_t function = tally_names_function(&script->recording->names, &place, &offset);
-	if (function == UINT32_MAX ||
-	    script->recording->names.functions.items[function].name == TALLY_STRING_NONE)
-		return NULL;
-	*start = address - offset;
-	return tally_names_text(&script->recording->names, function);
+	*head = (struct thread_head){ .generation = script->recording->tasks.comm_generation + 1, .pid = sample->pid,
+				      .tid = sample->tid, .stacks = stacks, .has_tid = sample->type & TALLY_SAMPLE_TID,
+				      .length = (uint8_t)length };
+	memcpy(head->text, out->bytes + before, length);
+	out->length = before;
+	return head;
 }
 
-/* The kernel's strings by address, once they have come (a pipe brings them in the stream). */
-static int read_printk(struct tally_script *script)
+/* "[003] 12345.678901:      10000 " */
+static char *put_numbers(char *at, const struct tally_recorded_event *event, const struct tally_sample *sample)
 {
-	struct tally_feature_bytes bytes = tally_perfdata_feature(script->recording->data, TALLY_FEATURE_TRACING_DATA);
-	size_t length;
-	if (!bytes.bytes || bytes.bytes == script->printk_source)
-		return 0;
-	script->printk_source = bytes.bytes;
-	tally_printk_release(&script->printk);
-	const char *text = tally_tracing_data_printk(bytes.bytes, bytes.size, &length);
-	return text ? tally_printk_parse(&script->printk, text, length) : 0;
+	if (sample->type & TALLY_SAMPLE_CPU) {
+		*at++ = '[';
+		if (sample->cpu < 100) {
+			*at++ = '0';
+			memcpy(at, tally_digit_pairs + 2 * sample->cpu, 2);
+			at += 2;
+		} else {
+			at = tally_put_decimal(at, sample->cpu, 3);
+		}
+		*at++ = ']';
+		*at++ = ' ';
+	}
+	if (sample->type & TALLY_SAMPLE_TIME) {
+		uint32_t fraction = (uint32_t)(sample->time % 1000000000 / 1000);
+		at = tally_put_decimal(at, sample->time / 1000000000, 5);
+		*at++ = '.';
+		memcpy(at, tally_digit_pairs + 2 * (fraction / 10000), 2);
+		memcpy(at + 2, tally_digit_pairs + 2 * (fraction / 100 % 100), 2);
+		memcpy(at + 4, tally_digit_pairs + 2 * (fraction % 100), 2);
+		memcpy(at + 6, ": ", 2);
+		at += 8;
+	}
+	if (!is_tracepoint(event)) {
+		bool has_period = sample->type & TALLY_SAMPLE_PERIOD;
+		at = tally_put_decimal(at, has_period ? sample->period : event->attr.sample_period, 10);
+		*at++ = ' ';
+	}
+	return at;
 }
 
-static const char *kernel_string(void *context, uint64_t address)
+static int put_head(struct tally_script *script, const struct tally_recorded_event *event, size_t index, bool stacks,
+		    const struct tally_sample *sample, struct tally_buffer *out)
 {
-	struct tally_script *script = context;
-	return tally_printk_find(&script->printk, address);
-}
-
-static void put_trace(struct tally_script *script, const struct tally_raw_record *raw,
-		      const struct tally_sample *sample, struct tally_buffer *out)
-{
-	size_t count;
-	const struct tally_recorded_event *events = tally_perfdata_events(script->recording->data, &count);
-	struct event_format *format = format_of(script, raw->event, (size_t)(raw->event - events));
-	const struct tally_print_names names = { .context = script, .function = kernel_function,
-					      .string = kernel_string };
-	if (format && format->print && sample->raw)
-		tally_print_event(format->print, sample->raw, sample->raw_size, &names, out);
-	else
-		tally_buffer_text(out, "[no format recorded]");
+	struct thread_head *known = &script->threads[sample->tid % THREAD_HEADS];
+	const struct thread_head *head = known;
+	if (known->tid != sample->tid || known->pid != sample->pid || known->stacks != stacks ||
+	    known->generation != script->recording->tasks.comm_generation + 1 ||
+	    known->has_tid != !!(sample->type & TALLY_SAMPLE_TID))
+		head = make_thread_head(script, known, sample, stacks, out);
+	const struct event_head *name = &script->events.items[index];
+	char *at = tally_buffer_room(out, sizeof(known->text) + HEAD_NUMBERS_MAX + name->length);
+	if (!at)
+		return -ENOMEM;
+	if (head) {
+		memcpy(at, head->text, sizeof(head->text)); /* all of it: as long as it may be */
+		at += head->length;
+	}
+	at = put_numbers(at, event, sample);
+	memcpy(at, name->text, name->length);
+	at += name->length;
+	out->length = (size_t)(at - out->bytes);
+	return 0;
 }
 
 /* ---- addresses ----------------------------------------------------------------------------------------- */
 
-/* "sym+0x1f (object)" of a place, `beyond` bytes behind it. */
-static void put_symbol(struct tally_script *script, const struct tally_place *place, unsigned beyond,
-		       struct tally_buffer *out)
+static bool is_kernel_mode(uint16_t misc)
 {
-	struct tally_names *names = &script->recording->names;
-	uint64_t offset;
-	uint32_t function = tally_names_function(names, place, &offset);
-	if (function == UINT32_MAX || names->functions.items[function].name == TALLY_STRING_NONE)
-		tally_buffer_text(out, " [unknown]");
-	else
-		tally_buffer_printf(out, " %s+0x%" PRIx64, tally_names_text(names, function), offset + beyond);
-	tally_buffer_printf(out, " (%s)", tally_names_object(names, function));
+	unsigned mode = misc & TALLY_MISC_CPUMODE_MASK;
+	return mode == TALLY_MISC_KERNEL || mode == TALLY_MISC_GUEST_KERNEL;
 }
 
-static void put_chain(struct tally_script *script, struct tally_buffer *out)
+/* Where an address of the user of process `pid` is looked up, as long as no mappings change. */
+static uint64_t user_space(struct tally_script *script, uint32_t pid)
 {
-	const struct tally_recording *recording = script->recording;
-	tally_buffer_char(out, '\n');
-	for (size_t i = 0; i < recording->chain.count; i++) {
-		const struct tally_chain_frame *frame = &recording->chain.items[i];
-		/* perf shows offsets in the file for user addresses, the kernel's own as they are. */
-		uint64_t shown = frame->kernel || frame->place.file == TALLY_FILE_NONE ?
-					 frame->address :
-					 frame->place.address + frame->before;
-		tally_buffer_printf(out, "\t%16" PRIx64, shown);
-		put_symbol(script, &frame->place, frame->before, out);
-		tally_buffer_char(out, '\n');
+	const struct tally_tasks *tasks = &script->recording->tasks;
+	if (script->pid != pid || script->generation != tasks->generation) {
+		script->pid = pid;
+		script->generation = tasks->generation;
+		script->pid_space = tally_frame_space(tally_tasks_generation(tasks, pid), false, false);
 	}
+	return script->pid_space;
+}
+
+static int put_line(struct tally_script *script, uint32_t pid, uint64_t space, uint64_t address,
+		    struct tally_buffer *out)
+{
+	const struct tally_frame_line *line = tally_frame_line(&script->lines, pid, space, address);
+	if (!line)
+		return -ENOMEM;
+	size_t length = line->length;
+	const char *text = line->text;
+	char *at = out->bytes + out->length;
+	if (out->capacity - out->length < length + TALLY_FRAME_LINE_SLACK) {
+		at = tally_buffer_room(out, length + TALLY_FRAME_LINE_SLACK);
+		if (!at)
+			return -ENOMEM;
+	}
+	/* Most lines are of 40 to 120 bytes: two copies of a fixed size are faster than one of any. */
+	memcpy(at, text, 64);
+	if (length > 64)
+		memcpy(at + 64, text + 64, 64);
+	if (length > 128)
+		memcpy(at + 128, text + 128, length - 128);
+	out->length += length;
+	return 0;
+}
+
+/* Chains that stand in the sample, address by address. */
+static int put_words(struct tally_script *script, const struct tally_record *record, bool kernel,
+		     struct tally_buffer *out)
+{
+	const struct tally_sample *sample = &record->sample;
+	struct tally_chain_walk walk = tally_chain_walk_of(sample, kernel);
+	uint64_t address, user = user_space(script, sample->pid), in_kernel = tally_frame_space(0, true, false);
+	size_t before = out->length;
+	while (tally_chain_walk_next(&walk, &address)) {
+		uint64_t space = (walk.kernel ? in_kernel : user) | (walk.is_return && address);
+		if (put_line(script, sample->pid, space, address, out) < 0)
+			return -ENOMEM;
+	}
+	if (out->length == before && sample->type & TALLY_SAMPLE_IP)
+		return put_line(script, sample->pid, kernel ? in_kernel : user, sample->ip, out);
+	return 0;
+}
+
+/* Chains with frames that are unwound from a copy of the stack. */
+static int put_unwound(struct tally_script *script, const struct tally_raw_record *raw,
+		       const struct tally_record *record, struct tally_buffer *out)
+{
+	uint64_t user = user_space(script, record->sample.pid);
+	if (tally_recording_chain(script->recording, raw, record) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < script->recording->chain.count; i++) {
+		const struct tally_chain_frame *frame = &script->recording->chain.items[i];
+		uint64_t space = (frame->kernel ? tally_frame_space(0, true, false) : user) | frame->before;
+		if (put_line(script, record->sample.pid, space, frame->address, out) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* " 7f3c11a0 main+0x20 (/usr/bin/program)\n" */
+static int put_leaf(struct tally_script *script, const struct tally_sample *sample, bool kernel,
+		    struct tally_buffer *out)
+{
+	uint64_t space = kernel ? tally_frame_space(0, true, false) : user_space(script, sample->pid);
+	const struct tally_frame_line *line = tally_frame_line(&script->lines, sample->pid, space, sample->ip);
+	char *at = line ? tally_buffer_room(out, line->length + 32) : NULL;
+	if (!at)
+		return -ENOMEM;
+	*at++ = ' ';
+	at = tally_put_hexadecimal(at, sample->ip, 16);
+	memcpy(at, line->text + line->symbol, line->length - line->symbol + 1); /* with the NUL of buffers */
+	at += line->length - line->symbol;
+	out->length = (size_t)(at - out->bytes);
+	return 0;
 }
 
 int tally_script_sample(struct tally_script *script, const struct tally_raw_record *raw,
@@ -195,22 +287,27 @@ int tally_script_sample(struct tally_script *script, const struct tally_raw_reco
 {
 	size_t count;
 	const struct tally_recorded_event *events = tally_perfdata_events(script->recording->data, &count);
+	const struct tally_sample *sample = &record->sample;
+	size_t index = (size_t)(raw->event - events);
 	bool stacks = tally_recording_has_stacks(&raw->event->attr), tracepoint = is_tracepoint(raw->event);
-	measure_names(script, events, count);
-	if (tally_recording_chain(script->recording, raw, record) < 0)
+	bool kernel = is_kernel_mode(record->header.misc);
+	int result = 0;
+	if ((script->events.count != count || script->events.items[index].name != raw->event->name) &&
+	    make_event_heads(script, events, count) < 0)
 		return -ENOMEM;
-	put_head(script, raw->event, &record->sample, out);
-	if (tracepoint && read_printk(script) < 0)
+	if (put_head(script, raw->event, index, stacks, sample, out) < 0)
 		return -ENOMEM;
 	if (tracepoint)
-		put_trace(script, raw, &record->sample, out);
-	if (stacks) {
-		put_chain(script, out);
-	} else if (!tracepoint && script->recording->chain.count) {
-		const struct tally_chain_frame *leaf = &script->recording->chain.items[0];
-		tally_buffer_printf(out, " %16" PRIx64, leaf->address);
-		put_symbol(script, &leaf->place, 0, out);
-	}
-	tally_buffer_char(out, '\n');
-	return out->failed ? -ENOMEM : 0;
+		tally_script_trace_put(&script->trace, raw->event, index, sample, out);
+	if (!stacks && !tracepoint && sample->type & TALLY_SAMPLE_IP)
+		result = put_leaf(script, sample, kernel, out);
+	else
+		tally_buffer_char(out, '\n');
+	if (stacks && sample->stack)
+		result = put_unwound(script, raw, record, out);
+	else if (stacks)
+		result = put_words(script, record, kernel, out);
+	if (stacks)
+		tally_buffer_char(out, '\n');
+	return result < 0 || out->failed || script->trace.failed ? -ENOMEM : 0;
 }

@@ -1,6 +1,7 @@
 /* A sample's stack as frames: the kernel's chain, then what is unwound from the copied stack. */
 #include "profile/recording.h"
 
+#include "abi/chain_walk.h"
 #include "base/vector.h"
 
 #include <errno.h>
@@ -26,36 +27,14 @@ static bool is_kernel_mode(uint16_t misc)
 	return mode == TALLY_MISC_KERNEL || mode == TALLY_MISC_GUEST_KERNEL;
 }
 
-/* Frame pointers that lead astray leave garbage in a chain, which may look like a marker that nobody defined. */
-static bool is_context(uint64_t address)
-{
-	return address == TALLY_CONTEXT_HV || address == TALLY_CONTEXT_KERNEL || address == TALLY_CONTEXT_USER ||
-	       address == TALLY_CONTEXT_USER_DEFERRED || address == TALLY_CONTEXT_GUEST ||
-	       address == TALLY_CONTEXT_GUEST_KERNEL || address == TALLY_CONTEXT_GUEST_USER;
-}
-
-/* The kernel's chain: markers switch the context, and the first address behind one is where the context was, not
- * where something returns to. */
 static int push_kernel_chain(struct tally_recording *recording, const struct tally_record *record)
 {
 	const struct tally_sample *sample = &record->sample;
-	bool kernel = is_kernel_mode(record->header.misc), is_return = false;
-	for (uint64_t i = 0; i < sample->chain_length; i++) {
-		uint64_t address = sample->chain[i];
-		if (address >= TALLY_CONTEXT_MAX) {
-			if (is_context(address)) {
-				kernel = address == TALLY_CONTEXT_KERNEL || address == TALLY_CONTEXT_GUEST_KERNEL ||
-					 address == TALLY_CONTEXT_HV;
-				is_return = false;
-			}
-			/* The word behind is a cookie; the stack itself comes in a record of its own. */
-			i += address == TALLY_CONTEXT_USER_DEFERRED;
-			continue;
-		}
-		if (push_frame(recording, sample->pid, address, is_return, kernel) < 0)
+	struct tally_chain_walk walk = tally_chain_walk_of(sample, is_kernel_mode(record->header.misc));
+	uint64_t address;
+	while (tally_chain_walk_next(&walk, &address))
+		if (push_frame(recording, sample->pid, address, walk.is_return, walk.kernel) < 0)
 			return -ENOMEM;
-		is_return = true;
-	}
 	return 0;
 }
 

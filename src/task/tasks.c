@@ -223,9 +223,11 @@ static int apply_mmap(struct tally_tasks *tasks, const struct tally_record *reco
 	struct tally_process *process = is_kernel ? &tasks->kernel : need_process(tasks, mmap->pid);
 	if (mapping.file == TALLY_FILE_NONE || !process)
 		return -ENOMEM;
-	tasks->generation++;
 	tasks->maps_seen++;
-	return own_mappings(tasks, process) < 0 ? -ENOMEM : add_mapping(process, &mapping);
+	if (own_mappings(tasks, process) < 0)
+		return -ENOMEM;
+	process->generation = ++tasks->generation;
+	return add_mapping(process, &mapping);
 }
 
 /* Kernel code made at run time (BPF programs, ftrace's trampolines; all functions of a simulated kernel). */
@@ -250,10 +252,10 @@ static int share_mappings(struct tally_tasks *tasks, uint32_t from_pid, uint32_t
 	struct tally_process *from = find_process(tasks, from_pid);
 	if (!to)
 		return -ENOMEM;
-	tasks->generation++;
 	if (from == to)
 		return 0;
 	drop_mappings(to);
+	to->generation = ++tasks->generation;
 	if (!from || !from->count)
 		return 0;
 	if (!from->shares) {
@@ -265,6 +267,7 @@ static int share_mappings(struct tally_tasks *tasks, uint32_t from_pid, uint32_t
 	++*from->shares;
 	*to = *from;
 	to->pid = to_pid;
+	to->generation = tasks->generation;
 	return 0;
 }
 
@@ -299,6 +302,7 @@ static int apply_comm(struct tally_tasks *tasks, const struct tally_record *reco
 		return -ENOMEM;
 	/* An exec's old maps stay until new ones cover them: the last samples of execve(2) return into them. */
 	tasks->threads.items[thread].comm = comm;
+	tasks->comm_generation++;
 	return 0;
 }
 
@@ -314,6 +318,7 @@ static int apply_fork(struct tally_tasks *tasks, const struct tally_record *reco
 	/* FORK_EXEC (synthesized by perf): the maps that follow are the task's own, nothing is inherited. */
 	if (comm != TALLY_STRING_NONE)
 		tasks->threads.items[thread].comm = comm;
+	tasks->comm_generation++;
 	if (fork->pid == fork->parent_pid || record->header.misc & TALLY_MISC_FORK_EXEC)
 		return 0;
 	return share_mappings(tasks, fork->parent_pid, fork->pid);
@@ -345,6 +350,12 @@ const struct tally_mapping *tally_tasks_find(const struct tally_tasks *tasks, ui
 	size_t at = lower_bound(process, address);
 	bool inside = at < process->count && process->mappings[at].start <= address;
 	return inside ? &process->mappings[at] : NULL;
+}
+
+uint64_t tally_tasks_generation(const struct tally_tasks *tasks, uint32_t pid)
+{
+	const struct tally_process *process = find_process(tasks, pid);
+	return process ? process->generation : 0;
 }
 
 const char *tally_tasks_comm(const struct tally_tasks *tasks, uint32_t pid, uint32_t tid, char buffer[16])

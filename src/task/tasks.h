@@ -44,6 +44,7 @@ struct tally_process {
 	uint32_t pid;
 	struct tally_mapping *mappings; /* sorted, without overlap */
 	size_t count, capacity;
+	uint64_t generation; /* of its mappings: no two states of any processes have the same, but 0: never mapped */
 	uint32_t *shares; /* how many processes have these mappings in common since a fork; NULL: one */
 };
 
@@ -62,6 +63,7 @@ struct tally_tasks {
 	struct tally_map build_id_index; /* path's string id → build_ids */
 	struct tally_process kernel; /* of records with pid -1 */
 	uint64_t generation; /* changes whenever any mapping does */
+	uint64_t comm_generation; /* changes whenever any command's name does */
 	uint64_t maps_seen, maps_copied; /* by records; for processes that went on from their parent's */
 };
 
@@ -76,6 +78,9 @@ int tally_tasks_build_id(struct tally_tasks *tasks, const char *path, const stru
  * Valid until the next record. */
 const struct tally_mapping *tally_tasks_find(const struct tally_tasks *tasks, uint32_t pid, bool kernel,
 					     uint64_t address);
+
+/* Which state of a process's mappings holds now: what was looked up in them stays true while it is the same. */
+uint64_t tally_tasks_generation(const struct tally_tasks *tasks, uint32_t pid);
 
 /* The command's name: of the thread, else of its process, else ":TID" as perf writes it (then in `buffer`). */
 const char *tally_tasks_comm(const struct tally_tasks *tasks, uint32_t pid, uint32_t tid, char buffer[16]);

@@ -1,5 +1,6 @@
 /* One value to text: printf's integer and string conversions without printf (which takes longer than the rest of
  * an event together), hex bytes, bit masks. */
+#include "base/digits.h"
 #include "tracepoint/print_program.h"
 
 #include <string.h>
@@ -7,47 +8,17 @@
 static const char lower_digits[] = "0123456789abcdef";
 static const char upper_digits[] = "0123456789ABCDEF";
 
-static size_t decimal_digits(char *end, uint64_t value)
-{
-	static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
-				    "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
-				    "8081828384858687888990919293949596979899";
-	char *at = end;
-	while (value >= 100) {
-		at -= 2;
-		memcpy(at, pairs + 2 * (value % 100), 2);
-		value /= 100;
-	}
-	if (value >= 10) {
-		at -= 2;
-		memcpy(at, pairs + 2 * value, 2);
-	} else {
-		*--at = (char)('0' + value);
-	}
-	return (size_t)(end - at);
-}
-
-static size_t binary_digits(char *end, uint64_t value, unsigned bits, const char *digits)
-{
-	char *at = end;
-	do {
-		*--at = digits[value & ((1u << bits) - 1)];
-		value >>= bits;
-	} while (value);
-	return (size_t)(end - at);
-}
-
 void tally_print_decimal(struct tally_buffer *out, uint64_t value)
 {
 	char digits[24];
-	size_t length = decimal_digits(digits + sizeof(digits), value);
+	size_t length = tally_digits_decimal(digits + sizeof(digits), value);
 	tally_print_append(out, digits + sizeof(digits) - length, length);
 }
 
 void tally_print_hexadecimal(struct tally_buffer *out, uint64_t value)
 {
 	char digits[24];
-	size_t length = binary_digits(digits + sizeof(digits), value, 4, lower_digits);
+	size_t length = tally_digits_hexadecimal(digits + sizeof(digits), value);
 	char *start = digits + sizeof(digits) - length;
 	*--start = 'x';
 	*--start = '0';
@@ -111,11 +82,11 @@ static size_t digits_of(const struct tally_print_spec *spec, char *end, uint64_t
 {
 	switch (spec->conversion) {
 	case 'x':
-		return binary_digits(end, value, 4, spec->upper ? upper_digits : lower_digits);
+		return tally_digits_binary(end, value, 4, spec->upper ? upper_digits : lower_digits);
 	case 'o':
-		return binary_digits(end, value, 3, lower_digits);
+		return tally_digits_binary(end, value, 3, lower_digits);
 	default:
-		return decimal_digits(end, value);
+		return tally_digits_decimal(end, value);
 	}
 }
 

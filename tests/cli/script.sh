@@ -20,7 +20,7 @@ record() { timeout 60 perf record -q -o perf.data "$@" >record.out 2>&1; }
 # same NAME: ./perf.data printed by both
 same() {
 	timeout 100 perf script --no-inline -i perf.data >perf.txt 2>perf.err
-	timeout 100 "$TALLY" script --stdio -i perf.data >tally.txt 2>tally.err || { not_ok "$1: tally script fails"; return; }
+	timeout 100 "$TALLY" script --stdio --no-inline -i perf.data >tally.txt 2>tally.err || { not_ok "$1: tally script fails"; return; }
 	timeout 100 "$TALLY" script --stdio --records -i perf.data >records.txt 2>/dev/null
 	if "$here/compare_script.py" perf.txt tally.txt records.txt >out; then
 		ok "$1 ($(tail -n 1 out | sed 's/ [a-z-]* 0//g'))"
