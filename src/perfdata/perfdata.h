@@ -145,6 +145,12 @@ int tally_perfdata_writer_new(int fd, const struct tally_recorded_event *events,
 int tally_perfdata_write(struct tally_perfdata_writer *writer, const void *records, size_t size,
 			 struct tally_error *err);
 
+/* The same for records that the caller has walked over header by header, so that it needn't be done again.  What comes
+ * in stretches of about as many bytes as the writer wants is compressed and written from where it lies. */
+int tally_perfdata_write_walked(struct tally_perfdata_writer *writer, const void *records, size_t size,
+				struct tally_error *err);
+size_t tally_perfdata_writer_wants(const struct tally_perfdata_writer *writer);
+
 /* Writes what was gathered: for a pipe's reader, and for the file to be of use should the recorder be killed. */
 int tally_perfdata_flush(struct tally_perfdata_writer *writer, struct tally_error *err);
 

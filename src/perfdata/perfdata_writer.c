@@ -241,17 +241,29 @@ static int flush(struct tally_perfdata_writer *writer)
 	return size ? put_chunk(writer, writer->pending, size) : writer->failure;
 }
 
+size_t tally_perfdata_writer_wants(const struct tally_perfdata_writer *writer)
+{
+	return writer->compressor ? writer->chunk_target : TALLY_WRITER_PENDING_MAX;
+}
+
 int tally_perfdata_write(struct tally_perfdata_writer *writer, const void *records, size_t size,
 			 struct tally_error *err)
 {
+	if (tally_records_whole(records, size, size) != size)
+		return tally_error_set(err, -EINVAL, "records to be written are cut short");
+	return tally_perfdata_write_walked(writer, records, size, err);
+}
+
+int tally_perfdata_write_walked(struct tally_perfdata_writer *writer, const void *records, size_t size,
+				struct tally_error *err)
+{
+	bool is_large = size >= tally_perfdata_writer_wants(writer) / 2;
 	int result = writer->failure;
 	if (result)
 		return write_error(writer, result, err);
-	if (tally_records_whole(records, size, size) != size)
-		return tally_error_set(err, -EINVAL, "records to be written are cut short");
-	if (size > TALLY_WRITER_PENDING_MAX - writer->pending_size)
+	if (is_large || size > TALLY_WRITER_PENDING_MAX - writer->pending_size)
 		result = flush(writer);
-	if (!result && size >= TALLY_WRITER_PENDING_MAX) {
+	if (!result && is_large) {
 		result = put_chunk(writer, records, size);
 	} else if (!result && size) {
 		memcpy(writer->pending + writer->pending_size, records, size);

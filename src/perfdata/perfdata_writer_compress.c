@@ -94,7 +94,7 @@ int tally_writer_put_compressed(struct tally_perfdata_writer *writer, const void
 	const uint8_t *at = bytes, *end = at + size;
 	while (at < end && !writer->failure) {
 		size_t done, limit = writer->chunk_target;
-		size_t chunk = tally_records_whole(at, (size_t)(end - at), limit);
+		size_t left = (size_t)(end - at), chunk = left <= limit ? left : tally_records_whole(at, left, limit);
 		if (!chunk) /* one record larger than the target */
 			chunk = tally_records_whole(at, (size_t)(end - at), TALLY_RECORD_SIZE_MAX);
 		if (put_chunk(writer, at, chunk, &done) == 0 && !done && chunk > limit)

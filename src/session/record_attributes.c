@@ -218,6 +218,8 @@ int tally_record_make_sources(struct tally_recorder *recorder, const struct tall
 		return tally_error_set(err, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < events->count; i++)
 		make_source(recorder, &events->items[i], &recorder->sources[i]);
+	for (size_t i = 0; i < events->count; i++)
+		recorder->unwinds |= recorder->sources[i].unwinds;
 	join_groups(recorder);
 	describe_each_hit(recorder);
 	make_side_band(recorder, tally_record_side_band(recorder));

@@ -90,25 +90,35 @@ static int drain_side_band(struct tally_recorder *recorder, uint64_t before_ns, 
 	return result;
 }
 
-static void see_sample_time(struct tally_recorder *recorder, const void *bytes)
+/* IDENTIFIER, IP, TID, TIME: words 1 to 4 behind the header, in every sample of ours. */
+enum { SAMPLE_TIME_AT = 32, SAMPLE_BYTES_MIN = SAMPLE_TIME_AT + 8 };
+
+static void see_sample(struct tally_recorder *recorder, const void *bytes)
 {
-	/* IDENTIFIER, IP, TID, TIME: words 1 to 4 behind the header, in every sample of ours. */
 	uint64_t time;
-	memcpy(&time, (const uint8_t *)bytes + 32, sizeof(time));
+	memcpy(&time, (const uint8_t *)bytes + SAMPLE_TIME_AT, sizeof(time));
+	recorder->status.samples++;
 	if (!recorder->first_sample_ns || time < recorder->first_sample_ns)
 		recorder->first_sample_ns = time;
 	if (time > recorder->last_sample_ns)
 		recorder->last_sample_ns = time;
 }
 
+static bool is_unwound(struct tally_recorder *recorder, const void *bytes, size_t size)
+{
+	if (!recorder->unwinds)
+		return false;
+	const struct tally_record_source *source = tally_record_source_of(recorder, bytes, size);
+	return source && source->unwinds;
+}
+
 static int write_sample(struct tally_recorder *recorder, const void *bytes, size_t size, struct tally_error *err)
 {
 	_Alignas(8) uint8_t rewritten[RECORD_BYTES_MAX];
-	struct tally_record_source *source = tally_record_source_of(recorder, bytes, size);
-	recorder->status.samples++;
-	see_sample_time(recorder, bytes);
-	if (!source || !source->unwinds)
+	see_sample(recorder, bytes);
+	if (!is_unwound(recorder, bytes, size))
 		return write_records(recorder, bytes, size, err);
+	const struct tally_record_source *source = tally_record_source_of(recorder, bytes, size);
 	long written = tally_record_unwind_sample(recorder, source, bytes, size, rewritten);
 	if (written < 0) {
 		recorder->status.lost++;
@@ -117,36 +127,77 @@ static int write_sample(struct tally_recorder *recorder, const void *bytes, size
 	return write_records(recorder, rewritten, (size_t)written, err);
 }
 
+static void see_other(struct tally_recorder *recorder, const void *bytes, size_t size)
+{
+	struct tally_record record;
+	uint64_t lost_before = recorder->status.lost;
+	if (!tally_record_decode(&recorder->sources[0].attr, bytes, size, &record))
+		count_record(recorder, &record);
+	recorder->lost_told += recorder->status.lost - lost_before;
+}
+
+/* The whole records at the start of a piece that go to the file as they are: counted as they are walked over.  Bytes
+ * of them, at most `limit` unless the first is longer. */
+static size_t walk(struct tally_recorder *recorder, const uint8_t *piece, size_t size, size_t limit)
+{
+	struct tally_record_header header;
+	size_t at = 0;
+	for (; size - at >= sizeof(header) && at < limit; at += header.size) {
+		const uint8_t *bytes = piece + at;
+		memcpy(&header, bytes, sizeof(header));
+		if (header.size < sizeof(header) || header.size > size - at || (at && header.size > limit - at))
+			break;
+		if (header.type != TALLY_RECORD_SAMPLE)
+			see_other(recorder, bytes, header.size);
+		else if (header.size < SAMPLE_BYTES_MIN || is_unwound(recorder, bytes, header.size))
+			break;
+		else
+			see_sample(recorder, bytes);
+	}
+	return at;
+}
+
+/* One that wraps, or is unwound; 0 when there is none, 1, or -errno. */
+static int drain_record(struct tally_recorder *recorder, struct tally_ring *ring, struct tally_error *err)
+{
+	struct tally_record_header header;
+	size_t size;
+	const void *bytes = tally_ring_next(ring, &size);
+	if (!bytes)
+		return 0;
+	memcpy(&header, bytes, sizeof(header));
+	if (header.type == TALLY_RECORD_SAMPLE && size >= SAMPLE_BYTES_MIN) {
+		int result = write_sample(recorder, bytes, size, err);
+		return result < 0 ? result : 1;
+	}
+	if (header.type != TALLY_RECORD_SAMPLE)
+		see_other(recorder, bytes, size);
+	int result = write_records(recorder, bytes, size, err);
+	return result < 0 ? result : 1;
+}
+
 static int drain_samples(struct tally_recorder *recorder, struct tally_ring *ring, struct tally_error *err)
 {
-	const void *bytes;
-	size_t size;
+	/* Room is given back in steps: the kernel fills what is free while we are at the rest. */
+	size_t step = (ring->mask + 1) / 8, wanted = tally_perfdata_writer_wants(recorder->writer), size;
 	uint64_t given_back = ring->tail;
-	while ((bytes = tally_ring_next(ring, &size))) {
-		struct tally_record_header header;
-		struct tally_record record;
-		int result;
-		memcpy(&header, bytes, sizeof(header));
-		if (header.type == TALLY_RECORD_SAMPLE) {
-			result = write_sample(recorder, bytes, size, err);
-		} else {
-			if (!tally_record_decode(&recorder->sources[0].attr, bytes, size, &record)) {
-				uint64_t lost_before = recorder->status.lost;
-				count_record(recorder, &record);
-				recorder->lost_told += recorder->status.lost - lost_before;
-			}
-			result = write_records(recorder, bytes, size, err);
-		}
-		if (result < 0)
-			return result;
-		/* Room is given back in steps: the kernel fills what is free while we unwind the rest. */
-		if (ring->tail - given_back > ring->mask / 8) {
+	int result;
+	do {
+		const void *piece = tally_ring_piece(ring, &size);
+		size_t whole = walk(recorder, piece, size, wanted < step ? wanted : step);
+		tally_ring_advance(ring, whole);
+		result = whole ? tally_perfdata_write_walked(recorder->writer, piece, whole, err) : 0;
+		if (!whole || result < 0)
+			result = result < 0 ? result : drain_record(recorder, ring, err);
+		else
+			result = 1;
+		if (whole || ring->tail - given_back > step) {
 			tally_ring_release_read(ring);
 			given_back = ring->tail;
 		}
-	}
+	} while (result > 0);
 	tally_ring_release_read(ring);
-	return 0;
+	return result;
 }
 
 static int finish_round(struct tally_recorder *recorder, struct tally_error *err)

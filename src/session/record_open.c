@@ -17,8 +17,9 @@
 #include <unistd.h>
 
 enum {
-	RING_BYTES = 2 << 20,
-	STACK_RING_BYTES = 8 << 20,   /* stack copies are 16 KiB each */
+	RING_BYTES = 8 << 20,         /* a million small records a second fill it in a tenth of one */
+	SMALL_RING_BYTES = 2 << 20,   /* on machines of many CPUs, without stack copies */
+	RINGS_BYTES = 64 << 20,       /* all of them, where they can be that small */
 	SIDE_RING_BYTES = 256 << 10,
 	SMALL_SIDE_RING_BYTES = 32 << 10, /* where memory is short */
 };
@@ -161,13 +162,18 @@ struct ring_sizes {
 	size_t sample_pages, side_pages;
 };
 
+static size_t default_ring_bytes(const struct tally_recorder *recorder)
+{
+	size_t share = RINGS_BYTES / recorder->ring_count;
+	if (recorder->call_graph == TALLY_CALL_GRAPH_STACK || share > RING_BYTES)
+		return RING_BYTES;
+	return share < SMALL_RING_BYTES ? SMALL_RING_BYTES : share;
+}
+
 static struct ring_sizes choose_sizes(const struct tally_recorder *recorder)
 {
 	struct tally_ring_budget budget = tally_machine_ring_budget();
-	bool stacks = recorder->call_graph == TALLY_CALL_GRAPH_STACK;
-	size_t wanted = recorder->options.ring_bytes ? recorder->options.ring_bytes :
-			stacks				     ? STACK_RING_BYTES :
-							       RING_BYTES;
+	size_t wanted = recorder->options.ring_bytes ? recorder->options.ring_bytes : default_ring_bytes(recorder);
 	size_t side = budget.unlimited ? SIDE_RING_BYTES : SMALL_SIDE_RING_BYTES;
 	struct ring_sizes sizes;
 	sizes.side_pages = tally_machine_ring_pages(&budget, recorder->ring_count, power_of_two_pages(side));

@@ -1,6 +1,7 @@
 #include "session/recorder_state.h"
 
 #include "base/vector.h"
+#include "machine/latency.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -240,6 +241,7 @@ int tally_recorder_run(struct tally_recorder *recorder, struct tally_signals *si
 		return tally_error_set(err, -ENOMEM, "out of memory");
 	}
 
+	tally_latency_ask_low(); /* the command is forked already: it keeps its own */
 	bool enable_now = !loop.enable_at && !(recorder->sources[0].attr.flags & TALLY_ATTR_ENABLE_ON_EXEC);
 	int result = enable_now ? tally_record_enable(recorder, true, err) : 0;
 	if (!result && recorder->spawn)

@@ -40,6 +40,7 @@ struct tally_recorder {
 	struct tally_ring *rings, *side_rings; /* one a CPU (or one a thread where there is no CPU) */
 	size_t ring_count;
 	struct tally_map source_of_id;
+	bool unwinds; /* any of the sources does */
 	enum tally_call_graph call_graph;
 	char call_graph_text[256];
 

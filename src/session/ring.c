@@ -75,6 +75,13 @@ const void *tally_ring_peek(struct tally_ring *ring, size_t *size)
 	return record;
 }
 
+const void *tally_ring_piece(const struct tally_ring *ring, size_t *size)
+{
+	size_t offset = ring->tail & ring->mask, left = ring->mask + 1 - offset;
+	*size = ring->noted - ring->tail < left ? ring->noted - ring->tail : left;
+	return ring->data + offset;
+}
+
 void tally_ring_release_read(struct tally_ring *ring)
 {
 	__atomic_store_n(&ring->page->data_tail, ring->tail, __ATOMIC_RELEASE); /* D, pairs with the kernel's A */

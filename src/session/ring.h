@@ -51,6 +51,10 @@ static inline const void *tally_ring_next(struct tally_ring *ring, size_t *size)
 	return record;
 }
 
+/* What lies in one piece from the first unread byte on: up to the noted head, or to where the ring's memory ends and
+ * goes on at its start.  For who walks over many records at once, and then advances behind the whole ones. */
+const void *tally_ring_piece(const struct tally_ring *ring, size_t *size);
+
 /* Gives back to the kernel what was read. */
 void tally_ring_release_read(struct tally_ring *ring);
 

@@ -1,4 +1,5 @@
-/* Side-band records of several CPUs are applied in the order in which they happened (session/record_drain.c). */
+/* Side-band records of several CPUs are applied in the order in which they happened, and all that stands in the sample
+ * rings reaches the file once, in stretches or one by one (session/record_drain.c). */
 #include "test.h"
 
 #include "session/recorder_state.h"
@@ -9,10 +10,10 @@
 
 enum { CPUS = 2 };
 
-/* A provider whose rings are ordinary memory: handle N is CPU N's. */
+/* A provider whose rings are ordinary memory: handle N is CPU N's, CPUS + N its samples'. */
 struct fake {
 	struct tally_provider provider;
-	struct tally_user_page *pages[CPUS];
+	struct tally_user_page *pages[2 * CPUS]; /* the sample rings' behind those of the side-band */
 };
 
 static struct tally_user_page *fake_map(struct tally_provider *provider, int handle, size_t data_pages, int overwrite)
@@ -71,6 +72,9 @@ static void end(struct fixture *f)
 	tally_tasks_release(&f->recorder.tasks);
 	for (int cpu = 0; cpu < CPUS; cpu++)
 		tally_ring_close(&f->side_rings[cpu]);
+	for (int cpu = 0; cpu < CPUS; cpu++)
+		if (f->sample_rings[cpu].page)
+			tally_ring_close(&f->sample_rings[cpu]);
 	close(f->fd);
 }
 
@@ -141,11 +145,167 @@ static void younger_records_wait_for_the_next_pass(void **state)
 	end(&f);
 }
 
+/* ---- samples --------------------------------------------------------------------------------------------- */
+
+enum { RING_PAGES = 16 };
+
+struct expected {
+	uint8_t bytes[8 << 20]; /* of the file's data */
+	size_t size;
+	uint64_t samples, lost, throttled, first_ns, last_ns;
+};
+
+static size_t ring_bytes(void)
+{
+	return RING_PAGES * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static uint64_t random_below(uint64_t *state, uint64_t limit)
+{
+	*state = *state * 6364136223846793005u + 1442695040888963407u;
+	return (*state >> 33) % limit;
+}
+
+/* As the kernel: wrapping at the ring's end.  False when there is no room. */
+static bool put_in_ring(struct fixture *f, int cpu, const void *bytes, size_t size)
+{
+	struct tally_user_page *page = f->fake.pages[CPUS + cpu];
+	uint8_t *data = (uint8_t *)page + (size_t)sysconf(_SC_PAGESIZE);
+	if (page->data_head + size - page->data_tail > ring_bytes())
+		return false;
+	for (size_t i = 0; i < size; i++)
+		data[(page->data_head + i) % ring_bytes()] = ((const uint8_t *)bytes)[i];
+	__atomic_store_n(&page->data_head, page->data_head + size, __ATOMIC_RELEASE);
+	return true;
+}
+
+/* A sample of 40 to 4,000 bytes (now and then 64,000), or another record with the trailer of the samples' event. */
+static size_t random_record(struct fixture *f, uint64_t *state, uint64_t time, uint64_t words[8192])
+{
+	static const uint32_t others[] = { TALLY_RECORD_LOST, TALLY_RECORD_THROTTLE, TALLY_RECORD_UNTHROTTLE };
+	struct tally_record_header header = { .type = TALLY_RECORD_SAMPLE };
+	size_t longest = random_below(state, 50) ? 500 : 8000, count = 5 + random_below(state, longest - 5);
+	bool is_other = !random_below(state, 8);
+	for (size_t i = 0; i < count; i++)
+		words[i] = random_below(state, UINT32_MAX);
+	words[4] = time;
+	if (is_other) {
+		const struct tally_sample_id id = { .pid = 1, .tid = 1, .time = time };
+		header.type = others[random_below(state, 3)];
+		count = (header.type == TALLY_RECORD_LOST ? 3 : 4) + tally_sample_id_size(&f->source.attr) / 8;
+		words[2] = 1 + words[2] % 100;
+		tally_sample_id_encode(&f->source.attr, &id,
+				       words + count - tally_sample_id_size(&f->source.attr) / 8);
+	}
+	header.size = (uint16_t)(8 * count);
+	memcpy(words, &header, sizeof(header));
+	return 8 * count;
+}
+
+static void expect(struct expected *expected, const uint64_t *words, size_t size)
+{
+	struct tally_record_header header;
+	memcpy(&header, words, sizeof(header));
+	assert_true(size <= sizeof(expected->bytes) - expected->size);
+	memcpy(expected->bytes + expected->size, words, size);
+	expected->size += size;
+	expected->lost += header.type == TALLY_RECORD_LOST ? words[2] : 0;
+	expected->throttled += header.type == TALLY_RECORD_THROTTLE;
+	if (header.type != TALLY_RECORD_SAMPLE)
+		return;
+	expected->samples++;
+	expected->first_ns = !expected->first_ns || words[4] < expected->first_ns ? words[4] : expected->first_ns;
+	expected->last_ns = words[4] > expected->last_ns ? words[4] : expected->last_ns;
+}
+
+static void open_sample_rings(struct fixture *f)
+{
+	for (int cpu = 0; cpu < CPUS; cpu++)
+		assert_int_equal(tally_ring_open(&f->sample_rings[cpu], &f->fake.provider, CPUS + cpu, cpu, RING_PAGES),
+				 0);
+}
+
+static void assert_written(struct fixture *f, const struct expected *expected)
+{
+	uint64_t data_offset;
+	uint8_t *got = malloc(expected->size + 1);
+	assert_non_null(got);
+	assert_int_equal(tally_perfdata_flush(f->recorder.writer, NULL), 0);
+	assert_int_equal(pread(f->fd, &data_offset, sizeof(data_offset), 40), sizeof(data_offset));
+	assert_int_equal(pread(f->fd, got, expected->size + 1, (off_t)data_offset), expected->size);
+	assert_memory_equal(got, expected->bytes, expected->size);
+	free(got);
+}
+
+static void all_that_stands_in_the_rings_is_written_once_and_in_order(void **state)
+{
+	const struct tally_record_header round = { .type = TALLY_RECORD_FINISHED_ROUND, .size = sizeof(round) };
+	static uint64_t words[8192];
+	static struct expected expected;
+	uint64_t random = 1, time = 1000;
+	struct fixture f;
+	(void)state;
+	start(&f);
+	open_sample_rings(&f);
+	for (int pass = 0; pass < 60; pass++) {
+		uint64_t fill = random_below(&random, 300);
+		for (int cpu = 0; cpu < CPUS; cpu++)
+			for (uint64_t i = 0; i < fill; i++) {
+				size_t size = random_record(&f, &random, time += random_below(&random, 9), words);
+				if (!put_in_ring(&f, cpu, words, size))
+					break;
+				expect(&expected, words, size);
+			}
+		if (fill)
+			expect(&expected, (const uint64_t *)&round, sizeof(round));
+		assert_int_equal(tally_record_drain(&f.recorder, false, NULL), 0);
+		for (int cpu = 0; cpu < CPUS; cpu++)
+			assert_int_equal(f.fake.pages[CPUS + cpu]->data_tail, f.fake.pages[CPUS + cpu]->data_head);
+	}
+	assert_true(f.fake.pages[CPUS]->data_head > 3 * ring_bytes()); /* it wrapped */
+	assert_written(&f, &expected);
+	assert_int_equal(f.recorder.status.samples, expected.samples);
+	assert_int_equal(f.recorder.status.lost, expected.lost);
+	assert_int_equal(f.recorder.lost_told, expected.lost);
+	assert_int_equal(f.recorder.status.throttled, expected.throttled);
+	assert_int_equal(f.recorder.first_sample_ns, expected.first_ns);
+	assert_int_equal(f.recorder.last_sample_ns, expected.last_ns);
+	end(&f);
+}
+
+/* No kernel writes such a record: what stands before it is kept, and nothing beyond the noted head is read. */
+static void a_record_of_no_size_ends_what_is_read(void **state)
+{
+	static uint64_t words[8192];
+	static struct expected expected;
+	const uint64_t bad[] = { 0, 5ull << 48, 60000ull << 48 };
+	struct fixture f;
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		const struct tally_record_header round = { .type = TALLY_RECORD_FINISHED_ROUND, .size = sizeof(round) };
+		uint64_t random = i;
+		expected = (struct expected){ 0 };
+		start(&f);
+		open_sample_rings(&f);
+		size_t size = random_record(&f, &random, 7, words);
+		assert_true(put_in_ring(&f, 0, words, size));
+		expect(&expected, words, size);
+		assert_true(put_in_ring(&f, 0, &bad[i], sizeof(bad[i])));
+		expect(&expected, (const uint64_t *)&round, sizeof(round));
+		assert_int_equal(tally_record_drain(&f.recorder, false, NULL), 0);
+		assert_written(&f, &expected);
+		assert_int_equal(f.fake.pages[CPUS]->data_tail, f.fake.pages[CPUS]->data_head);
+		end(&f);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_fork_is_applied_before_its_child_s_maps),
 		cmocka_unit_test(younger_records_wait_for_the_next_pass),
+		cmocka_unit_test(all_that_stands_in_the_rings_is_written_once_and_in_order),
+		cmocka_unit_test(a_record_of_no_size_ends_what_is_read),
 	};
 	return cmocka_run_group_tests_name("record_drain", tests, NULL, NULL);
 }
