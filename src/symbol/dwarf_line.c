@@ -1,0 +1,367 @@
+/* Line number programs (DWARF 5, 6.2): a header with tables of directories and files, and a program for a machine of
+ * a few registers, whose run gives a table of addresses.
+ *
+ * Rows that change nothing are left out, and of rows of one address the last counts: what is looked up is the last row
+ * at or before an address. */
+#include "symbol/dwarf_line.h"
+
+#include <dwarf.h>
+#include <errno.h>
+
+struct program {
+	struct tally_dwarf_lines *lines;
+	const struct tally_dwarf_unit *unit;
+	struct tally_dwarf_cursor cursor;
+	uint8_t offset_size, address_size;
+	uint8_t min_instruction, max_operations, line_range, opcode_base;
+	int8_t line_base;
+	const uint8_t *lengths; /* of the standard opcodes' operands, from opcode 1 on */
+	/* What a special opcode does. */
+	uint32_t steps[256];
+	int32_t lines_by[256];
+	/* The machine. */
+	uint64_t address, operation;
+	uint32_t file, line, column;
+	size_t first; /* row of the sequence that is being made */
+	bool out_of_memory;
+};
+
+static void reset(struct program *program)
+{
+	program->address = program->operation = 0;
+	program->file = program->line = 1;
+	program->column = 0;
+	program->first = program->lines->rows.count;
+}
+
+static void advance(struct program *program, uint64_t steps)
+{
+	if (program->max_operations <= 1) {
+		program->address += steps * program->min_instruction;
+		return;
+	}
+	/* Instructions of several operations: addresses are of whole ones. */
+	uint64_t operation = program->operation + steps;
+	program->address += operation / program->max_operations * program->min_instruction;
+	program->operation = operation % program->max_operations;
+}
+
+static void end_sequence(struct program *program)
+{
+	struct tally_dwarf_lines *lines = program->lines;
+	size_t count = lines->rows.count - program->first;
+	uint64_t start = count ? lines->rows.items[program->first].address : 0;
+	if (count == 0 || program->address <= lines->rows.items[lines->rows.count - 1].address)
+		lines->rows.count = program->first;
+	else if (tally_vector_push(&lines->sequences, (struct tally_dwarf_sequence){ start, program->address,
+										     program->first, count }) < 0)
+		program->out_of_memory = true;
+	program->first = lines->rows.count;
+}
+
+static inline void emit(struct program *program)
+{
+	struct tally_dwarf_lines *lines = program->lines;
+	struct tally_dwarf_row row = { program->address, program->file, program->line, program->column };
+	if (lines->rows.count > program->first) {
+		struct tally_dwarf_row *last = &lines->rows.items[lines->rows.count - 1];
+		if (last->address == row.address) {
+			*last = row;
+			return;
+		}
+		if (last->file == row.file && last->line == row.line && last->column == row.column &&
+		    last->address < row.address)
+			return;
+		if (last->address > row.address) {
+			/* It may not go back.  What came before has no known end. */
+			lines->rows.count--;
+			uint64_t address = program->address;
+			program->address = last->address;
+			end_sequence(program);
+			program->address = address;
+		}
+	}
+	if (tally_vector_push(&lines->rows, row) < 0)
+		program->out_of_memory = true;
+}
+
+static void run_extended(struct program *program)
+{
+	struct tally_dwarf_cursor *cursor = &program->cursor;
+	uint64_t length = tally_dwarf_uleb(cursor);
+	if (length == 0 || !tally_dwarf_need(cursor, length))
+		return;
+	const uint8_t *next = cursor->at + length;
+	switch (tally_dwarf_u8(cursor)) {
+	case DW_LNE_end_sequence:
+		end_sequence(program);
+		reset(program);
+		break;
+	case DW_LNE_set_address:
+		if (length - 1 <= 8)
+			program->address = tally_dwarf_fixed(cursor, (unsigned)(length - 1));
+		program->operation = 0;
+		break;
+	case DW_LNE_define_file: {
+		struct tally_dwarf_source source = { .name = tally_dwarf_text(cursor) };
+		source.directory = tally_dwarf_uleb(cursor);
+		if (source.name && tally_vector_push(&program->lines->sources, source) < 0)
+			program->out_of_memory = true;
+		break;
+	}
+	default: /* discriminators, and what nobody knows */
+		break;
+	}
+	cursor->at = next;
+}
+
+static void run_standard(struct program *program, uint8_t opcode)
+{
+	struct tally_dwarf_cursor *cursor = &program->cursor;
+	switch (opcode) {
+	case DW_LNS_copy:
+		emit(program);
+		break;
+	case DW_LNS_advance_pc:
+		advance(program, tally_dwarf_uleb(cursor));
+		break;
+	case DW_LNS_advance_line:
+		program->line += (uint32_t)tally_dwarf_sleb(cursor);
+		break;
+	case DW_LNS_set_file:
+		program->file = (uint32_t)tally_dwarf_uleb(cursor);
+		break;
+	case DW_LNS_set_column:
+		program->column = (uint32_t)tally_dwarf_uleb(cursor);
+		break;
+	case DW_LNS_const_add_pc:
+		advance(program, program->steps[255]);
+		break;
+	case DW_LNS_fixed_advance_pc:
+		program->address += tally_dwarf_u16(cursor);
+		program->operation = 0;
+		break;
+	default: /* flags that aren't asked for, and opcodes of versions to come: their operands' number is known */
+		for (unsigned i = 0; i < program->lengths[opcode - 1]; i++)
+			tally_dwarf_uleb(cursor);
+	}
+}
+
+static void run(struct program *program)
+{
+	struct tally_dwarf_cursor *cursor = &program->cursor;
+	for (unsigned opcode = program->opcode_base; opcode < 256; opcode++) {
+		unsigned adjusted = opcode - program->opcode_base;
+		program->steps[opcode] = program->line_range ? adjusted / program->line_range : 0;
+		program->lines_by[opcode] =
+			program->line_base + (int)(program->line_range ? adjusted % program->line_range : 0);
+	}
+	reset(program);
+	while (cursor->at < cursor->end && !program->out_of_memory) {
+		uint8_t opcode = *cursor->at++;
+		if (opcode >= program->opcode_base) {
+			advance(program, program->steps[opcode]);
+			program->line += (uint32_t)program->lines_by[opcode];
+			emit(program);
+		} else if (opcode == 0) {
+			run_extended(program);
+		} else {
+			run_standard(program, opcode);
+		}
+	}
+	program->lines->rows.count = program->first; /* of a sequence without an end */
+}
+
+/* ---- the tables before the program ---- */
+
+static int read_old_tables(struct program *program)
+{
+	struct tally_dwarf_cursor *cursor = &program->cursor;
+	struct tally_dwarf_lines *lines = program->lines;
+	if (tally_vector_push(&lines->directories, program->unit->directory) < 0)
+		return -ENOMEM;
+	for (;;) {
+		const char *name = tally_dwarf_text(cursor);
+		if (!name || !*name)
+			break;
+		if (tally_vector_push(&lines->directories, name) < 0)
+			return -ENOMEM;
+	}
+	/* Files are counted from 1. */
+	if (tally_vector_push(&lines->sources, (struct tally_dwarf_source){ 0 }) < 0)
+		return -ENOMEM;
+	for (;;) {
+		const char *name = tally_dwarf_text(cursor);
+		if (!name || !*name)
+			return 0;
+		struct tally_dwarf_source source = { name, tally_dwarf_uleb(cursor) };
+		tally_dwarf_uleb(cursor); /* time */
+		tally_dwarf_uleb(cursor); /* size */
+		if (tally_vector_push(&lines->sources, source) < 0)
+			return -ENOMEM;
+	}
+}
+
+struct entry_format {
+	unsigned count;
+	struct {
+		uint64_t content;
+		struct tally_dwarf_attribute attribute;
+	} fields[255];
+};
+
+static void read_format(struct program *program, const struct tally_dwarf_unit *unit, struct entry_format *format)
+{
+	format->count = tally_dwarf_u8(&program->cursor);
+	for (unsigned i = 0; i < format->count; i++) {
+		format->fields[i].content = tally_dwarf_uleb(&program->cursor);
+		uint64_t form = tally_dwarf_uleb(&program->cursor);
+		format->fields[i].attribute = (struct tally_dwarf_attribute){
+			.form = form > UINT16_MAX ? 0 : (uint16_t)form,
+			.size = tally_dwarf_form_size(form, unit),
+		};
+	}
+}
+
+static bool read_entry(struct program *program, const struct tally_dwarf_unit *unit, const struct entry_format *format,
+		       struct tally_dwarf_source *entry)
+{
+	*entry = (struct tally_dwarf_source){ 0 };
+	for (unsigned i = 0; i < format->count; i++) {
+		struct tally_dwarf_value value;
+		if (!tally_dwarf_read_value(&program->cursor, unit, &format->fields[i].attribute, &value))
+			return false;
+		if (format->fields[i].content == DW_LNCT_path)
+			entry->name = tally_dwarf_string(unit, &value);
+		else if (format->fields[i].content == DW_LNCT_directory_index)
+			entry->directory = value.number;
+	}
+	return true;
+}
+
+static int read_new_tables(struct program *program)
+{
+	struct tally_dwarf_lines *lines = program->lines;
+	/* Offsets are of the size that the table has, not the unit. */
+	struct tally_dwarf_unit unit = *program->unit;
+	unit.offset_size = program->offset_size;
+	unit.address_size = program->address_size;
+	for (unsigned table = 0; table < 2; table++) {
+		struct entry_format format;
+		read_format(program, &unit, &format);
+		uint64_t count = tally_dwarf_uleb(&program->cursor);
+		/* An entry takes a byte at least: its count is no more than a word. */
+		if (format.count == 0 && count > 0)
+			return 0;
+		for (uint64_t i = 0; i < count && program->cursor.at < program->cursor.end; i++) {
+			struct tally_dwarf_source entry;
+			if (!read_entry(program, &unit, &format, &entry))
+				return 0;
+			if (table == 0 ? tally_vector_push(&lines->directories, entry.name) < 0
+				       : tally_vector_push(&lines->sources, entry) < 0)
+				return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+/* The header up to the tables; `program_start` is where the program begins. */
+static bool read_header(struct program *program, const uint8_t **program_start)
+{
+	struct tally_dwarf_cursor *cursor = &program->cursor;
+	if (cursor->failed || !tally_dwarf_enter_length(cursor, &program->offset_size))
+		return false;
+	uint16_t version = tally_dwarf_u16(cursor);
+	if (version < 2 || version > 5)
+		return false;
+	program->lines->version = (uint8_t)version;
+	program->address_size = program->unit->address_size;
+	if (version >= 5) {
+		program->address_size = tally_dwarf_u8(cursor);
+		tally_dwarf_u8(cursor); /* size of segment selectors */
+	}
+	uint64_t length = tally_dwarf_fixed(cursor, program->offset_size);
+	if (!tally_dwarf_need(cursor, length))
+		return false;
+	*program_start = cursor->at + length;
+	program->min_instruction = tally_dwarf_u8(cursor);
+	program->max_operations = version >= 4 ? tally_dwarf_u8(cursor) : 1;
+	tally_dwarf_u8(cursor); /* default_is_stmt */
+	program->line_base = (int8_t)tally_dwarf_u8(cursor);
+	program->line_range = tally_dwarf_u8(cursor);
+	program->opcode_base = tally_dwarf_u8(cursor);
+	if (program->opcode_base == 0)
+		return false;
+	program->lengths = cursor->at;
+	tally_dwarf_skip(cursor, program->opcode_base - 1u);
+	return !cursor->failed;
+}
+
+int tally_dwarf_lines_read(struct tally_dwarf_lines *lines, const struct tally_dwarf_unit *unit)
+{
+	lines->directories.count = lines->sources.count = lines->rows.count = lines->sequences.count = 0;
+	if (!unit->has_lines)
+		return 0;
+	struct program program = {
+		.lines = lines, .unit = unit,
+		.cursor = tally_dwarf_cursor_at(unit->file, TALLY_DWARF_LINE, unit->line_offset),
+	};
+	const uint8_t *start;
+	if (!read_header(&program, &start))
+		return 0;
+	/* The tables may not run into the program. */
+	const uint8_t *end = program.cursor.end;
+	program.cursor.end = start > program.cursor.at ? start : program.cursor.at;
+	if ((lines->version >= 5 ? read_new_tables(&program) : read_old_tables(&program)) < 0)
+		return -ENOMEM;
+	program.cursor = (struct tally_dwarf_cursor){ .at = start, .end = end, .swap = unit->file->swap };
+	run(&program);
+	return program.out_of_memory ? -ENOMEM : 0;
+}
+
+void tally_dwarf_lines_release(struct tally_dwarf_lines *lines)
+{
+	tally_vector_release(&lines->directories);
+	tally_vector_release(&lines->sources);
+	tally_vector_release(&lines->rows);
+	tally_vector_release(&lines->sequences);
+}
+
+/* Longer ones are no paths. */
+enum { PATH_MAX_BYTES = 16384 };
+
+const char *tally_dwarf_source_path(const struct tally_dwarf_lines *lines, const struct tally_dwarf_unit *unit,
+				    uint64_t file, struct tally_arena *arena)
+{
+	if (file >= lines->sources.count || !lines->sources.items[file].name)
+		return NULL;
+	const struct tally_dwarf_source *source = &lines->sources.items[file];
+	const char *parts[3] = { NULL, NULL, source->name };
+	if (source->name[0] != '/') {
+		parts[1] = source->directory < lines->directories.count ? lines->directories.items[source->directory]
+									: NULL;
+		if (!parts[1] || parts[1][0] != '/')
+			parts[0] = unit->directory;
+		if (parts[1] && source->directory == 0)
+			parts[0] = NULL; /* directory 0 is the unit's */
+	}
+	size_t length = 0;
+	for (unsigned i = 0; i < 3; i++) {
+		size_t part = parts[i] ? strnlen(parts[i], PATH_MAX_BYTES) : 0;
+		if (part == PATH_MAX_BYTES)
+			return NULL;
+		length += part + 1;
+	}
+	char *path = tally_arena_alloc(arena, length);
+	char *at = path;
+	for (unsigned i = 0; path && i < 3; i++) {
+		if (!parts[i] || !parts[i][0])
+			continue;
+		if (at > path && at[-1] != '/')
+			*at++ = '/';
+		size_t part = strlen(parts[i]);
+		memcpy(at, parts[i], part);
+		at += part;
+	}
+	return path;
+}

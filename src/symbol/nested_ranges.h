@@ -1,0 +1,34 @@
+/* Ranges inside ranges → which is the innermost, from each address on.  Of this room alone. */
+#ifndef TALLY_SYMBOL_NESTED_RANGES_H
+#define TALLY_SYMBOL_NESTED_RANGES_H
+
+#include "base/vector.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { TALLY_NESTED_NONE = UINT32_MAX };
+
+struct tally_nested_range {
+	uint64_t start, end; /* start < end */
+	uint32_t id;
+};
+
+/* From `start` up to the next item's start. */
+struct tally_nested_item {
+	uint64_t start;
+	uint32_t id; /* TALLY_NESTED_NONE: no range */
+};
+
+struct tally_nested {
+	TALLY_VECTOR(struct tally_nested_range) ranges;  /* in: outer before inner where they are equal */
+	TALLY_VECTOR(struct tally_nested_item) items;    /* out: ascending */
+	TALLY_VECTOR(struct tally_nested_range) working;
+};
+
+/* Makes the items from the ranges, whose order is changed.  Where ranges overlap without one being inside the other,
+ * the one that begins later wins.  0 or -ENOMEM. */
+int tally_nested_flatten(struct tally_nested *nested);
+void tally_nested_release(struct tally_nested *nested);
+
+#endif
