@@ -275,7 +275,9 @@ enum tally_record_type {
 #define TALLY_MISC_MMAP_BUILD_ID (1u << 14)        /* MMAP2 */
 #define TALLY_MISC_BUILD_ID_SIZE (1u << 15)        /* HEADER_BUILD_ID: the size byte is valid */
 
-/* struct tally_record_ksymbol's flags. */
+/* KSYMBOL records: what kind of code, and their flags. */
+#define TALLY_KSYMBOL_BPF 1u
+#define TALLY_KSYMBOL_OUT_OF_LINE 2u
 #define TALLY_KSYMBOL_UNREGISTER 1u
 
 /* Markers among a call chain's addresses: what follows was of this context. */

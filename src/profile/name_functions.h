@@ -11,8 +11,9 @@ struct tally_symbol;
 /* Whose table has the names of a place: a file's, TALLY_FILE_KERNEL, or TALLY_FILE_NONE where no table is asked. */
 uint32_t tally_names_file(const struct tally_names *names, const struct tally_place *place);
 
-/* The function of a place whose file has no table: nowhere, or code that the kernel named in a record. */
-uint32_t tally_names_plain_function(struct tally_names *names, const struct tally_place *place);
+/* The function of a place whose file has no table: nowhere, or code that the kernel named in a record; and how far from
+ * its start the place is. */
+uint32_t tally_names_plain_function(struct tally_names *names, const struct tally_place *place, uint64_t *offset);
 
 /* The function of a symbol of the table (NULL: none is known). */
 uint32_t tally_names_symbol_function(struct tally_names *names, struct tally_name_table *table, uint32_t file,

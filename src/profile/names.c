@@ -33,8 +33,6 @@ struct tally_place tally_place_of(const struct tally_tasks *tasks, uint32_t pid,
 	if (!mapping)
 		return (struct tally_place){ .file = kernel ? TALLY_FILE_KERNEL : TALLY_FILE_NONE, .address = address };
 	const struct tally_mapped_file *file = &tasks->files.items[mapping->file];
-	if (file->is_symbol)
-		return (struct tally_place){ .file = mapping->file, .address = address - mapping->start };
 	if (file->is_kernel || file->pid)
 		return (struct tally_place){ .file = mapping->file, .address = address };
 	return (struct tally_place){ .file = mapping->file,
@@ -105,14 +103,18 @@ uint32_t tally_names_symbol_function(struct tally_names *names, struct tally_nam
 	return tally_names_intern_function(names, file, function);
 }
 
-uint32_t tally_names_plain_function(struct tally_names *names, const struct tally_place *place)
+uint32_t tally_names_plain_function(struct tally_names *names, const struct tally_place *place, uint64_t *offset)
 {
 	struct tally_function function = { .start = UINT64_MAX, .name = TALLY_STRING_NONE };
+	*offset = 0;
 	if (place->file == TALLY_FILE_NONE) {
 		function.object = tally_strings_intern(&names->strings, "[unknown]");
 	} else {
 		const char *name = tally_tasks_path(names->tasks, place->file);
-		function = (struct tally_function){ .kind = TALLY_FRAME_KERNEL };
+		function = (struct tally_function){
+			.start = names->tasks->files.items[place->file].symbol_start, .kind = TALLY_FRAME_KERNEL,
+		};
+		*offset = place->address - function.start;
 		function.name = function.object = tally_strings_intern(&names->strings, name);
 	}
 	return tally_names_intern_function(names, place->file, function);
@@ -130,10 +132,8 @@ uint32_t tally_names_function(struct tally_names *names, const struct tally_plac
 {
 	uint64_t ignored, *offset = symbol_offset ? symbol_offset : &ignored;
 	uint32_t file = tally_names_file(names, place);
-	if (file == TALLY_FILE_NONE) {
-		*offset = place->file == TALLY_FILE_NONE ? 0 : place->address;
-		return tally_names_plain_function(names, place);
-	}
+	if (file == TALLY_FILE_NONE)
+		return tally_names_plain_function(names, place, offset);
 	struct tally_name_table *table = tally_name_table_of(names, file);
 	struct tally_object_entry *entry = table ? tally_name_table_entry(names, file) : NULL;
 	if (!table || tally_name_table_read(names, table, entry, false) < 0)

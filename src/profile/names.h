@@ -16,8 +16,7 @@ struct tally_name_table;
 struct tally_place {
 	uint32_t file;    /* of tasks, or TALLY_FILE_NONE, TALLY_FILE_KERNEL */
 	uint32_t before;  /* the bytes by which `address` was moved from a return address into the call: 1 or 0 */
-	uint64_t address; /* offset in the file; raw for kernel, JIT code and unmapped; in code that a KSYMBOL record
-			   * named, from its start */
+	uint64_t address; /* offset in the file; raw for kernel, JIT code and unmapped */
 };
 
 struct tally_function {

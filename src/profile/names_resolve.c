@@ -350,12 +350,8 @@ static int name_plainly(struct tally_names *names, const struct tally_place *pla
 		struct tally_place_frame frame = { .file = TALLY_STRING_NONE };
 		if (tally_names_file(names, &places[i]) != TALLY_FILE_NONE)
 			continue;
-		frame.function = tally_names_plain_function(names, &places[i]);
-		out[i] = (struct tally_place_name){
-			.first = (uint32_t)names->frames.count,
-			.count = 1,
-			.offset = places[i].file == TALLY_FILE_NONE ? 0 : places[i].address,
-		};
+		out[i] = (struct tally_place_name){ .first = (uint32_t)names->frames.count, .count = 1 };
+		frame.function = tally_names_plain_function(names, &places[i], &out[i].offset);
 		if (frame.function == UINT32_MAX || tally_vector_push(&names->frames, frame) < 0)
 			return -ENOMEM;
 	}

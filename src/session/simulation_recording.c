@@ -90,10 +90,25 @@ int simulation_recording_write(struct simulation *simulation, const void *record
 	return simulation->writer ? tally_perfdata_write(simulation->writer, records, size, simulation->err) : 0;
 }
 
+/* No file has the kernel's functions: each is told of as code that came to be at run time. */
+static void name_kernel(struct simulation *simulation)
+{
+	const struct scenario *scenario = simulation->scenario;
+	for (unsigned i = 0; i < scenario->function_count; i++) {
+		const struct scenario_function *function = &scenario->functions[i];
+		if (function->is_kernel)
+			tally_engine_ksymbol(sim_engine(simulation->machine), function->address, (uint32_t)function->size,
+					     TALLY_KSYMBOL_OUT_OF_LINE, false, function->name);
+	}
+	simulation->kernel_is_named = true;
+}
+
 void simulation_recording_map(struct simulation *simulation, struct scenario_instance *instance)
 {
 	if (!simulation->object_path[0])
 		return;
+	if (!simulation->kernel_is_named)
+		name_kernel(simulation);
 	struct stat file = { 0 };
 	stat(simulation->object_path, &file);
 	const struct tally_engine_mapping mapping = {

@@ -159,7 +159,8 @@ int simulation_open_side_band(struct simulation *simulation)
 		.sample_period = 1,
 		.sample_type = TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME | TALLY_SAMPLE_CPU,
 		.read_format = TALLY_FORMAT_ID,
-		.flags = TALLY_ATTR_MMAP | TALLY_ATTR_MMAP2 | TALLY_ATTR_COMM | TALLY_ATTR_COMM_EXEC | TALLY_ATTR_TASK,
+		.flags = TALLY_ATTR_MMAP | TALLY_ATTR_MMAP2 | TALLY_ATTR_COMM | TALLY_ATTR_COMM_EXEC | TALLY_ATTR_TASK |
+			 TALLY_ATTR_KSYMBOL,
 	};
 	set_clock(&source->attr);
 	source->written = source->attr;

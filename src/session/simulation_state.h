@@ -60,6 +60,7 @@ struct simulation {
 	struct tally_ring *side_rings;
 	uint64_t first_sample_ns, last_sample_ns;
 	char object_path[4096];
+	bool kernel_is_named;
 };
 
 void simulation_tell(struct simulation *simulation, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -24,14 +24,15 @@ static bool same_file(const struct tally_mapped_file *a, const struct tally_mapp
 {
 	return a->path == b->path && a->major == b->major && a->minor == b->minor && a->inode == b->inode &&
 	       a->inode_generation == b->inode_generation && a->pid == b->pid && a->is_kernel == b->is_kernel &&
-	       a->is_symbol == b->is_symbol &&
+	       a->is_symbol == b->is_symbol && a->symbol_start == b->symbol_start &&
 	       tally_build_id_equal(&a->build_id, &b->build_id);
 }
 
 static uint32_t intern_file(struct tally_tasks *tasks, const struct tally_mapped_file *file)
 {
 	uint64_t key = tally_hash64(file->path | (uint64_t)file->pid << 32) ^ tally_hash64(file->inode + 1) ^
-		       tally_hash64(((uint64_t)file->major << 32 | file->minor) + 2) ^ file->inode_generation;
+		       tally_hash64(((uint64_t)file->major << 32 | file->minor) + 2) ^ file->inode_generation ^
+		       tally_hash64(file->symbol_start + 3);
 	for (unsigned i = 0; i < file->build_id.size; i++)
 		key = tally_hash64(key ^ file->build_id.bytes[i]);
 	for (;; key++) { /* a key that another file holds: the next one */
@@ -241,6 +242,7 @@ static int apply_ksymbol(struct tally_tasks *tasks, const struct tally_record_ks
 		return cut(&tasks->kernel, mapping.start, mapping.end);
 	struct tally_mapped_file file = {
 		.path = tally_strings_intern(&tasks->strings, ksymbol->name), .is_kernel = true, .is_symbol = true,
+		.symbol_start = ksymbol->address,
 	};
 	mapping.file = file.path == TALLY_STRING_NONE ? TALLY_FILE_NONE : intern_file(tasks, &file);
 	return mapping.file == TALLY_FILE_NONE ? -ENOMEM : add_mapping(&tasks->kernel, &mapping);

@@ -31,6 +31,7 @@ struct tally_mapped_file {
 	uint32_t pid; /* owner of what only one process has (anonymous memory, JIT code); 0 otherwise */
 	bool is_kernel;
 	bool is_symbol; /* of a KSYMBOL record: kernel code that was made at run time; `path` is its name */
+	uint64_t symbol_start;
 };
 
 struct tally_mapping {
