@@ -1,0 +1,340 @@
+/* A cache that many processes use without asking one another.
+ *
+ * What makes that hard: a reader may come while a blob is written, replaced or removed; the machine may go down between
+ * the name and the bytes; the disk may be full; another user may have put something there; and the layout changes from
+ * one release to the next, with both in use.
+ *
+ * - A blob is written to a file of a random name and renamed when it is whole.  No file is ever written twice, so who has
+ *   one mapped keeps what he has, whatever happens to the name.  Two who store the same blob replace each other's.
+ * - Nothing is flushed to the disk: that would cost more than what it saves.  What a crash leaves under the name is
+ *   found by the checksum over header, blob and path, at each reading.
+ * - The key is in the header, not only in the name: a file that was renamed is not taken for another blob.
+ * - A folder or file that belongs to someone else, or that others can write, is not believed: whose blobs are read
+ *   decides what a report says.  So root with a user's HOME has no cache, rather than files that the user can't remove.
+ * - The time of a file is that of its last use, which is what goes first when there is too much (noatime is common).
+ *   Each process reads the folder before its first blob is stored and counts its own from then on; several at once may
+ *   exceed the limit by what they store, until the next one comes.
+ */
+#include "object/cache_state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BYTES_MAX_DEFAULT (512ull << 20)
+
+enum { LAYOUT = 1, LANES = 4 };
+
+static const uint64_t MAGIC = 0x31626f6c62796c74; /* "tlyblob1", in this machine's order */
+static const uint64_t MULTIPLIER = 0xd6e8feb86659fd93;
+
+/* ---- where it lies --------------------------------------------------------------------------------------------- */
+
+bool cache_is_ours(const struct stat *status)
+{
+	return status->st_uid == geteuid() && !(status->st_mode & (S_IWGRP | S_IWOTH));
+}
+
+struct tally_cache *tally_cache_open_at(const char *folder, uint64_t bytes_max)
+{
+	struct tally_cache *cache = calloc(1, sizeof(*cache));
+	struct stat status;
+	if (!cache)
+		return NULL;
+	cache->folder = strdup(folder);
+	cache->bytes_max = bytes_max;
+	atomic_init(&cache->bytes, CACHE_BYTES_UNKNOWN);
+	cache->directory_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (!cache->folder || cache->directory_fd < 0 || fstat(cache->directory_fd, &status) < 0 ||
+	    !cache_is_ours(&status)) {
+		tally_cache_close(cache);
+		return NULL;
+	}
+	return cache;
+}
+
+void tally_cache_close(struct tally_cache *cache)
+{
+	if (!cache)
+		return;
+	if (cache->directory_fd >= 0)
+		close(cache->directory_fd);
+	free(cache->folder);
+	free(cache);
+}
+
+/* "512M"; the default for what is no size. */
+static uint64_t bytes_max_from(const char *text)
+{
+	char *end;
+	if (!text || *text < '0' || *text > '9')
+		return BYTES_MAX_DEFAULT;
+	errno = 0;
+	unsigned long long value = strtoull(text, &end, 10);
+	unsigned shift = *end == 'K' || *end == 'k' ? 10 : *end == 'M' || *end == 'm' ? 20 : *end == 'G' || *end == 'g' ? 30 : 0;
+	if (errno || value > UINT64_MAX >> shift || end[shift ? 1 : 0])
+		return BYTES_MAX_DEFAULT;
+	return (uint64_t)value << shift;
+}
+
+/* Makes a folder in one that is this user's; it may be there. */
+static bool make_folder(const char *above, const char *folder)
+{
+	struct stat status;
+	if (stat(folder, &status) == 0)
+		return true;
+	return stat(above, &status) == 0 && cache_is_ours(&status) && (mkdir(folder, 0700) == 0 || errno == EEXIST);
+}
+
+struct tally_cache *tally_cache_open(void)
+{
+	uint64_t bytes_max = bytes_max_from(secure_getenv("TALLY_CACHE_BYTES"));
+	const char *above = secure_getenv("XDG_CACHE_HOME");
+	const char *home = secure_getenv("HOME");
+	char caches[TALLY_CACHE_PATH_MAX], folder[TALLY_CACHE_PATH_MAX];
+	int length;
+	if (!bytes_max)
+		return NULL;
+	if (above && *above == '/') /* the XDG base directory specification: a relative one is to be ignored */
+		length = snprintf(caches, sizeof(caches), "%s", above);
+	else if (home && *home == '/')
+		length = snprintf(caches, sizeof(caches), "%s/.cache", home);
+	else
+		return NULL;
+	if (length >= (int)sizeof(caches) ||
+	    snprintf(folder, sizeof(folder), "%s/tally", caches) >= (int)sizeof(folder))
+		return NULL;
+	char parent[TALLY_CACHE_PATH_MAX];
+	memcpy(parent, caches, (size_t)length + 1);
+	char *slash = strrchr(parent, '/');
+	*(slash == parent ? slash + 1 : slash) = '\0';
+	if (!make_folder(parent, caches) || !make_folder(caches, folder))
+		return NULL;
+	return tally_cache_open_at(folder, bytes_max);
+}
+
+const char *tally_cache_folder(const struct tally_cache *cache)
+{
+	return cache->folder;
+}
+
+uint64_t tally_cache_bytes_max(const struct tally_cache *cache)
+{
+	return cache->bytes_max;
+}
+
+/* ---- a blob's file --------------------------------------------------------------------------------------------- */
+
+/* Four words at once, each a bijection of the lane for a given word and of the word for a given lane: one changed word
+ * always changes the sum.  16 bytes or so a nanosecond. */
+static uint64_t checksum(uint64_t seed, const void *bytes, size_t size)
+{
+	uint64_t lanes[LANES] = { seed, seed + 1, seed + 2, seed + 3 };
+	const uint8_t *at = bytes;
+	size_t left = size;
+	for (; left >= sizeof(lanes); left -= sizeof(lanes), at += sizeof(lanes)) {
+		uint64_t words[LANES];
+		memcpy(words, at, sizeof(words));
+		for (int i = 0; i < LANES; i++) {
+			lanes[i] = (lanes[i] ^ words[i]) * MULTIPLIER;
+			lanes[i] ^= lanes[i] >> 32;
+		}
+	}
+	uint64_t sum = size;
+	for (int i = 0; i < LANES; i++) {
+		uint64_t word = 0;
+		size_t part = left < sizeof(word) ? left : sizeof(word);
+		if (part)
+			memcpy(&word, at, part);
+		at += part;
+		left -= part;
+		lanes[i] = (lanes[i] ^ word) * MULTIPLIER;
+		sum = (sum ^ lanes[i] ^ (lanes[i] >> 29)) * MULTIPLIER;
+		sum ^= sum >> 32;
+	}
+	return sum;
+}
+
+static uint64_t checksum_of(const struct cache_header *header, const void *bytes, const void *path)
+{
+	uint64_t sum = checksum(LAYOUT, header, offsetof(struct cache_header, checksum));
+	return checksum(checksum(sum, bytes, header->size), path, header->path_size);
+}
+
+static bool kind_is_sound(const char *kind)
+{
+	size_t length = strnlen(kind, TALLY_CACHE_KIND_MAX + 1);
+	return length > 0 && length <= TALLY_CACHE_KIND_MAX &&
+	       strspn(kind, "abcdefghijklmnopqrstuvwxyz0123456789-") == length;
+}
+
+bool cache_header_is_sound(const struct cache_header *header, uint64_t file_bytes)
+{
+	return header->magic == MAGIC && header->layout == LAYOUT && memchr(header->kind, '\0', sizeof(header->kind)) &&
+	       kind_is_sound(header->kind) && header->id_size > 0 && header->id_size <= TALLY_BUILD_ID_MAX &&
+	       header->path_size < TALLY_CACHE_PATH_MAX && file_bytes >= sizeof(*header) + header->path_size &&
+	       header->size == file_bytes - sizeof(*header) - header->path_size;
+}
+
+static void make_header(const struct tally_cache_key *key, struct cache_header *header)
+{
+	*header = (struct cache_header){ .magic = MAGIC, .layout = LAYOUT, .version = key->version, .part = key->part,
+					 .id_size = key->id.size };
+	memcpy(header->kind, key->kind, strlen(key->kind));
+	memcpy(header->id, key->id.bytes, key->id.size);
+}
+
+static bool name_of(const struct tally_cache_key *key, char name[CACHE_NAME_MAX])
+{
+	char id[2 * TALLY_BUILD_ID_MAX + 1];
+	if (!key->id.size || key->id.size > TALLY_BUILD_ID_MAX || !key->kind || !kind_is_sound(key->kind))
+		return false;
+	tally_build_id_format(&key->id, id);
+	snprintf(name, CACHE_NAME_MAX, "%s.%s.%llx" CACHE_BLOB_SUFFIX, id, key->kind, (unsigned long long)key->part);
+	return true;
+}
+
+/* ---- reading --------------------------------------------------------------------------------------------------- */
+
+void tally_cache_blob_release(struct tally_cache_blob *blob)
+{
+	if (blob->mapping)
+		munmap(blob->mapping, blob->mapping_size);
+	*blob = (struct tally_cache_blob){ 0 };
+}
+
+static bool is_blob_of(const struct tally_cache_blob *blob, const struct tally_cache_key *key)
+{
+	const struct cache_header *header = blob->mapping;
+	struct cache_header expected;
+	if (!cache_header_is_sound(header, blob->mapping_size))
+		return false;
+	make_header(key, &expected);
+	expected.size = header->size;
+	expected.path_size = header->path_size;
+	return !memcmp(header, &expected, offsetof(struct cache_header, checksum)) &&
+	       header->checksum == checksum_of(header, header + 1, (const uint8_t *)(header + 1) + header->size);
+}
+
+static void note_use(int fd, const struct stat *status)
+{
+	int64_t now = time(NULL);
+	const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, { .tv_nsec = UTIME_NOW } };
+	if (now < status->st_mtime || now - status->st_mtime > CACHE_USED_EXACT_S)
+		futimens(fd, times); /* where it can't be noted, the blob goes earlier */
+}
+
+static bool map_blob(int fd, const struct tally_cache_key *key, struct tally_cache_blob *blob)
+{
+	struct stat status;
+	if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || !cache_is_ours(&status) ||
+	    status.st_size < (off_t)sizeof(struct cache_header))
+		return false;
+	blob->mapping_size = (size_t)status.st_size;
+	void *mapping = mmap(NULL, blob->mapping_size, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
+	if (mapping == MAP_FAILED)
+		return false;
+	blob->mapping = mapping;
+	if (!is_blob_of(blob, key)) {
+		tally_cache_blob_release(blob);
+		return false;
+	}
+	const struct cache_header *header = mapping;
+	blob->bytes = header + 1;
+	blob->size = header->size;
+	note_use(fd, &status);
+	return true;
+}
+
+bool tally_cache_get(struct tally_cache *cache, const struct tally_cache_key *key, struct tally_cache_blob *out)
+{
+	char name[CACHE_NAME_MAX];
+	*out = (struct tally_cache_blob){ 0 };
+	if (!cache || !name_of(key, name))
+		return false;
+	int fd = openat(cache->directory_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return false;
+	bool found = map_blob(fd, key, out);
+	close(fd);
+	return found;
+}
+
+/* ---- storing --------------------------------------------------------------------------------------------------- */
+
+static int write_all(int fd, const void *bytes, size_t size)
+{
+	const uint8_t *at = bytes;
+	while (size) {
+		ssize_t done = write(fd, at, size);
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			return done < 0 ? -errno : -EIO;
+		at += done;
+		size -= (size_t)done;
+	}
+	return 0;
+}
+
+static int write_blob(int fd, const struct cache_header *header, const void *bytes, const char *path)
+{
+	int status = write_all(fd, header, sizeof(*header));
+	if (!status)
+		status = write_all(fd, bytes, header->size);
+	if (!status)
+		status = write_all(fd, path, header->path_size);
+	return status;
+}
+
+static int open_unfinished(const struct tally_cache *cache, char name[CACHE_NAME_MAX])
+{
+	uint64_t random;
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		return -EAGAIN;
+	snprintf(name, CACHE_NAME_MAX, CACHE_UNFINISHED_PREFIX "%016llx", (unsigned long long)random);
+	int fd = openat(cache->directory_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	return fd < 0 ? -errno : fd;
+}
+
+int tally_cache_put(struct tally_cache *cache, const struct tally_cache_key *key, const char *object_path,
+		    const void *bytes, size_t size)
+{
+	char name[CACHE_NAME_MAX], unfinished[CACHE_NAME_MAX];
+	if (!cache)
+		return -ENOENT;
+	if (!name_of(key, name))
+		return -EINVAL;
+	if (size > cache->bytes_max / 4)
+		return -EFBIG;
+	struct cache_header header;
+	make_header(key, &header);
+	header.size = size;
+	header.path_size = strnlen(object_path, TALLY_CACHE_PATH_MAX - 1);
+	header.checksum = checksum_of(&header, bytes, object_path);
+
+	int fd = open_unfinished(cache, unfinished);
+	if (fd < 0)
+		return fd;
+	int status = write_blob(fd, &header, bytes, object_path);
+	if (close(fd) < 0 && !status)
+		status = -errno;
+	if (!status && renameat(cache->directory_fd, unfinished, cache->directory_fd, name) < 0)
+		status = -errno;
+	if (status) {
+		unlinkat(cache->directory_fd, unfinished, 0);
+		return status;
+	}
+	uint64_t known = atomic_load(&cache->bytes);
+	if (known == CACHE_BYTES_UNKNOWN ||
+	    atomic_fetch_add(&cache->bytes, size + sizeof(header)) + size + sizeof(header) > cache->bytes_max)
+		cache_make_room(cache);
+	return 0;
+}
