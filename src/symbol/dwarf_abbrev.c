@@ -197,3 +197,10 @@ void tally_dwarf_scratch_release(struct tally_dwarf_scratch *scratch)
 	tally_dwarf_abbrevs_release(&scratch->root);
 	tally_vector_release(&scratch->ranges);
 }
+
+void tally_dwarf_scratch_forget(struct tally_dwarf_scratch *scratch, const struct tally_dwarf_file *file)
+{
+	for (size_t i = 0; i < TALLY_DWARF_ABBREVS_KEPT; i++)
+		if (scratch->kept[i].file == file)
+			scratch->kept[i].is_used = false;
+}

@@ -155,8 +155,9 @@ struct tally_dwarf_scratch;
 void tally_dwarf_file_init(struct tally_dwarf_file *file, struct tally_object *object, bool is_split);
 void tally_dwarf_file_release(struct tally_dwarf_file *file);
 
-/* Finds the units and reads their roots.  0 or -ENOMEM. */
-int tally_dwarf_read_units(struct tally_dwarf_file *file, struct tally_dwarf_scratch *scratch);
+/* Finds the units and reads their roots; `skeleton` is that of a .dwo's, else NULL.  0 or -ENOMEM. */
+int tally_dwarf_read_units(struct tally_dwarf_file *file, struct tally_dwarf_scratch *scratch,
+			   const struct tally_dwarf_unit *skeleton);
 
 /* One unit at an offset of .debug_info, its root read; `contribution` moves offsets in a .dwp, and is NULL elsewhere.
  * Sets offset and end even where it returns false (damage, or a type unit, which is of no use here). */
@@ -216,6 +217,8 @@ struct tally_dwarf_scratch {
 };
 
 void tally_dwarf_scratch_release(struct tally_dwarf_scratch *scratch);
+/* Keeps nothing of a file that goes. */
+void tally_dwarf_scratch_forget(struct tally_dwarf_scratch *scratch, const struct tally_dwarf_file *file);
 
 /* The table of a unit, until the next call for another unit; NULL when memory is out. */
 const struct tally_dwarf_abbrevs *tally_dwarf_abbrevs_of(struct tally_dwarf_scratch *scratch,

@@ -216,12 +216,13 @@ bool tally_dwarf_read_unit(struct tally_dwarf_file *file, struct tally_dwarf_scr
 	return read_root(scratch, &cursor, contribution, unit);
 }
 
-int tally_dwarf_read_units(struct tally_dwarf_file *file, struct tally_dwarf_scratch *scratch)
+int tally_dwarf_read_units(struct tally_dwarf_file *file, struct tally_dwarf_scratch *scratch,
+			   const struct tally_dwarf_unit *skeleton)
 {
 	uint64_t offset = 0, size = file->sections[TALLY_DWARF_INFO].size;
 	while (offset < size) {
 		struct tally_dwarf_unit unit;
-		bool is_good = tally_dwarf_read_unit(file, scratch, offset, NULL, NULL, &unit);
+		bool is_good = tally_dwarf_read_unit(file, scratch, offset, NULL, skeleton, &unit);
 		if (scratch->out_of_memory)
 			return -ENOMEM;
 		offset = unit.end;

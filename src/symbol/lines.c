@@ -35,8 +35,9 @@ void tally_lines_free(struct tally_lines *lines)
 	for (size_t i = 0; lines->units && i < lines->file.units.count; i++)
 		tally_lines_unit_release(&lines->units[i].compiled);
 	free(lines->units);
-	tally_vector_release(&lines->code.ranges);
+	tally_vector_release(&lines->program.code.ranges);
 	tally_vector_release(&lines->index);
+	tally_dwarf_package_release(&lines->program.package);
 	tally_dwarf_file_release(&lines->file);
 	tally_arena_release(&lines->frames);
 	tally_object_unref(lines->object);
@@ -66,29 +67,29 @@ static int read_code(struct tally_lines *lines)
 		    !(header.sh_flags & SHF_ALLOC) || header.sh_size == 0 ||
 		    __builtin_add_overflow(header.sh_addr, header.sh_size, &end))
 			continue;
-		if (tally_vector_push(&lines->code.ranges, (struct tally_dwarf_range){ header.sh_addr, end }) < 0)
+		if (tally_vector_push(&lines->program.code.ranges, (struct tally_dwarf_range){ header.sh_addr, end }) < 0)
 			return -ENOMEM;
 	}
-	if (lines->code.ranges.count == 0)
+	if (lines->program.code.ranges.count == 0)
 		return 0;
-	qsort(lines->code.ranges.items, lines->code.ranges.count, sizeof(*lines->code.ranges.items), compare_ranges);
+	qsort(lines->program.code.ranges.items, lines->program.code.ranges.count, sizeof(*lines->program.code.ranges.items), compare_ranges);
 	size_t kept = 0;
-	for (size_t i = 1; i < lines->code.ranges.count; i++) {
-		struct tally_dwarf_range *last = &lines->code.ranges.items[kept];
-		const struct tally_dwarf_range *range = &lines->code.ranges.items[i];
+	for (size_t i = 1; i < lines->program.code.ranges.count; i++) {
+		struct tally_dwarf_range *last = &lines->program.code.ranges.items[kept];
+		const struct tally_dwarf_range *range = &lines->program.code.ranges.items[i];
 		if (range->start > last->end)
-			lines->code.ranges.items[++kept] = *range;
+			lines->program.code.ranges.items[++kept] = *range;
 		else if (range->end > last->end)
 			last->end = range->end;
 	}
-	lines->code.ranges.count = kept + 1;
+	lines->program.code.ranges.count = kept + 1;
 	return 0;
 }
 
 static int add_range(const struct tally_lines *lines, struct tally_nested *nested, uint64_t start, uint64_t end,
 		     uint32_t unit)
 {
-	if (start >= end || !tally_lines_is_code(&lines->code, start))
+	if (start >= end || !tally_lines_is_code(&lines->program.code, start))
 		return 0;
 	return tally_vector_push(&nested->ranges, (struct tally_nested_range){ start, end, unit });
 }
@@ -156,7 +157,8 @@ static int add_aranges(struct tally_lines *lines, struct tally_nested *nested)
 static int read_index(struct tally_lines *lines, struct tally_dwarf_scratch *scratch)
 {
 	struct tally_nested nested = { 0 };
-	if (read_code(lines) < 0 || tally_dwarf_read_units(&lines->file, scratch) < 0)
+	if (read_code(lines) < 0 || tally_dwarf_read_units(&lines->file, scratch, NULL) < 0 ||
+	    tally_dwarf_open_supplement(&lines->file, scratch, &lines->program.is_partial) < 0)
 		return -ENOMEM;
 	lines->units = calloc(lines->file.units.count + 1, sizeof(*lines->units));
 	int rc = lines->units ? 0 : -ENOMEM;
@@ -184,6 +186,12 @@ static int prepare(struct tally_lines *lines)
 	tally_dwarf_file_init(&lines->file, source, false);
 	struct tally_dwarf_scratch *scratch = calloc(1, sizeof(*scratch));
 	int rc = scratch ? read_index(lines, scratch) : -ENOMEM;
+	bool is_split = false;
+	for (size_t i = 0; i < lines->file.units.count && !is_split; i++)
+		is_split = lines->file.units.items[i].dwo_name != NULL;
+	lines->program.path = tally_object_path(lines->object);
+	if (rc == 0 && is_split)
+		tally_dwarf_package_open(&lines->program.package, lines->program.path);
 	if (scratch)
 		tally_dwarf_scratch_release(scratch);
 	free(scratch);
@@ -191,7 +199,7 @@ static int prepare(struct tally_lines *lines)
 		/* Another call tries again. */
 		free(lines->units);
 		lines->units = NULL;
-		tally_vector_release(&lines->code.ranges);
+		tally_vector_release(&lines->program.code.ranges);
 		tally_vector_release(&lines->index);
 		tally_dwarf_file_release(&lines->file);
 		return rc;

@@ -33,7 +33,7 @@ static void *run(void *context)
 	while ((at = atomic_fetch_add(&work->next, 1)) < work->count && !atomic_load(&work->out_of_memory)) {
 		uint32_t unit = work->units[at];
 		struct tally_lines_slot *slot = &work->lines->units[unit];
-		if (tally_lines_compile(scratch, &work->lines->file.units.items[unit], &work->lines->code,
+		if (tally_lines_compile(scratch, &work->lines->file.units.items[unit], &work->lines->program,
 					&slot->compiled) == 0) {
 			slot->state = TALLY_LINES_COMPILED;
 		} else {

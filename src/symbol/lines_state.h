@@ -17,7 +17,7 @@ struct tally_lines {
 	struct tally_object *object, *debug;
 	bool is_ready; /* all that is below is filled */
 	struct tally_dwarf_file file;
-	struct tally_lines_code code;
+	struct tally_lines_program program;
 	TALLY_VECTOR(struct tally_nested_item) index; /* address → unit */
 	struct tally_lines_slot *units;               /* as file.units */
 	struct tally_arena frames;

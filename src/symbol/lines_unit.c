@@ -182,15 +182,32 @@ static int read_lines(struct tally_lines_scratch *scratch, const struct tally_dw
 	return 0;
 }
 
-int tally_lines_compile(struct tally_lines_scratch *scratch, const struct tally_dwarf_unit *unit,
-			const struct tally_lines_code *code, struct tally_lines_unit *out)
+/* The functions of a unit, which may be in a file of their own. */
+static int walk_functions(struct tally_lines_scratch *scratch, const struct tally_dwarf_unit *unit,
+			  struct tally_lines_program *program, struct tally_lines_unit *out)
 {
-	*out = (struct tally_lines_unit){ 0 };
+	if (!unit->dwo_name)
+		return tally_lines_walk(scratch, unit, &program->code, false);
+	struct tally_dwarf_split split;
+	if (tally_dwarf_split_open(&split, &scratch->dwarf, unit, &program->package, program->path) < 0)
+		return -ENOMEM;
+	/* Without it there is what the skeleton says: with -fsplit-dwarf-inlining more than lines. */
+	out->is_partial = out->is_partial || !split.unit;
+	int rc = tally_lines_walk(scratch, split.unit ? split.unit : unit, &program->code,
+				  split.unit && split.unit != &split.packed);
+	tally_dwarf_split_release(&split, &scratch->dwarf);
+	return rc;
+}
+
+int tally_lines_compile(struct tally_lines_scratch *scratch, const struct tally_dwarf_unit *unit,
+			struct tally_lines_program *program, struct tally_lines_unit *out)
+{
+	*out = (struct tally_lines_unit){ .is_partial = program->is_partial };
 	scratch->arena = &out->arena;
-	if (read_lines(scratch, unit) < 0 || tally_lines_walk(scratch, unit, code, false) < 0)
+	if (read_lines(scratch, unit) < 0 || walk_functions(scratch, unit, program, out) < 0)
 		return -ENOMEM;
 	struct packing packing = { .scratch = scratch, .unit = unit };
-	return pack(&packing, code, out);
+	return pack(&packing, &program->code, out);
 }
 
 void tally_lines_unit_release(struct tally_lines_unit *unit)

@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "base/map.h"
+#include "symbol/dwarf_companion.h"
 #include "symbol/dwarf_line.h"
 #include "symbol/dwarf_reader.h"
 #include "symbol/nested_ranges.h"
@@ -15,6 +16,14 @@
 /* Where the program has code: what is elsewhere was thrown out by the linker. */
 struct tally_lines_code {
 	TALLY_VECTOR(struct tally_dwarf_range) ranges; /* ascending, apart */
+};
+
+/* What all units of a program have in common; not changed while they are compiled. */
+struct tally_lines_program {
+	struct tally_lines_code code;
+	struct tally_dwarf_package package;
+	const char *path;   /* of the object */
+	bool is_partial;    /* dwz's common file is missing */
 };
 
 bool tally_lines_is_code(const struct tally_lines_code *code, uint64_t address);
@@ -82,9 +91,9 @@ int tally_lines_walk(struct tally_lines_scratch *scratch, const struct tally_dwa
 uint16_t tally_lines_file(struct tally_lines_scratch *scratch, const struct tally_dwarf_unit *lines_unit,
 			  uint64_t file);
 
-/* Compiles a unit.  0 or -ENOMEM; the unit must be released in both cases. */
+/* Compiles a unit, its split part included.  0 or -ENOMEM; the unit must be released in both cases. */
 int tally_lines_compile(struct tally_lines_scratch *scratch, const struct tally_dwarf_unit *unit,
-			const struct tally_lines_code *code, struct tally_lines_unit *out);
+			struct tally_lines_program *program, struct tally_lines_unit *out);
 void tally_lines_unit_release(struct tally_lines_unit *unit);
 
 /* The index of the last of `count` ascending numbers that is not above `value`; TALLY_LINES_NONE when there is none. */

@@ -1,0 +1,272 @@
+#include "symbol/dwarf_companion.h"
+
+#include "object/object.h"
+
+#include <dwarf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- packages ---- */
+
+/* DWARF 5, 7.3.5.3; version 2 is GNU's of before. */
+static bool read_package_index(struct tally_dwarf_package *package)
+{
+	struct tally_section index;
+	if (!tally_object_section(package->file.object, ".debug_cu_index", &index) || !index.bytes)
+		return false;
+	struct tally_dwarf_cursor cursor = { .at = index.bytes, .end = index.bytes + index.size,
+					     .swap = package->file.swap };
+	uint32_t version = tally_dwarf_u32(&cursor);
+	if (version != 2) {
+		cursor.at = index.bytes;
+		version = tally_dwarf_u16(&cursor);
+		tally_dwarf_u16(&cursor);
+		if (version != 5)
+			return false;
+	}
+	package->version = (uint16_t)version;
+	package->column_count = tally_dwarf_u32(&cursor);
+	package->row_count = tally_dwarf_u32(&cursor);
+	package->slot_count = tally_dwarf_u32(&cursor);
+	/* Slots are a power of two; each number takes bytes that must be there. */
+	uint64_t left = (uint64_t)(cursor.end - cursor.at);
+	if (package->slot_count == 0 || package->slot_count & (package->slot_count - 1) ||
+	    package->slot_count > left / 12 || package->column_count > left / 4 ||
+	    package->row_count > left / 4)
+		return false;
+	package->slots = cursor.at;
+	tally_dwarf_skip(&cursor, 8 * (uint64_t)package->slot_count);
+	package->rows = cursor.at;
+	tally_dwarf_skip(&cursor, 4 * (uint64_t)package->slot_count);
+	package->columns = cursor.at;
+	tally_dwarf_skip(&cursor, 4 * (uint64_t)package->column_count);
+	package->offsets = cursor.at;
+	tally_dwarf_skip(&cursor, 4 * (uint64_t)package->column_count * package->row_count);
+	return !cursor.failed;
+}
+
+void tally_dwarf_package_open(struct tally_dwarf_package *package, const char *object_path)
+{
+	*package = (struct tally_dwarf_package){ 0 };
+	char path[PATH_MAX];
+	int length = snprintf(path, sizeof(path), "%s.dwp", object_path);
+	struct tally_object *object;
+	if (length < 0 || (size_t)length >= sizeof(path) || tally_object_open(AT_FDCWD, path, &object, NULL) < 0)
+		return;
+	tally_dwarf_file_init(&package->file, object, true);
+	tally_object_unref(object);
+	if (!read_package_index(package))
+		tally_dwarf_package_release(package);
+}
+
+void tally_dwarf_package_release(struct tally_dwarf_package *package)
+{
+	tally_dwarf_file_release(&package->file);
+	*package = (struct tally_dwarf_package){ 0 };
+}
+
+static uint32_t u32_at(const struct tally_dwarf_package *package, const uint8_t *table, uint64_t index)
+{
+	struct tally_dwarf_cursor cursor = { .at = table + 4 * index, .end = table + 4 * index + 4,
+					     .swap = package->file.swap };
+	return tally_dwarf_u32(&cursor);
+}
+
+/* The row of a unit's id, counted from 1; 0 when it isn't there. */
+static uint32_t find_row(const struct tally_dwarf_package *package, uint64_t id)
+{
+	uint32_t mask = package->slot_count - 1;
+	uint32_t slot = (uint32_t)id & mask, step = ((uint32_t)(id >> 32) & mask) | 1;
+	for (uint32_t tried = 0; tried < package->slot_count; tried++, slot = (slot + step) & mask) {
+		struct tally_dwarf_cursor cursor = { .at = package->slots + 8 * (uint64_t)slot,
+						     .end = package->rows, .swap = package->file.swap };
+		uint64_t its_id = tally_dwarf_u64(&cursor);
+		uint32_t row = u32_at(package, package->rows, slot);
+		if (row == 0)
+			return 0;
+		if (its_id == id)
+			return row <= package->row_count ? row : 0;
+	}
+	return 0;
+}
+
+static void find_in_package(struct tally_dwarf_split *split, struct tally_dwarf_scratch *scratch,
+			    const struct tally_dwarf_unit *skeleton, struct tally_dwarf_package *package)
+{
+	enum { INFO = 1, ABBREV = 3, STR_OFFSETS = 6, RNGLISTS = 8 };
+	uint32_t row = package->file.object ? find_row(package, skeleton->dwo_id) : 0;
+	if (row == 0)
+		return;
+	struct tally_dwarf_contribution contribution = { 0 };
+	uint64_t info = UINT64_MAX;
+	for (uint32_t column = 0; column < package->column_count; column++) {
+		uint32_t offset = u32_at(package, package->offsets,
+					 (uint64_t)(row - 1) * package->column_count + column);
+		uint32_t kind = u32_at(package, package->columns, column);
+		if (kind == INFO)
+			info = offset;
+		else if (kind == ABBREV)
+			contribution.abbrev = offset;
+		else if (kind == STR_OFFSETS)
+			contribution.str_offsets = offset;
+		else if (kind == RNGLISTS && package->version >= 5)
+			contribution.rnglists = offset;
+	}
+	if (tally_dwarf_read_unit(&package->file, scratch, info, &contribution, skeleton, &split->packed) &&
+	    split->packed.dwo_id == skeleton->dwo_id)
+		split->unit = &split->packed;
+}
+
+/* ---- .dwo files ---- */
+
+static bool join(char path[PATH_MAX], const char *directory, size_t directory_length, const char *name)
+{
+	int length = name[0] == '/' || directory_length == 0
+			     ? snprintf(path, PATH_MAX, "%s", name)
+			     : snprintf(path, PATH_MAX, "%.*s/%s",
+					directory_length < PATH_MAX ? (int)directory_length : PATH_MAX, directory, name);
+	return length > 0 && length < PATH_MAX;
+}
+
+/* Opens a file when it has the unit of the skeleton. */
+static int try_dwo(struct tally_dwarf_split *split, struct tally_dwarf_scratch *scratch,
+		   const struct tally_dwarf_unit *skeleton, const char *path)
+{
+	struct tally_object *object;
+	if (tally_object_open(AT_FDCWD, path, &object, NULL) < 0)
+		return 0;
+	tally_dwarf_file_init(&split->file, object, true);
+	tally_object_unref(object);
+	if (tally_dwarf_read_units(&split->file, scratch, skeleton) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < split->file.units.count && !split->unit; i++)
+		if (split->file.units.items[i].dwo_id == skeleton->dwo_id)
+			split->unit = &split->file.units.items[i];
+	if (!split->unit)
+		tally_dwarf_split_release(split, scratch);
+	return 0;
+}
+
+int tally_dwarf_split_open(struct tally_dwarf_split *split, struct tally_dwarf_scratch *scratch,
+			   const struct tally_dwarf_unit *skeleton, struct tally_dwarf_package *package,
+			   const char *object_path)
+{
+	*split = (struct tally_dwarf_split){ 0 };
+	find_in_package(split, scratch, skeleton, package);
+	if (scratch->out_of_memory)
+		return -ENOMEM;
+	const char *name = skeleton->dwo_name, *directory = skeleton->directory;
+	const char *slash = strrchr(object_path, '/');
+	size_t beside = slash ? (size_t)(slash - object_path) + 1 : 0;
+	const char *last = strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
+	char path[PATH_MAX];
+	int rc = 0;
+	if (!split->unit && join(path, directory, directory ? strnlen(directory, PATH_MAX) : 0, name))
+		rc = try_dwo(split, scratch, skeleton, path);
+	/* Programs and their .dwo files are moved together. */
+	if (rc == 0 && !split->unit && name[0] != '/' && join(path, object_path, beside, name))
+		rc = try_dwo(split, scratch, skeleton, path);
+	if (rc == 0 && !split->unit && last != name && join(path, object_path, beside, last))
+		rc = try_dwo(split, scratch, skeleton, path);
+	if (rc < 0)
+		tally_dwarf_split_release(split, scratch);
+	return rc;
+}
+
+void tally_dwarf_split_release(struct tally_dwarf_split *split, struct tally_dwarf_scratch *scratch)
+{
+	tally_dwarf_scratch_forget(scratch, &split->file);
+	tally_dwarf_file_release(&split->file);
+	split->unit = NULL;
+}
+
+/* ---- dwz's common file ---- */
+
+struct supplement_link {
+	const char *name;
+	struct tally_build_id id;
+};
+
+/* .gnu_debugaltlink, or .debug_sup of DWARF 5: a name, and the build-id. */
+static bool read_supplement_link(const struct tally_dwarf_file *file, struct supplement_link *link)
+{
+	struct tally_section section;
+	struct tally_dwarf_cursor cursor = { .swap = file->swap };
+	uint64_t size;
+	if (tally_object_section(file->object, ".gnu_debugaltlink", &section) && section.bytes) {
+		cursor.at = section.bytes;
+		cursor.end = section.bytes + section.size;
+		link->name = tally_dwarf_text(&cursor);
+		size = (uint64_t)(cursor.end - cursor.at);
+	} else if (tally_object_section(file->object, ".debug_sup", &section) && section.bytes) {
+		cursor.at = section.bytes;
+		cursor.end = section.bytes + section.size;
+		uint16_t version = tally_dwarf_u16(&cursor);
+		bool is_supplement = tally_dwarf_u8(&cursor);
+		if (version != 5 || is_supplement)
+			return false;
+		link->name = tally_dwarf_text(&cursor);
+		size = tally_dwarf_uleb(&cursor);
+	} else {
+		return false;
+	}
+	if (cursor.failed || size == 0 || size > TALLY_BUILD_ID_MAX || !tally_dwarf_need(&cursor, size))
+		return false;
+	link->id.size = (uint8_t)size;
+	memcpy(link->id.bytes, cursor.at, size);
+	return true;
+}
+
+static struct tally_object *try_supplement(const struct supplement_link *link, const char *path)
+{
+	struct tally_object *object;
+	if (tally_object_open(AT_FDCWD, path, &object, NULL) < 0)
+		return NULL;
+	if (tally_build_id_equal(&link->id, tally_object_build_id(object)))
+		return object;
+	/* Version 5's checksum is of the other file's own section. */
+	struct tally_section section;
+	if (tally_object_section(object, ".debug_sup", &section) && section.bytes && section.size >= link->id.size &&
+	    memcmp(section.bytes + section.size - link->id.size, link->id.bytes, link->id.size) == 0)
+		return object;
+	tally_object_unref(object);
+	return NULL;
+}
+
+static struct tally_object *find_supplement(const struct tally_dwarf_file *file, const struct supplement_link *link)
+{
+	char path[PATH_MAX], hex[2 * TALLY_BUILD_ID_MAX + 1];
+	/* Links to the file may lie elsewhere. */
+	char *real = realpath(tally_object_path(file->object), NULL);
+	const char *own = real ? real : tally_object_path(file->object);
+	const char *slash = strrchr(own, '/');
+	struct tally_object *found = NULL;
+	if (join(path, own, slash ? (size_t)(slash - own) + 1 : 0, link->name))
+		found = try_supplement(link, path);
+	free(real);
+	tally_build_id_format(&link->id, hex);
+	snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/%.2s/%s.debug", hex, hex + 2);
+	return found ? found : try_supplement(link, path);
+}
+
+int tally_dwarf_open_supplement(struct tally_dwarf_file *file, struct tally_dwarf_scratch *scratch, bool *is_missing)
+{
+	struct supplement_link link = { 0 };
+	*is_missing = false;
+	if (!read_supplement_link(file, &link))
+		return 0;
+	struct tally_object *object = find_supplement(file, &link);
+	*is_missing = !object;
+	if (!object)
+		return 0;
+	struct tally_dwarf_file *supplement = calloc(1, sizeof(*supplement));
+	if (supplement) {
+		tally_dwarf_file_init(supplement, object, false);
+		file->supplement = supplement;
+	}
+	tally_object_unref(object);
+	return supplement ? tally_dwarf_read_units(supplement, scratch, NULL) : -ENOMEM;
+}
