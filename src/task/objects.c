@@ -101,7 +101,7 @@ struct tally_object *tally_objects_debug(struct tally_object_entry *entry)
 	return entry->debug;
 }
 
-const struct tally_unwind_table *tally_objects_unwind(struct tally_object_entry *entry)
+struct tally_unwind_table *tally_objects_unwind(struct tally_object_entry *entry)
 {
 	if (!entry->unwind_tried && entry->object) {
 		/* .eh_frame is enough for nearly all; the debug file is opened only where it is missing. */
@@ -117,6 +117,8 @@ const struct tally_unwind_table *tally_objects_unwind(struct tally_object_entry 
 
 void tally_objects_release(struct tally_objects *objects)
 {
+	tally_unwind_cache_free(objects->unwind_cache);
+	objects->unwind_cache = NULL;
 	for (size_t i = 0; i < objects->entries.count; i++) {
 		struct tally_object_entry *entry = &objects->entries.items[i];
 		tally_unwind_table_free(entry->unwind);

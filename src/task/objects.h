@@ -7,8 +7,7 @@
 #define TALLY_TASK_OBJECTS_H
 
 #include "task/tasks.h"
-
-struct tally_unwind_table;
+#include "unwind/unwind.h"
 
 enum tally_object_state {
 	TALLY_OBJECT_UNTRIED,
@@ -29,6 +28,8 @@ struct tally_object_entry {
 
 struct tally_objects {
 	struct { struct tally_object_entry *items; size_t count, capacity; } entries; /* by file id */
+	enum tally_unwind_machine machine;        /* whose stacks are unwound: this one's unless set */
+	struct tally_unwind_cache *unwind_cache;  /* made when the first stack is unwound */
 };
 
 /* The entry of a file, opened on first use; NULL when memory is out. */
@@ -39,7 +40,7 @@ struct tally_object_entry *tally_objects_get(struct tally_objects *objects, cons
 struct tally_object *tally_objects_debug(struct tally_object_entry *entry);
 
 /* The unwind rules, parsed on first use; NULL when there are none. */
-const struct tally_unwind_table *tally_objects_unwind(struct tally_object_entry *entry);
+struct tally_unwind_table *tally_objects_unwind(struct tally_object_entry *entry);
 
 void tally_objects_release(struct tally_objects *objects);
 

@@ -32,7 +32,12 @@ size_t tally_user_stack_frames(const struct tally_tasks *tasks, struct tally_obj
 			       uint64_t *addresses, bool *is_exact, size_t limit, enum tally_unwind_end *end)
 {
 	struct finder finder = { tasks, objects, sample->pid };
+	if (!objects->unwind_cache)
+		objects->unwind_cache = tally_unwind_cache_new(); /* without memory it goes without */
 	struct tally_unwind_request request = {
+		.machine = objects->machine,
+		.cache = objects->unwind_cache,
+		.space = tally_tasks_generation(tasks, sample->pid),
 		.stack = sample->stack,
 		.stack_size = sample->stack_dynamic_size,
 		.find = find_place,
@@ -42,7 +47,7 @@ size_t tally_user_stack_frames(const struct tally_tasks *tasks, struct tally_obj
 	*end = TALLY_UNWIND_NO_RULES;
 	const uint64_t abi_64bit = 2; /* PERF_SAMPLE_REGS_ABI_64 */
 	if (sample->regs_user.abi != abi_64bit || !sample->regs_user.words ||
-	    !tally_unwind_registers(sample->regs_user.words, attr->sample_regs_user, request.registers))
+	    !tally_unwind_registers(objects->machine, sample->regs_user.words, attr->sample_regs_user, request.registers))
 		return 0;
 	return tally_unwind(&request, addresses, limit, end);
 }

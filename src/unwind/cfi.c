@@ -1,5 +1,7 @@
 #include "unwind/cfi.h"
 
+#include "unwind/unwind_machine.h"
+
 #include <string.h>
 
 /* DW_EH_PE: the low four bits are the format, the next three what the value is relative to. */
@@ -140,6 +142,9 @@ static bool read_augmentation(const struct tally_cfi_section *section, struct ta
 		case 'S':
 			cie->is_signal_frame = true;
 			break;
+		case 'B': /* arm64: return addresses are signed with the other key; */
+		case 'G': /* the frame's memory is tagged: neither moves anything */
+			break;
 		default:
 			return false;
 		}
@@ -173,7 +178,7 @@ bool tally_cfi_cie_read(const struct tally_cfi_section *section, const struct ta
 	cie->code_align = tally_reader_uleb(&reader);
 	cie->data_align = tally_reader_sleb(&reader);
 	uint64_t column = version == 1 ? tally_reader_u8(&reader) : tally_reader_uleb(&reader);
-	if (reader.failed || column >= TALLY_UNWIND_REGISTERS)
+	if (reader.failed || column >= tally_unwind_layout(section->machine)->count)
 		return false;
 	cie->return_register = (uint32_t)column;
 	if (augmentation[0] == 'z') {

@@ -1,8 +1,8 @@
 /* Call frame information as data: .eh_frame and .debug_frame bytes → entries → rules.  Inside this room only.
  *
  * Follows DWARF 5 section 6.4, and the Linux Standard Base 5.0 ("Exception Frames") where .eh_frame differs.
- * Nothing here allocates; every read is bounded by the section, every loop by its bytes.  x86-64: addresses are
- * 8 bytes, little-endian.
+ * Nothing here allocates; every read is bounded by the section, every loop by its bytes.  Addresses are 8 bytes,
+ * little-endian.
  */
 #ifndef TALLY_UNWIND_CFI_H
 #define TALLY_UNWIND_CFI_H
@@ -19,6 +19,7 @@ struct tally_cfi_section {
 	uint64_t address;      /* of the first byte, in the object */
 	uint64_t text_address; /* what DW_EH_PE_textrel and _datarel are relative to; 0: not known */
 	uint64_t data_address;
+	enum tally_unwind_machine machine; /* whose registers the rules speak of */
 	bool is_debug_frame;
 	bool ends_at_zero; /* `size` is but a bound: a zero length ends the section */
 };
@@ -55,7 +56,7 @@ struct tally_cfi_fde {
 
 /* How the caller's value of a register is found. */
 enum tally_cfi_rule_kind {
-	TALLY_CFI_UNSPECIFIED, /* taken as the same value; for rsp: the CFA */
+	TALLY_CFI_UNSPECIFIED, /* taken as the same value; for sp: the CFA */
 	TALLY_CFI_UNDEFINED,
 	TALLY_CFI_SAME_VALUE,
 	TALLY_CFI_OFFSET,         /* saved at CFA + value */
@@ -73,7 +74,7 @@ struct tally_cfi_rule {
 };
 
 /* The rules that hold for one range of addresses: a row of DWARF's imagined table.
- * Plain data: what a rule cache would store. */
+ * Plain data. */
 struct tally_cfi_row {
 	struct tally_cfi_rule cfa;
 	struct tally_cfi_rule registers[TALLY_UNWIND_REGISTERS];
@@ -101,8 +102,9 @@ enum { TALLY_CFI_REMEMBER_MAX = 16 };
 
 struct tally_cfi_program {
 	const struct tally_cfi_section *section;
-	const struct tally_cfi_cie *cie;
+	struct tally_cfi_cie cie;
 	struct tally_reader reader;
+	uint32_t register_count;
 	uint32_t steps_left;
 	uint32_t remembered;
 	bool bad;           /* the instructions make no sense */
@@ -124,7 +126,7 @@ bool tally_cfi_program_next(struct tally_cfi_program *program);
 /* What expressions and rules see of a frame. */
 struct tally_unwind_frame {
 	uint64_t registers[TALLY_UNWIND_REGISTERS];
-	uint32_t known; /* bit n: register n's value is known */
+	uint64_t known; /* bit n: register n's value is known */
 	uint64_t bias;  /* address in the process − address in the object */
 	const uint8_t *stack;
 	size_t stack_size;

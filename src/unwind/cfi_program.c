@@ -1,5 +1,7 @@
 #include "unwind/cfi.h"
 
+#include "unwind/unwind_machine.h"
+
 /* The largest functions of real programs have some thousand instructions; a made-up one must not hold a recorder. */
 enum { STEPS_MAX = 1 << 16 };
 
@@ -12,7 +14,8 @@ enum {
 	CFA_RESTORE_STATE = 0x0b, CFA_DEF_CFA = 0x0c, CFA_DEF_CFA_REGISTER = 0x0d, CFA_DEF_CFA_OFFSET = 0x0e,
 	CFA_DEF_CFA_EXPRESSION = 0x0f, CFA_EXPRESSION = 0x10, CFA_OFFSET_EXTENDED_SF = 0x11,
 	CFA_DEF_CFA_SF = 0x12, CFA_DEF_CFA_OFFSET_SF = 0x13, CFA_VAL_OFFSET = 0x14, CFA_VAL_OFFSET_SF = 0x15,
-	CFA_VAL_EXPRESSION = 0x16, CFA_MIPS_ADVANCE_LOC8 = 0x1d, CFA_GNU_ARGS_SIZE = 0x2e,
+	CFA_VAL_EXPRESSION = 0x16, CFA_MIPS_ADVANCE_LOC8 = 0x1d, CFA_AARCH64_NEGATE_RA_STATE_WITH_PC = 0x2c,
+	CFA_AARCH64_NEGATE_RA_STATE = 0x2d, CFA_GNU_ARGS_SIZE = 0x2e,
 	CFA_GNU_NEGATIVE_OFFSET_EXTENDED = 0x2f
 };
 
@@ -25,14 +28,14 @@ static int64_t multiply(uint64_t a, uint64_t b)
 /* Registers beyond ours (xmm0 is 17) have rules in real files: read, and forgotten. */
 static void set_rule(struct tally_cfi_program *program, uint64_t reg, struct tally_cfi_rule rule)
 {
-	if (reg < TALLY_UNWIND_REGISTERS)
+	if (reg < program->register_count)
 		program->row.registers[reg] = rule;
 }
 
 static void set_offset(struct tally_cfi_program *program, uint64_t reg, enum tally_cfi_rule_kind kind,
 		       uint64_t factored)
 {
-	int64_t offset = multiply(factored, (uint64_t)program->cie->data_align);
+	int64_t offset = multiply(factored, (uint64_t)program->cie.data_align);
 	set_rule(program, reg, (struct tally_cfi_rule){ .kind = kind, .value = offset });
 }
 
@@ -48,13 +51,13 @@ static struct tally_cfi_rule read_expression(struct tally_cfi_program *program, 
 
 static void restore_rule(struct tally_cfi_program *program, uint64_t reg)
 {
-	if (reg < TALLY_UNWIND_REGISTERS)
+	if (reg < program->register_count)
 		program->row.registers[reg] = program->initial.registers[reg];
 }
 
 static void define_cfa(struct tally_cfi_program *program, uint64_t reg, int64_t offset)
 {
-	program->bad |= reg >= TALLY_UNWIND_REGISTERS;
+	program->bad |= reg >= program->register_count;
 	program->row.cfa =
 		(struct tally_cfi_rule){ .kind = TALLY_CFI_REGISTER, .reg = (uint8_t)reg, .value = offset };
 }
@@ -86,7 +89,7 @@ static void restore_state(struct tally_cfi_program *program)
 static void run_cfa_instruction(struct tally_cfi_program *program, uint8_t opcode)
 {
 	struct tally_reader *reader = &program->reader;
-	int64_t align = program->cie->data_align;
+	int64_t align = program->cie.data_align;
 	uint64_t reg;
 	int64_t offset;
 	switch (opcode) {
@@ -149,7 +152,7 @@ static void run_register_instruction(struct tally_cfi_program *program, uint8_t 
 		return;
 	case CFA_REGISTER:
 		other = tally_reader_uleb(reader);
-		set_rule(program, reg, other < TALLY_UNWIND_REGISTERS
+		set_rule(program, reg, other < program->register_count
 			 ? (struct tally_cfi_rule){ .kind = TALLY_CFI_REGISTER, .reg = (uint8_t)other }
 			 : (struct tally_cfi_rule){ .kind = TALLY_CFI_UNDEFINED });
 		return;
@@ -165,7 +168,7 @@ static void run_register_instruction(struct tally_cfi_program *program, uint8_t 
 
 static void advance(struct tally_cfi_program *program, uint64_t factored)
 {
-	program->row_end = program->row_end + factored * program->cie->code_align;
+	program->row_end = program->row_end + factored * program->cie.code_align;
 }
 
 /* Locations only move row_end: that of the row which the instructions so far describe. */
@@ -188,7 +191,7 @@ static void run_instruction(struct tally_cfi_program *program)
 	case CFA_NOP:
 		return;
 	case CFA_SET_LOC:
-		program->row_end = tally_cfi_pointer_read(program->section, reader, program->cie->encoding);
+		program->row_end = tally_cfi_pointer_read(program->section, reader, program->cie.encoding);
 		return;
 	case CFA_ADVANCE_LOC1:
 		advance(program, tally_reader_u8(reader));
@@ -210,6 +213,10 @@ static void run_instruction(struct tally_cfi_program *program)
 		return;
 	case CFA_GNU_ARGS_SIZE: /* for landing pads of exceptions: says nothing about the frame */
 		tally_reader_uleb(reader);
+		return;
+	case CFA_AARCH64_NEGATE_RA_STATE: /* return addresses are stripped wherever they come from */
+	case CFA_AARCH64_NEGATE_RA_STATE_WITH_PC:
+		program->bad |= !tally_unwind_layout(program->section->machine)->has_signed_returns;
 		return;
 	}
 	if (opcode >= CFA_DEF_CFA && opcode <= CFA_DEF_CFA_EXPRESSION)
@@ -241,7 +248,8 @@ bool tally_cfi_program_start(struct tally_cfi_program *program, const struct tal
 			     const struct tally_cfi_cie *cie, const struct tally_cfi_fde *fde)
 {
 	program->section = section;
-	program->cie = cie;
+	program->cie = *cie;
+	program->register_count = tally_unwind_layout(section->machine)->count;
 	program->steps_left = STEPS_MAX;
 	program->remembered = 0;
 	program->bad = false;

@@ -40,3 +40,36 @@ enum tally_code_spot tally_code_recognise(const uint8_t *code, size_t size, uint
 	}
 	return TALLY_CODE_OTHER;
 }
+
+struct instruction {
+	uint32_t mask, value;
+};
+
+/* Where x30 holds the return address and sp is the caller's: a function's first instruction, its last, and what
+ * PLT stubs are made of (the linker writes no rules for them). */
+static const struct instruction ARM64_EDGES[] = {
+	{ 0xffffffff, 0xd65f03c0 }, /* ret */
+	{ 0xfffffbff, 0xd65f0bff }, /* retaa, retab */
+	{ 0xffc07fff, 0xa9807bfd }, /* stp x29,x30,[sp,#-n]! */
+	{ 0xffffffbf, 0xd503233f }, /* paciasp, pacibsp */
+	{ 0xffffff3f, 0xd503241f }, /* bti */
+	{ 0x9f00001f, 0x90000010 }, /* adrp x16,… */
+	{ 0xffc003ff, 0xf9400211 }, /* ldr x17,[x16,…] */
+	{ 0xffc003ff, 0x91000210 }, /* add x16,x16,… */
+	{ 0xffffffff, 0xd61f0220 }, /* br x17 */
+};
+
+enum tally_code_spot tally_code_recognise_arm64(const uint8_t *code, size_t size)
+{
+	static const uint8_t SIGRETURN[] = { 0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4 }; /* mov x8,#139; svc #0 */
+	uint32_t instruction;
+	if (size >= sizeof(SIGRETURN) && memcmp(code, SIGRETURN, sizeof(SIGRETURN)) == 0)
+		return TALLY_CODE_SIGRETURN;
+	if (size < sizeof(instruction))
+		return TALLY_CODE_OTHER;
+	memcpy(&instruction, code, sizeof(instruction));
+	for (size_t i = 0; i < sizeof(ARM64_EDGES) / sizeof(*ARM64_EDGES); i++)
+		if ((instruction & ARM64_EDGES[i].mask) == ARM64_EDGES[i].value)
+			return TALLY_CODE_EDGE;
+	return TALLY_CODE_OTHER;
+}

@@ -1,4 +1,4 @@
-/* What a few bytes of x86-64 code tell about the frame of code without rules. */
+/* What a few bytes of code tell about the frame of code without rules. */
 #ifndef TALLY_UNWIND_CODE_SPOT_H
 #define TALLY_UNWIND_CODE_SPOT_H
 
@@ -7,12 +7,15 @@
 
 enum tally_code_spot {
 	TALLY_CODE_OTHER,
-	TALLY_CODE_SIGRETURN,  /* a signal handler returns here; the kernel's ucontext is at rsp */
-	TALLY_CODE_EDGE,       /* the return address is at rsp */
+	TALLY_CODE_SIGRETURN,  /* a signal handler returns here; the kernel's ucontext is at sp */
+	TALLY_CODE_EDGE,       /* the return address is at rsp, or in x30 */
 	TALLY_CODE_PUSHED_RBP, /* rbp was just pushed, the return address is above it */
 };
 
-/* `code` is what runs next, `previous` the byte before it. */
+/* x86-64: `code` is what runs next, `previous` the byte before it. */
 enum tally_code_spot tally_code_recognise(const uint8_t *code, size_t size, uint8_t previous);
+
+/* arm64: an instruction tells. */
+enum tally_code_spot tally_code_recognise_arm64(const uint8_t *code, size_t size);
 
 #endif

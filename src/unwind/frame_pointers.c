@@ -4,6 +4,7 @@
  * their stack keep the pair too, but say so by an expression (rbp saved where rbp points).  A compiler that
  * was told to omit frame pointers uses that pair only in functions with alloca and the like.
  */
+#include "unwind/unwind_machine.h"
 #include "unwind/unwind_table.h"
 
 enum { RBP_SLOT = -16, CFA_ABOVE_RBP = 16, CFA_AT_ENTRY = 8, OP_BREG_RBP = 0x76 };
@@ -61,25 +62,39 @@ static enum frame_kind classify(struct tally_cfi_program *program)
 	return program->bad ? FRAME_NONE : kind;
 }
 
-static bool is_in_earlier_index(const struct tally_unwind_table *table, unsigned index, uint64_t start)
+static bool is_in_earlier_index(struct tally_unwind_table *table, unsigned index, uint64_t start)
 {
-	for (unsigned i = 0; i < index; i++)
-		if (tally_unwind_index_find(&table->indexes[i], start))
-			return true;
-	return false;
+	struct tally_unwind_function function;
+	const struct tally_function_index *first = tally_unwind_table_find(table, start, &function);
+	return first && first < &table->indexes[index];
 }
 
-bool tally_unwind_table_uses_frame_pointers(const struct tally_unwind_table *table, size_t *functions,
+/* A function that the linker's table is wrong about makes it worthless: the section is read instead. */
+static void check_index(struct tally_unwind_table *table, unsigned i)
+{
+	struct tally_function_index *index = &table->indexes[i];
+	struct tally_unwind_function function;
+	for (size_t j = 0; index->linker && j < index->count; j++)
+		if (!tally_function_index_at(index, j, &function)) {
+			tally_function_index_read(index); /* out of memory: what was read until then */
+			tally_unwind_rules_renumber(&table->rules[i]);
+		}
+}
+
+bool tally_unwind_table_uses_frame_pointers(struct tally_unwind_table *table, size_t *functions,
 					    size_t *with_frame_pointer)
 {
 	size_t with = 0, total = 0;
 	struct tally_cfi_program program;
-	for (unsigned i = 0; i < table->index_count; i++) {
-		const struct tally_unwind_index *index = &table->indexes[i];
-		for (size_t j = 0; j < index->functions.count; j++) {
-			const struct tally_unwind_function *function = &index->functions.items[j];
-			if (is_in_earlier_index(table, i, function->start) ||
-			    !tally_unwind_index_start(index, function, &program))
+	bool is_x86 = tally_unwind_layout(table->machine) == tally_unwind_layout(TALLY_UNWIND_X86_64);
+	for (unsigned i = 0; is_x86 && i < table->index_count; i++) {
+		const struct tally_function_index *index = &table->indexes[i];
+		check_index(table, i);
+		for (size_t j = 0; j < index->count; j++) {
+			struct tally_unwind_function function;
+			if (!tally_function_index_at(index, j, &function) ||
+			    (i > 0 && is_in_earlier_index(table, i, function.start)) ||
+			    !tally_function_index_start(index, &function, &program))
 				continue;
 			enum frame_kind kind = classify(&program);
 			total += kind != FRAME_NONE;

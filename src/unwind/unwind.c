@@ -16,7 +16,8 @@
  * To step from a frame to its caller: find the row of its ip; compute the CFA; read each saved register; rsp of the
  * caller is the CFA, its ip is the return address.  Repeat.  The table itself isn't stored, it would be larger
  * than the code: a small program per function (an FDE) describes how each row differs from the one before,
- * and programs share a prelude per object file (a CIE).  cfi.c reads these, cfi_program.c runs them.
+ * and programs share a prelude per object file (a CIE).  cfi.c reads these, cfi_program.c runs them, unwind_row.c
+ * takes a step by the row that comes out.  On arm64 a call leaves the return address in x30, and the callee saves it.
  *
  * What makes it less than simple:
  *
@@ -33,36 +34,28 @@
  *   an error until a rule asks for it.
  * - The copy has an end.  A stack of a thousand frames doesn't fit into 8 KiB: the chain is then cut at its root end,
  *   and whoever draws it must know; hence the ends that tally_unwind_end tells apart.
+ * - arm64 signs return addresses: the high bits are no address, and are masked off.  Its frame pointer leads from one
+ *   record {x29, x30} to the next, but they lie anywhere in their frames: sp is not known behind them.
  * - Everything is untrusted.  The rules come from files that anyone may have written; a wrong one must end the
  *   walk: the stack pointer never goes back (but across a signal, from the alternate stack), loops are bounded.
  *
- * Nothing here allocates or calls the system; a frame costs a search in the object's index and the run of one program.
+ * Running a program for each frame takes a microsecond or two.  But where programs stop there are few addresses, seen
+ * over and over: unwind_rule.c compiles the functions that are hit, and unwind_cache.h remembers the rule of each
+ * address.  A frame that was met before costs a look into the cache, an addition, and a load for what is saved.
  */
 #include "unwind/unwind.h"
 
-#include "object/object.h"
-#include "unwind/code_spot.h"
-#include "unwind/unwind_table.h"
+#include "unwind/unwind_cache.h"
+#include "unwind/unwind_walk.h"
 
 #include <string.h>
 
-enum { WORD = 8, ENTRY_BYTES = 48 };
+enum { WORD = TALLY_UNWIND_WORD };
 
-/* Farther from rsp than any stack reaches: an address there is no sign of a copy that was too short. */
+/* Farther from sp than any stack reaches: an address there is no sign of a copy that was too short. */
 #define FAR_BYTES ((uint64_t)1 << 30)
 
-/* A thread's stack as systems set it up: what is farther above rsp is not taken for a frame pointer. */
-#define STACK_BYTES ((uint64_t)8 << 20)
-
-struct walk {
-	const struct tally_unwind_request *request;
-	struct tally_unwind_frame frame;
-	struct tally_unwind_place place;
-	bool is_exact;      /* ip is that of an instruction about to run, not a return address */
-	bool is_by_pointer; /* the step to here was by frame pointer: a guess */
-	enum tally_unwind_end end;
-	struct tally_cfi_program program;
-};
+/* ---- memory and registers ------------------------------------------------------------------------------- */
 
 bool tally_unwind_load(struct tally_unwind_frame *frame, uint64_t address, unsigned size, uint64_t *value)
 {
@@ -72,304 +65,255 @@ bool tally_unwind_load(struct tally_unwind_frame *frame, uint64_t address, unsig
 		return false;
 	}
 	*value = 0;
-	memcpy(value, frame->stack + offset, size); /* x86-64's byte order, as ours */
+	memcpy(value, frame->stack + offset, size); /* little-endian, as we are */
 	return true;
 }
 
-static uint64_t get(const struct walk *walk, unsigned reg)
+static inline bool load_word(struct tally_unwind_frame *frame, uint64_t address, uint64_t *value)
 {
-	return walk->frame.registers[reg];
+	uint64_t offset = address - frame->stack_address;
+	if (offset > frame->stack_size || frame->stack_size - offset < WORD)
+		return false;
+	memcpy(value, frame->stack + offset, WORD);
+	return true;
 }
 
-static bool is_known(const struct walk *walk, unsigned reg)
+bool tally_unwind_load_saved(struct tally_unwind_walk *walk, unsigned reg, uint64_t address, uint64_t *value)
 {
-	return walk->frame.known >> reg & 1;
+	if (tally_unwind_load(&walk->frame, address, WORD, value))
+		return true;
+	if (reg == walk->layout->pc || address >= tally_unwind_get(walk, walk->layout->sp) ||
+	    !tally_unwind_knows(walk, reg))
+		return false;
+	*value = tally_unwind_get(walk, reg);
+	return true;
 }
 
-static bool stop(struct walk *walk, enum tally_unwind_end end)
-{
-	walk->end = end;
-	return false;
-}
-
-/* Why a word of the stack that the rules name could not be read. */
-static bool stop_at_missed(struct walk *walk)
+bool tally_unwind_stop_at_missed(struct tally_unwind_walk *walk)
 {
 	uint64_t size = walk->frame.stack_size, end = walk->frame.stack_address + size;
 	/* Just above the copy; or anywhere once a handler's own stack was left for one that was not copied. */
 	bool is_beyond = walk->frame.missed + WORD - end < FAR_BYTES ||
-			 get(walk, TALLY_UNWIND_RSP) - walk->frame.stack_address > size;
-	return stop(walk, is_beyond ? TALLY_UNWIND_TRUNCATED : TALLY_UNWIND_BAD_RULES);
+			 tally_unwind_get(walk, walk->layout->sp) - walk->frame.stack_address > size;
+	return tally_unwind_stop(walk, is_beyond ? TALLY_UNWIND_TRUNCATED : TALLY_UNWIND_BAD_RULES);
 }
 
-static bool locate(struct walk *walk)
+static inline bool may_enter(struct tally_unwind_walk *walk, uint64_t sp, uint64_t pc, bool is_exact)
 {
-	uint64_t address = get(walk, TALLY_UNWIND_RIP) - !walk->is_exact;
-	walk->place = (struct tally_unwind_place){ 0 };
-	if (!walk->request->find(walk->request->context, address, &walk->place))
+	uint64_t old_sp = tally_unwind_get(walk, walk->layout->sp);
+	if (pc == 0)
+		return tally_unwind_stop(walk, TALLY_UNWIND_COMPLETE);
+	/* Leaves of arm64 have moved sp nowhere; x86-64's vfork keeps its return address in a register. */
+	bool has_moved = sp > old_sp || (sp == old_sp && pc != tally_unwind_get(walk, walk->layout->pc));
+	return has_moved || is_exact || tally_unwind_stop(walk, TALLY_UNWIND_BAD_RULES);
+}
+
+bool tally_unwind_enter(struct tally_unwind_walk *walk, const uint64_t *registers, uint64_t known, bool is_exact)
+{
+	if (!may_enter(walk, registers[walk->layout->sp], registers[walk->layout->pc], is_exact))
 		return false;
-	walk->frame.bias = address - walk->place.address;
-	return true;
-}
-
-/* Makes the registers of the caller the current ones. */
-static bool enter(struct walk *walk, const uint64_t *registers, uint32_t known, bool is_exact)
-{
-	if (!(known >> TALLY_UNWIND_RSP & 1))
-		return stop(walk, TALLY_UNWIND_BAD_RULES);
-	if (registers[TALLY_UNWIND_RIP] == 0)
-		return stop(walk, TALLY_UNWIND_COMPLETE);
-	bool has_moved = registers[TALLY_UNWIND_RSP] > get(walk, TALLY_UNWIND_RSP);
-	/* vfork keeps its return address in a register: CFA = rsp, and only ip changes. */
-	if (registers[TALLY_UNWIND_RSP] == get(walk, TALLY_UNWIND_RSP))
-		has_moved = registers[TALLY_UNWIND_RIP] != get(walk, TALLY_UNWIND_RIP);
-	if (!has_moved && !is_exact)
-		return stop(walk, TALLY_UNWIND_BAD_RULES);
 	memcpy(walk->frame.registers, registers, sizeof(walk->frame.registers));
 	walk->frame.known = known;
 	walk->is_exact = is_exact;
 	return true;
 }
 
-static enum tally_expression_result run_expression(struct walk *walk, const struct tally_cfi_rule *rule,
-						   const uint64_t *initial, uint64_t *value)
+/* ---- a step by a compiled rule -------------------------------------------------------------------------- */
+
+/* The CFA's register is not known. */
+static bool step_without_cfa(struct tally_unwind_walk *walk, const struct tally_unwind_rule *rule)
 {
-	const struct tally_cfi_section *section = walk->program.row.section;
-	return tally_expression_run(section->bytes + rule->value, rule->size, &walk->frame, initial, value);
+	bool is_sp = rule->cfa_register == walk->layout->sp && !rule->cfa_is_loaded && rule->kind == TALLY_RULE_SAVED;
+	return is_sp ? tally_unwind_step_by_frame_pointer(walk) : tally_unwind_stop(walk, TALLY_UNWIND_BAD_RULES);
 }
 
-static bool compute_cfa(struct walk *walk, uint64_t *cfa)
+/* The saved registers that can be read; of the others one that was popped is what it was, the rest are lost. */
+static inline void restore_saved(struct tally_unwind_walk *walk, const struct tally_unwind_rule *rule, uint64_t cfa)
 {
-	const struct tally_cfi_rule *rule = &walk->program.row.cfa;
-	enum tally_expression_result result = TALLY_EXPRESSION_BAD;
-	if (rule->kind == TALLY_CFI_EXPRESSION) {
-		result = run_expression(walk, rule, NULL, cfa);
-	} else if (rule->kind == TALLY_CFI_REGISTER && is_known(walk, rule->reg)) {
-		*cfa = get(walk, rule->reg) + (uint64_t)rule->value;
-		result = TALLY_EXPRESSION_OK;
+	struct tally_unwind_frame *frame = &walk->frame;
+	uint64_t base = cfa, sp = tally_unwind_get(walk, walk->layout->sp), known = frame->known;
+	bool has_base = true;
+	if (rule->base_register != TALLY_RULE_BASE_IS_CFA) {
+		base = tally_unwind_get(walk, rule->base_register);
+		has_base = tally_unwind_knows(walk, rule->base_register);
 	}
-	if (result == TALLY_EXPRESSION_UNREADABLE)
-		return stop_at_missed(walk);
-	return result == TALLY_EXPRESSION_OK || stop(walk, TALLY_UNWIND_BAD_RULES);
-}
-
-/* A saved word; below rsp it is gone from the copy, but then the function's end has popped it already, and the
- * register holds it again (compilers don't say so in the rules: any moment now they won't matter). */
-static enum tally_expression_result load_saved(struct walk *walk, unsigned reg, uint64_t address, uint64_t *value)
-{
-	if (tally_unwind_load(&walk->frame, address, WORD, value))
-		return TALLY_EXPRESSION_OK;
-	if (reg == TALLY_UNWIND_RIP || address >= get(walk, TALLY_UNWIND_RSP) || !is_known(walk, reg))
-		return TALLY_EXPRESSION_UNREADABLE;
-	*value = get(walk, reg);
-	return TALLY_EXPRESSION_OK;
-}
-
-/* The caller's value of a register. */
-static enum tally_expression_result apply_rule(struct walk *walk, unsigned reg, uint64_t cfa, uint64_t *value)
-{
-	const struct tally_cfi_rule *rule = &walk->program.row.registers[reg];
-	enum tally_expression_result result;
-	uint64_t address;
-	unsigned from = rule->kind == TALLY_CFI_REGISTER ? rule->reg : reg;
-	switch (rule->kind) {
-	case TALLY_CFI_UNSPECIFIED:
-		if (reg == TALLY_UNWIND_RSP) {
-			*value = cfa;
-			return TALLY_EXPRESSION_OK;
-		}
-		/* fall through */
-	case TALLY_CFI_SAME_VALUE:
-	case TALLY_CFI_REGISTER:
-		*value = get(walk, from);
-		return is_known(walk, from) ? TALLY_EXPRESSION_OK : TALLY_EXPRESSION_BAD;
-	case TALLY_CFI_OFFSET:
-		return load_saved(walk, reg, cfa + (uint64_t)rule->value, value);
-	case TALLY_CFI_VAL_OFFSET:
-		*value = cfa + (uint64_t)rule->value;
-		return TALLY_EXPRESSION_OK;
-	case TALLY_CFI_EXPRESSION:
-		result = run_expression(walk, rule, &cfa, &address);
-		return result == TALLY_EXPRESSION_OK ? load_saved(walk, reg, address, value) : result;
-	case TALLY_CFI_VAL_EXPRESSION:
-		return run_expression(walk, rule, &cfa, value);
+	for (unsigned i = 0; i < rule->saved_count; i++) {
+		unsigned reg = rule->saved_register[i];
+		uint64_t address = base + (uint64_t)(rule->saved_word[i] * WORD);
+		if (has_base && load_word(frame, address, &frame->registers[reg]))
+			known |= 1ull << reg;
+		else if (!has_base || address >= sp)
+			known &= ~(1ull << reg);
 	}
-	return TALLY_EXPRESSION_BAD; /* undefined: can't be had */
+	frame->known = known;
 }
 
-static bool step_by_rules(struct walk *walk)
+static inline bool step_by_rule(struct tally_unwind_walk *walk, const struct tally_unwind_rule *rule)
 {
-	const struct tally_cfi_row *row = &walk->program.row;
-	uint64_t cfa, registers[TALLY_UNWIND_REGISTERS] = { 0 };
-	uint32_t known = 0;
-	unsigned column = row->return_register;
-	if (row->registers[column].kind == TALLY_CFI_UNDEFINED)
-		return stop(walk, TALLY_UNWIND_COMPLETE);
-	if (!compute_cfa(walk, &cfa))
+	const struct tally_unwind_layout *layout = walk->layout;
+	struct tally_unwind_frame *frame = &walk->frame;
+	unsigned column = layout->return_register;
+	if (!tally_unwind_knows(walk, rule->cfa_register))
+		return step_without_cfa(walk, rule);
+	uint64_t cfa = tally_unwind_get(walk, rule->cfa_register) + (uint64_t)(int64_t)rule->cfa_offset;
+	if (rule->kind == TALLY_RULE_PLT && (tally_unwind_get(walk, layout->pc) & 15) >= rule->plt_from)
+		cfa += WORD;
+	if (rule->cfa_is_loaded && !tally_unwind_load(frame, cfa, WORD, &cfa))
+		return tally_unwind_stop_at_missed(walk);
+	uint64_t back = tally_unwind_get(walk, column);
+	if (rule->return_word != TALLY_RULE_RETURN_IN_REGISTER) {
+		uint64_t address = cfa + (uint64_t)(rule->return_word * WORD);
+		if (!load_word(frame, address, &back) && !tally_unwind_load_saved(walk, column, address, &back))
+			return tally_unwind_stop_at_missed(walk);
+	} else if (!tally_unwind_knows(walk, column)) {
+		return tally_unwind_stop(walk, TALLY_UNWIND_BAD_RULES);
+	}
+	if (!may_enter(walk, cfa, back & walk->return_mask, false))
 		return false;
-	switch (apply_rule(walk, column, cfa, &registers[column])) {
-	case TALLY_EXPRESSION_OK:
-		break;
-	case TALLY_EXPRESSION_UNREADABLE:
-		return stop_at_missed(walk);
-	default:
-		return stop(walk, TALLY_UNWIND_BAD_RULES);
+	restore_saved(walk, rule, cfa);
+	frame->registers[column] = back;
+	frame->registers[layout->pc] = back & walk->return_mask;
+	frame->registers[layout->sp] = cfa;
+	frame->known |= 1ull << layout->sp | 1ull << layout->pc | 1ull << column;
+	walk->is_exact = walk->is_by_pointer = false;
+	return true;
+}
+
+/* ---- from frame to frame -------------------------------------------------------------------------------- */
+
+bool tally_unwind_locate(struct tally_unwind_walk *walk)
+{
+	if (!walk->has_place) {
+		const struct tally_unwind_request *request = walk->request;
+		walk->place = (struct tally_unwind_place){ 0 };
+		walk->has_place = request->find(request->context, tally_unwind_lookup_address(walk), &walk->place);
 	}
-	for (unsigned reg = 0; reg < TALLY_UNWIND_REGISTERS; reg++)
-		if (apply_rule(walk, reg, cfa, &registers[reg]) == TALLY_EXPRESSION_OK)
-			known |= 1u << reg;
-	registers[TALLY_UNWIND_RIP] = registers[column];
-	known |= 1u << TALLY_UNWIND_RIP;
-	walk->is_by_pointer = false;
-	return enter(walk, registers, known, row->is_signal_frame);
+	return walk->has_place;
 }
 
-/* What the code at ip tells, where it can be read from its file. */
-static enum tally_code_spot recognise(struct walk *walk)
+static const struct tally_unwind_rule *interpret(struct tally_unwind_walk *walk)
 {
-	const struct tally_unwind_table *table = walk->place.table;
-	if (!table || !table->object)
-		return TALLY_CODE_OTHER;
-	size_t available, before;
-	uint64_t address = walk->place.address + !walk->is_exact;
-	const uint8_t *code = tally_object_bytes_at(table->object, address, &available);
-	if (!code)
-		return TALLY_CODE_OTHER;
-	const uint8_t *previous = tally_object_bytes_at(table->object, address - 1, &before);
-	return tally_code_recognise(code, available, previous ? *previous : 0);
-}
-
-/* The kernel's struct ucontext (asm-generic/ucontext.h, asm/sigcontext.h) is at rsp by then: its registers in
- * their order, from byte 40 on. */
-static bool step_over_signal(struct walk *walk)
-{
-	static const uint8_t ORDER[] = { 8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7, 16 };
-	uint64_t registers[TALLY_UNWIND_REGISTERS], at = get(walk, TALLY_UNWIND_RSP) + 40;
-	for (size_t i = 0; i < sizeof(ORDER); i++)
-		if (!tally_unwind_load(&walk->frame, at + i * WORD, WORD, &registers[ORDER[i]]))
-			return stop(walk, TALLY_UNWIND_TRUNCATED);
-	walk->is_by_pointer = false;
-	return enter(walk, registers, (1u << TALLY_UNWIND_REGISTERS) - 1, true);
-}
-
-static bool step_by_frame_pointer(struct walk *walk)
-{
-	uint64_t rbp = get(walk, TALLY_UNWIND_RBP), registers[TALLY_UNWIND_REGISTERS] = { 0 };
-	uint64_t rsp = get(walk, TALLY_UNWIND_RSP);
-	if (!is_known(walk, TALLY_UNWIND_RBP) || rbp < rsp || rbp - rsp >= STACK_BYTES || rbp % WORD != 0)
-		return stop(walk, TALLY_UNWIND_NO_RULES);
-	if (!tally_unwind_load(&walk->frame, rbp, WORD, &registers[TALLY_UNWIND_RBP]) ||
-	    !tally_unwind_load(&walk->frame, rbp + WORD, WORD, &registers[TALLY_UNWIND_RIP]))
-		return stop(walk, TALLY_UNWIND_TRUNCATED);
-	registers[TALLY_UNWIND_RSP] = rbp + 2 * WORD;
-	walk->is_by_pointer = true;
-	return enter(walk, registers,
-		     1u << TALLY_UNWIND_RBP | 1u << TALLY_UNWIND_RSP | 1u << TALLY_UNWIND_RIP, false);
-}
-
-/* In a function's first two instructions, or its last, the frame pointer is the caller's still or again. */
-static bool step_from_edge(struct walk *walk, bool has_pushed_rbp)
-{
-	uint64_t registers[TALLY_UNWIND_REGISTERS], rsp = get(walk, TALLY_UNWIND_RSP);
-	memcpy(registers, walk->frame.registers, sizeof(registers));
-	if (has_pushed_rbp && !tally_unwind_load(&walk->frame, rsp, WORD, &registers[TALLY_UNWIND_RBP]))
-		return stop(walk, TALLY_UNWIND_TRUNCATED);
-	rsp += has_pushed_rbp ? WORD : 0;
-	if (!tally_unwind_load(&walk->frame, rsp, WORD, &registers[TALLY_UNWIND_RIP]))
-		return stop(walk, TALLY_UNWIND_TRUNCATED);
-	registers[TALLY_UNWIND_RSP] = rsp + WORD;
-	walk->is_by_pointer = false;
-	return enter(walk, registers, walk->frame.known, false);
-}
-
-/* The dynamic linker's first instructions have no rules.  Some assembly, a call, and never anything below. */
-static bool is_entry_point(const struct walk *walk)
-{
-	const struct tally_unwind_table *table = walk->place.table;
-	return table && table->entry_point && walk->place.address - table->entry_point < ENTRY_BYTES;
-}
-
-static bool step_without_rules(struct walk *walk)
-{
-	if (is_entry_point(walk))
-		return stop(walk, TALLY_UNWIND_COMPLETE);
-	enum tally_code_spot spot = recognise(walk);
-	if (spot == TALLY_CODE_SIGRETURN)
-		return step_over_signal(walk);
-	if (walk->is_exact && spot != TALLY_CODE_OTHER)
-		return step_from_edge(walk, spot == TALLY_CODE_PUSHED_RBP);
-	return step_by_frame_pointer(walk);
-}
-
-static bool step(struct walk *walk)
-{
-	enum tally_unwind_lookup lookup = TALLY_UNWIND_NOT_FOUND;
-	if (walk->place.table)
-		lookup = tally_unwind_table_lookup(walk->place.table, walk->place.address, &walk->program);
-	switch (lookup) {
-	case TALLY_UNWIND_FOUND:
-		return step_by_rules(walk);
-	case TALLY_UNWIND_MALFORMED:
-		return stop(walk, TALLY_UNWIND_BAD_RULES);
-	default:
-		return step_without_rules(walk);
+	static const struct tally_unwind_rule NONE = { .kind = TALLY_RULE_NONE }, BAD = { .kind = TALLY_RULE_BAD },
+					      ROW = { .kind = TALLY_RULE_ROW };
+	switch (tally_unwind_table_lookup(walk->place.table, walk->place.address, &walk->program)) {
+	case TALLY_UNWIND_FOUND: return &ROW;
+	case TALLY_UNWIND_NOT_FOUND: return &NONE;
+	default: return &BAD;
 	}
 }
 
-static void put_frame(const struct walk *walk, uint64_t *addresses, size_t at)
+/* A rule that stays, or NULL where the program must be run: asked for, or there is no memory. */
+static const struct tally_unwind_rule *find_rule(struct tally_unwind_walk *walk)
 {
-	addresses[at] = get(walk, TALLY_UNWIND_RIP);
+	static const struct tally_unwind_rule UNMAPPED = { .kind = TALLY_RULE_UNMAPPED },
+					      NO_TABLE = { .kind = TALLY_RULE_NO_TABLE };
+	if (!tally_unwind_locate(walk))
+		return &UNMAPPED;
+	struct tally_unwind_table *table = walk->place.table;
+	if (!table || tally_unwind_layout(table->machine) != walk->layout)
+		return &NO_TABLE;
+	return walk->request->is_interpreted ? NULL : tally_unwind_table_rule(table, walk->place.address);
+}
+
+static void resolve_anew(struct tally_unwind_walk *walk, struct tally_unwind_cached *slot, uint64_t address)
+{
+	walk->rule = find_rule(walk);
+	if (walk->rule && slot)
+		*slot = (struct tally_unwind_cached){ address, walk->request->space, walk->rule };
+	else if (!walk->rule)
+		walk->rule = interpret(walk);
+}
+
+/* Finds the rule of the current frame; false when nothing is mapped there. */
+static inline bool resolve(struct tally_unwind_walk *walk)
+{
+	struct tally_unwind_cache *cache = walk->request->cache;
+	uint64_t address = tally_unwind_lookup_address(walk), space = walk->request->space;
+	struct tally_unwind_cached *slot = cache ? tally_unwind_cache_slot(cache, address, space) : NULL;
+	walk->has_place = false;
+	if (slot && slot->address == address && slot->space == space && slot->rule)
+		walk->rule = slot->rule;
+	else
+		resolve_anew(walk, slot, address);
+	return walk->rule->kind != TALLY_RULE_UNMAPPED;
+}
+
+static inline bool step(struct tally_unwind_walk *walk)
+{
+	const struct tally_unwind_rule *rule = walk->rule;
+	switch (rule->kind) {
+	case TALLY_RULE_SAVED:
+	case TALLY_RULE_PLT:
+		return step_by_rule(walk, rule);
+	case TALLY_RULE_OUTERMOST:
+		return tally_unwind_stop(walk, TALLY_UNWIND_COMPLETE);
+	case TALLY_RULE_ROW:
+		walk->row = rule->row ? rule->row : &walk->program.row;
+		return tally_unwind_step_by_row(walk);
+	case TALLY_RULE_NONE:
+		return tally_unwind_step_without_rules(walk);
+	case TALLY_RULE_NO_TABLE:
+		return tally_unwind_step_by_frame_pointer(walk);
+	}
+	return tally_unwind_stop(walk, TALLY_UNWIND_BAD_RULES);
+}
+
+static void put_frame(const struct tally_unwind_walk *walk, uint64_t *addresses, size_t at)
+{
+	addresses[at] = tally_unwind_get(walk, walk->layout->pc);
 	if (walk->request->is_exact)
 		walk->request->is_exact[at] = walk->is_exact;
+}
+
+/* Linux gives user space 48 bits of address on arm64, or 52 to those who ask for it; what lies above in a return
+ * address is its signature. */
+static uint64_t return_mask(const struct tally_unwind_layout *layout, uint64_t sp)
+{
+	return !layout->has_signed_returns ? UINT64_MAX : sp >> 48 ? (1ull << 52) - 1 : (1ull << 48) - 1;
+}
+
+static bool start(struct tally_unwind_walk *walk, const struct tally_unwind_request *request)
+{
+	memset(walk, 0, offsetof(struct tally_unwind_walk, program));
+	walk->request = request;
+	walk->layout = tally_unwind_layout(request->machine);
+	walk->is_exact = true;
+	walk->frame.stack = request->stack;
+	walk->frame.stack_size = request->stack_size;
+	walk->frame.stack_address = request->registers[walk->layout->sp];
+	walk->frame.known = (1ull << walk->layout->count) - 1;
+	walk->return_mask = return_mask(walk->layout, walk->frame.stack_address);
+	memcpy(walk->frame.registers, request->registers, sizeof(walk->frame.registers));
+	walk->end = walk->layout->count ? TALLY_UNWIND_LIMIT : TALLY_UNWIND_NO_RULES;
+	return walk->layout->count;
 }
 
 size_t tally_unwind(const struct tally_unwind_request *request, uint64_t *addresses, size_t limit,
 		    enum tally_unwind_end *end)
 {
-	struct walk walk;
-	memset(&walk, 0, offsetof(struct walk, program)); /* the program is large, and set up by whoever runs it */
-	walk.request = request;
-	walk.is_exact = true;
-	walk.frame.stack = request->stack;
-	walk.frame.stack_size = request->stack_size;
-	walk.frame.stack_address = request->registers[TALLY_UNWIND_RSP];
-	walk.frame.known = (1u << TALLY_UNWIND_REGISTERS) - 1;
-	memcpy(walk.frame.registers, request->registers, sizeof(walk.frame.registers));
+	struct tally_unwind_walk walk;
 	size_t count = 0;
-	walk.end = TALLY_UNWIND_LIMIT;
-	if (limit > 0)
+	if (start(&walk, request) && limit > 0) {
 		put_frame(&walk, addresses, count++);
-	if (count > 0 && !locate(&walk))
-		walk.end = TALLY_UNWIND_NO_MAP;
+		if (!resolve(&walk))
+			walk.end = TALLY_UNWIND_NO_MAP;
+	}
 	while (count > 0 && walk.end == TALLY_UNWIND_LIMIT && step(&walk)) {
-		if (!locate(&walk))
+		if (!resolve(&walk))
 			walk.end = walk.is_by_pointer ? TALLY_UNWIND_NO_RULES : TALLY_UNWIND_NO_MAP;
 		else if (count < limit)
 			put_frame(&walk, addresses, count++);
 		else
 			break;
 	}
+	if (request->extent)
+		*request->extent = (struct tally_unwind_extent){
+			.reached = tally_unwind_get(&walk, walk.layout->sp),
+			.missed = walk.end == TALLY_UNWIND_TRUNCATED ? walk.frame.missed : 0,
+		};
 	if (end)
 		*end = walk.end;
 	return count;
-}
-
-bool tally_unwind_registers(const uint64_t *words, uint64_t mask, uint64_t registers[TALLY_UNWIND_REGISTERS])
-{
-	/* asm/perf_regs.h: ax bx cx dx si di bp sp ip, then flags and segments, r8–r15 from bit 16. */
-	static const uint8_t DWARF[] = { 0, 3, 2, 1, 4, 5, 6, 7, 16 };
-	enum { PERF_SP = 7, PERF_IP = 8, PERF_R8 = 16, PERF_R15 = 23 };
-	memset(registers, 0, TALLY_UNWIND_REGISTERS * sizeof(*registers));
-	for (unsigned bit = 0; bit < 64; bit++) {
-		if (!(mask >> bit & 1))
-			continue;
-		uint64_t word = *words++;
-		if (bit <= PERF_IP)
-			registers[DWARF[bit]] = word;
-		else if (bit >= PERF_R8 && bit <= PERF_R15)
-			registers[bit - PERF_R8 + 8] = word;
-	}
-	return (mask >> PERF_SP & 1) && (mask >> PERF_IP & 1);
 }
 
 const char *tally_unwind_end_text(enum tally_unwind_end end)

@@ -1,9 +1,7 @@
-/* A sorted index of our own over an object's call frame information.
+/* An object's sections with rules, and what is asked of them.
  *
- * The linker's index, .eh_frame_hdr, is not used to look functions up: it is missing from some objects, says nothing
- * of .debug_frame, and being a second account of the same facts it can contradict the first.  Reading every FDE's
- * header once costs 0.1 to 0.3 µs each.  Of an object without section headers the header's pointer
- * tells where .eh_frame begins.
+ * Of an object without section headers the program headers lead to .eh_frame_hdr, whose pointer tells where .eh_frame
+ * begins.
  */
 #include "unwind/unwind_table.h"
 
@@ -13,137 +11,59 @@
 #include <gelf.h>
 #include <stdlib.h>
 
-static const struct tally_cfi_cie *find_cie(const struct tally_unwind_index *index, uint32_t offset)
-{
-	size_t low = 0, high = index->cies.count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (index->cies.items[middle].offset < offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < index->cies.count && index->cies.items[low].offset == offset ? &index->cies.items[low] : NULL;
-}
-
-/* Scanned in order of offsets, hence sorted. */
-static int read_cies(struct tally_unwind_index *index)
-{
-	struct tally_cfi_entry entry;
-	for (size_t at = 0; tally_cfi_entry_read(&index->section, at, &entry); at = entry.end) {
-		struct tally_cfi_cie cie;
-		if (tally_cfi_cie_read(&index->section, &entry, &cie) && tally_vector_push(&index->cies, cie) < 0)
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-/* The linker leaves the FDEs of functions that it dropped at address 0 in .debug_frame. */
-static bool is_kept(const struct tally_cfi_fde *fde)
-{
-	return fde->start != 0 && fde->end - fde->start <= UINT32_MAX;
-}
-
-static int read_functions(struct tally_unwind_index *index)
-{
-	struct tally_cfi_entry entry;
-	for (size_t at = 0; tally_cfi_entry_read(&index->section, at, &entry); at = entry.end) {
-		const struct tally_cfi_cie *cie = entry.kind == TALLY_CFI_FDE ? find_cie(index, entry.cie) : NULL;
-		struct tally_cfi_fde fde;
-		if (!cie || !tally_cfi_fde_read(&index->section, &entry, cie, &fde) || !is_kept(&fde))
-			continue;
-		struct tally_unwind_function function = { .start = fde.start,
-							  .size = (uint32_t)(fde.end - fde.start),
-							  .entry = entry.offset };
-		if (tally_vector_push(&index->functions, function) < 0)
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-static int compare_functions(const void *a, const void *b)
-{
-	const struct tally_unwind_function *x = a, *y = b;
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return x->entry < y->entry ? -1 : x->entry > y->entry;
-}
-
-/* Sorted by start, one function per start: the first in the section, as a linear search would find it. */
-static void sort_functions(struct tally_unwind_index *index)
-{
-	struct tally_unwind_function *items = index->functions.items;
-	size_t count = index->functions.count, kept = 0;
-	if (count == 0)
-		return;
-	qsort(items, count, sizeof(*items), compare_functions);
-	for (size_t i = 1; i < count; i++)
-		if (items[i].start != items[kept].start)
-			items[++kept] = items[i];
-	index->functions.count = kept + 1;
-}
-
-static int add_index(struct tally_unwind_table *table, const struct tally_cfi_section *section)
+static int add_index(struct tally_unwind_table *table, const struct tally_cfi_section *section,
+		     const struct tally_cfi_section *linker)
 {
 	if (section->size == 0 || section->size > TALLY_CFI_SECTION_MAX)
 		return 0;
-	struct tally_unwind_index *index = &table->indexes[table->index_count++];
-	index->section = *section;
-	if (read_cies(index) < 0 || read_functions(index) < 0)
-		return -ENOMEM;
-	sort_functions(index);
-	return 0;
+	return tally_function_index_init(&table->indexes[table->index_count++], section, linker);
 }
 
-const struct tally_unwind_function *tally_unwind_index_find(const struct tally_unwind_index *index,
-							    uint64_t address)
-{
-	size_t low = 0, high = index->functions.count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (index->functions.items[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == 0)
-		return NULL;
-	const struct tally_unwind_function *function = &index->functions.items[low - 1];
-	return address - function->start < function->size ? function : NULL;
-}
-
-bool tally_unwind_index_start(const struct tally_unwind_index *index,
-			      const struct tally_unwind_function *function, struct tally_cfi_program *program)
-{
-	struct tally_cfi_entry entry;
-	struct tally_cfi_fde fde;
-	if (!tally_cfi_entry_read(&index->section, function->entry, &entry))
-		return false;
-	const struct tally_cfi_cie *cie = find_cie(index, entry.cie);
-	return cie && tally_cfi_fde_read(&index->section, &entry, cie, &fde) &&
-	       tally_cfi_program_start(program, &index->section, cie, &fde);
-}
-
-enum tally_unwind_lookup tally_unwind_table_lookup(const struct tally_unwind_table *table, uint64_t address,
-						   struct tally_cfi_program *program)
+struct tally_function_index *tally_unwind_table_find(struct tally_unwind_table *table, uint64_t address,
+						     struct tally_unwind_function *function)
 {
 	for (unsigned i = 0; i < table->index_count; i++) {
-		const struct tally_unwind_index *index = &table->indexes[i];
-		const struct tally_unwind_function *function = tally_unwind_index_find(index, address);
-		if (!function)
-			continue;
-		if (!tally_unwind_index_start(index, function, program))
-			return TALLY_UNWIND_MALFORMED;
-		while (tally_cfi_program_next(program))
-			if (address < program->row_end)
-				return TALLY_UNWIND_FOUND;
-		return TALLY_UNWIND_MALFORMED;
+		struct tally_function_index *index = &table->indexes[i];
+		size_t position;
+		bool is_anew, is_found = tally_function_index_find(index, address, &position, function, &is_anew);
+		if (is_anew)
+			tally_unwind_rules_renumber(&table->rules[i]);
+		if (is_found)
+			return index;
 	}
-	return TALLY_UNWIND_NOT_FOUND;
+	return NULL;
 }
 
-/* .eh_frame by way of the program header that names .eh_frame_hdr: version 1, three encodings, the pointer. */
-static bool find_by_header(struct tally_object *object, struct tally_cfi_section *section)
+enum tally_unwind_lookup tally_unwind_table_lookup(struct tally_unwind_table *table, uint64_t address,
+						   struct tally_cfi_program *program)
+{
+	struct tally_unwind_function function;
+	const struct tally_function_index *index = tally_unwind_table_find(table, address, &function);
+	if (!index)
+		return TALLY_UNWIND_NOT_FOUND;
+	if (!tally_function_index_start(index, &function, program))
+		return TALLY_UNWIND_MALFORMED;
+	while (tally_cfi_program_next(program))
+		if (address < program->row_end)
+			return TALLY_UNWIND_FOUND;
+	return TALLY_UNWIND_MALFORMED;
+}
+
+const struct tally_unwind_rule *tally_unwind_table_rule(struct tally_unwind_table *table, uint64_t address)
+{
+	static const struct tally_unwind_rule NONE = { .kind = TALLY_RULE_NONE };
+	for (unsigned i = 0; i < table->index_count; i++) {
+		bool is_failed;
+		const struct tally_unwind_rule *rule =
+			tally_unwind_rules_find(&table->rules[i], &table->indexes[i], address, &is_failed);
+		if (rule || is_failed)
+			return rule;
+	}
+	return &NONE;
+}
+
+/* .eh_frame_hdr by its program header. */
+static bool find_linker_table(struct tally_object *object, struct tally_cfi_section *linker)
 {
 	Elf *elf = tally_object_elf(object);
 	size_t count;
@@ -153,22 +73,27 @@ static bool find_by_header(struct tally_object *object, struct tally_cfi_section
 		GElf_Phdr header;
 		if (!gelf_getphdr(elf, (int)i, &header) || header.p_type != PT_GNU_EH_FRAME)
 			continue;
-		struct tally_cfi_section index = { .address = header.p_vaddr, .data_address = header.p_vaddr };
-		index.bytes = tally_object_bytes_at(object, header.p_vaddr, &index.size);
-		if (!index.bytes)
-			return false;
-		struct tally_reader reader;
-		tally_reader_init(&reader, index.bytes, index.size, false);
-		uint8_t version = tally_reader_u8(&reader), encoding = tally_reader_u8(&reader);
-		tally_reader_u16(&reader);
-		section->address = tally_cfi_pointer_read(&index, &reader, encoding);
-		if (reader.failed || version != 1)
-			return false;
-		section->bytes = tally_object_bytes_at(object, section->address, &section->size);
-		section->ends_at_zero = true;
-		return section->bytes != NULL;
+		*linker = (struct tally_cfi_section){ .address = header.p_vaddr, .data_address = header.p_vaddr };
+		linker->bytes = tally_object_bytes_at(object, header.p_vaddr, &linker->size);
+		return linker->bytes != NULL;
 	}
 	return false;
+}
+
+/* .eh_frame by way of .eh_frame_hdr: version 1, three encodings, the pointer. */
+static bool find_by_linker_table(struct tally_object *object, const struct tally_cfi_section *linker,
+				 struct tally_cfi_section *section)
+{
+	struct tally_reader reader;
+	tally_reader_init(&reader, linker->bytes, linker->size, false);
+	uint8_t version = tally_reader_u8(&reader), encoding = tally_reader_u8(&reader);
+	tally_reader_u16(&reader);
+	section->address = tally_cfi_pointer_read(linker, &reader, encoding);
+	if (reader.failed || version != 1)
+		return false;
+	section->bytes = tally_object_bytes_at(object, section->address, &section->size);
+	section->ends_at_zero = true;
+	return section->bytes != NULL;
 }
 
 static uint64_t section_address(struct tally_object *object, const char *name)
@@ -181,23 +106,25 @@ static int add_section(struct tally_unwind_table *table, struct tally_object *ob
 		       bool is_debug_frame)
 {
 	struct tally_section found;
-	struct tally_cfi_section section = { .is_debug_frame = is_debug_frame };
+	struct tally_cfi_section section = { .is_debug_frame = is_debug_frame, .machine = table->machine }, linker;
+	bool has_linker = !is_debug_frame && find_linker_table(object, &linker);
 	if (tally_object_section(object, name, &found) && found.bytes) {
 		section.bytes = found.bytes;
 		section.size = found.size;
 		section.address = found.address;
-	} else if (is_debug_frame || !find_by_header(object, &section)) {
+	} else if (!has_linker || !find_by_linker_table(object, &linker, &section)) {
 		return 0;
 	}
 	section.text_address = section_address(object, ".text");
 	section.data_address = section_address(object, ".got");
-	return add_index(table, &section);
+	return add_index(table, &section, has_linker ? &linker : NULL);
 }
 
 static int add_sections(struct tally_unwind_table *table)
 {
-	/* Another machine's rules speak of other registers. */
-	if (tally_object_machine(table->object) != EM_X86_64 || !tally_object_is_64bit(table->object))
+	table->machine = tally_unwind_machine_of_elf(tally_object_machine(table->object));
+	if (table->machine == TALLY_UNWIND_OTHER || !tally_object_is_64bit(table->object) ||
+	    tally_object_is_swapped(table->object))
 		return 0;
 	int result = add_section(table, table->object, ".eh_frame", false);
 	if (result == 0)
@@ -231,13 +158,14 @@ int tally_unwind_table_new(struct tally_object *object, struct tally_object *deb
 	return 0;
 }
 
-int tally_unwind_table_new_from_bytes(const struct tally_cfi_section *section, struct tally_unwind_table **out,
-				      struct tally_error *err)
+int tally_unwind_table_new_from_bytes(const struct tally_cfi_section *section, const struct tally_cfi_section *linker,
+				      struct tally_unwind_table **out, struct tally_error *err)
 {
 	struct tally_unwind_table *table = calloc(1, sizeof(*table));
 	if (!table)
 		return out_of_memory(err);
-	if (add_index(table, section) < 0) {
+	table->machine = section->machine;
+	if (add_index(table, section, linker) < 0) {
 		tally_unwind_table_free(table);
 		return out_of_memory(err);
 	}
@@ -250,8 +178,8 @@ void tally_unwind_table_free(struct tally_unwind_table *table)
 	if (!table)
 		return;
 	for (unsigned i = 0; i < table->index_count; i++) {
-		tally_vector_release(&table->indexes[i].cies);
-		tally_vector_release(&table->indexes[i].functions);
+		tally_function_index_release(&table->indexes[i]);
+		tally_unwind_rules_release(&table->rules[i]);
 	}
 	tally_object_unref(table->debug);
 	tally_object_unref(table->object);

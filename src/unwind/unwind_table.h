@@ -2,50 +2,37 @@
 #ifndef TALLY_UNWIND_UNWIND_TABLE_H
 #define TALLY_UNWIND_UNWIND_TABLE_H
 
-#include "base/vector.h"
-#include "unwind/cfi.h"
-
-/* One function of the index.  Everything else is read again from the section, which is smaller than a copy of it
- * would be and as near. */
-struct tally_unwind_function {
-	uint64_t start;
-	uint32_t size;
-	uint32_t entry; /* offset of the FDE in the section */
-};
-
-/* One section's functions sorted by start, its CIEs by offset. */
-struct tally_unwind_index {
-	struct tally_cfi_section section;
-	TALLY_VECTOR(struct tally_cfi_cie) cies;
-	TALLY_VECTOR(struct tally_unwind_function) functions;
-};
+#include "unwind/function_index.h"
+#include "unwind/unwind_rule.h"
 
 /* .eh_frame, then .debug_frame, of the object and of its debug file: one is asked after the other. */
 enum { TALLY_UNWIND_INDEXES = 3 };
 
 struct tally_unwind_table {
 	struct tally_object *object, *debug; /* NULL for a table from bytes */
-	uint64_t entry_point;                /* 0: none */
+	enum tally_unwind_machine machine;
+	uint64_t entry_point; /* 0: none */
 	unsigned index_count;
-	struct tally_unwind_index indexes[TALLY_UNWIND_INDEXES];
+	struct tally_function_index indexes[TALLY_UNWIND_INDEXES];
+	struct tally_unwind_rules rules[TALLY_UNWIND_INDEXES]; /* what of each index was compiled */
 };
 
-/* A table over one section's bytes, which must outlive it. */
-int tally_unwind_table_new_from_bytes(const struct tally_cfi_section *section, struct tally_unwind_table **out,
-				      struct tally_error *err);
+/* A table over one section's bytes, which must outlive it; `linker` is its .eh_frame_hdr, or NULL. */
+int tally_unwind_table_new_from_bytes(const struct tally_cfi_section *section, const struct tally_cfi_section *linker,
+				      struct tally_unwind_table **out, struct tally_error *err);
 
-const struct tally_unwind_function *tally_unwind_index_find(const struct tally_unwind_index *index,
-							    uint64_t address);
-
-/* Starts the program of a function of the index; false when its rules are bad. */
-bool tally_unwind_index_start(const struct tally_unwind_index *index,
-			      const struct tally_unwind_function *function, struct tally_cfi_program *program);
+/* The function that holds an address, in whichever index has it first: NULL when none does. */
+struct tally_function_index *tally_unwind_table_find(struct tally_unwind_table *table, uint64_t address,
+						     struct tally_unwind_function *function);
 
 enum tally_unwind_lookup { TALLY_UNWIND_FOUND, TALLY_UNWIND_NOT_FOUND, TALLY_UNWIND_MALFORMED };
 
-/* The rules at an address in the object, left in program->row.  A rule cache would go here: what is
- * found is plain data, and depends on nothing but the table and the address. */
-enum tally_unwind_lookup tally_unwind_table_lookup(const struct tally_unwind_table *table, uint64_t address,
+/* The row at an address in the object, left in program->row: runs the function's program. */
+enum tally_unwind_lookup tally_unwind_table_lookup(struct tally_unwind_table *table, uint64_t address,
 						   struct tally_cfi_program *program);
+
+/* The same as a compiled rule, of kind TALLY_RULE_NONE, _BAD or better; compiles the function when it is met for the
+ * first time.  Lives as long as the table.  NULL when memory is out: tally_unwind_table_lookup needs none. */
+const struct tally_unwind_rule *tally_unwind_table_rule(struct tally_unwind_table *table, uint64_t address);
 
 #endif

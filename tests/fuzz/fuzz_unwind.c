@@ -1,10 +1,15 @@
 /* Bytes as unwind rules, and as the stack that they are followed through.
  *
  * Byte 0: bit 0 .debug_frame, bit 1 a section that ends at its end mark.  Byte 1: 8-byte words of stack that follow.
- * The rest is the section.  Whatever the rules say, the walk must end, within the bytes given.
+ * Bit 2: arm64's registers.  Bit 3: the section's first eight bytes and what follows them are a linker's table, too.
+ * The rest is the section.  Whatever the rules say, the walk must end, within the bytes given, and compiled rules must
+ * lead where the interpreter goes.
  */
 #include "unwind/unwind.h"
+#include "unwind/unwind_machine.h"
 #include "unwind/unwind_table.h"
+
+#include "../unit/unwind_ways.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,23 +25,32 @@ static bool find(void *context, uint64_t address, struct tally_unwind_place *pla
 }
 
 /* From the start, the middle and the end of a function. */
-static void walk(const struct tally_unwind_table *table, const struct tally_unwind_function *function,
+static void walk(struct tally_unwind_table *table, const struct tally_unwind_function *function,
 		 const uint8_t *stack, size_t stack_size)
 {
-	uint64_t addresses[FRAMES];
+	const struct tally_unwind_layout *layout = tally_unwind_layout(table->machine);
 	for (unsigned part = 0; part < 3; part++) {
-		struct tally_unwind_request request = { .stack = stack, .stack_size = stack_size, .find = find,
-							.context = (void *)table };
+		struct tally_unwind_request request = { .machine = table->machine, .stack = stack, .stack_size = stack_size, .find = find,
+							.context = table };
 		for (unsigned reg = 0; reg < TALLY_UNWIND_REGISTERS; reg++)
 			request.registers[reg] = STACK + reg * 8;
-		request.registers[TALLY_UNWIND_RSP] = STACK;
-		request.registers[TALLY_UNWIND_RIP] =
+		request.registers[layout->sp] = STACK;
+		request.registers[layout->pc] =
 			function->start + (part == 0 ? 0 : part == 1 ? function->size / 2 : function->size - 1);
-		enum tally_unwind_end end;
-		size_t count = tally_unwind(&request, addresses, FRAMES, &end);
-		if (count == 0 || count > FRAMES || !tally_unwind_end_text(end)[0])
+		struct unwind_way way;
+		if (!unwind_every_way(&request, NULL, FRAMES, &way) || way.count == 0 || way.count > FRAMES ||
+		    !tally_unwind_end_text(way.end)[0])
 			abort();
 	}
+}
+
+/* The linker's table may prove wrong on the way, and be given up. */
+static void walk_functions(struct tally_unwind_table *table, const uint8_t *stack, size_t stack_size)
+{
+	struct tally_unwind_function function;
+	for (size_t i = 0; table->index_count && i < table->indexes[0].count && i < FUNCTIONS; i++)
+		if (tally_function_index_at(&table->indexes[0], i, &function))
+			walk(table, &function, stack, stack_size);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -56,14 +70,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		memcpy(bytes_at, data + 2 + stack_size, section_size);
 		struct tally_cfi_section section = { .bytes = bytes_at, .size = section_size, .address = SECTION,
 						     .text_address = 0x1000, .data_address = 0x2000,
-						     .is_debug_frame = data[0] & 1, .ends_at_zero = data[0] & 2 };
-		if (tally_unwind_table_new_from_bytes(&section, &table, NULL) == 0) {
-			size_t functions, with, count = table->index_count ? table->indexes[0].functions.count : 0;
+						     .is_debug_frame = data[0] & 1, .ends_at_zero = data[0] & 2,
+						     .machine = data[0] & 4 ? TALLY_UNWIND_ARM64 :
+									      TALLY_UNWIND_X86_64 };
+		struct tally_cfi_section linker = section;
+		linker.data_address = linker.address;
+		if (tally_unwind_table_new_from_bytes(&section, data[0] & 8 ? &linker : NULL, &table, NULL) == 0) {
+			size_t functions, with, count = table->index_count ? table->indexes[0].count : 0;
+			walk_functions(table, stack_at, stack_size);
 			tally_unwind_table_uses_frame_pointers(table, &functions, &with);
 			if (with > functions || functions > count)
 				abort();
-			for (size_t i = 0; i < count && i < FUNCTIONS; i++)
-				walk(table, &table->indexes[0].functions.items[i], stack_at, stack_size);
 		}
 	}
 	tally_unwind_table_free(table);

@@ -4,6 +4,7 @@
 #include "unwind/code_spot.h"
 #include "unwind/unwind.h"
 #include "unwind/unwind_table.h"
+#include "unwind_ways.h"
 
 #include <fcntl.h>
 
@@ -84,10 +85,10 @@ static void put_fde(struct cfi *cfi, size_t cie, uint64_t start, uint64_t size, 
 static struct tally_unwind_table *table_of(const void *bytes, size_t size, bool is_debug_frame)
 {
 	struct tally_unwind_table *table;
-	struct tally_cfi_section section = { .bytes = bytes, .size = size, .address = SECTION,
+	struct tally_cfi_section section = { .bytes = bytes, .size = size, .address = SECTION, .machine = TALLY_UNWIND_X86_64,
 					     .text_address = CODE, .data_address = 2 * CODE,
 					     .is_debug_frame = is_debug_frame };
-	assert_int_equal(tally_unwind_table_new_from_bytes(&section, &table, NULL), 0);
+	assert_int_equal(tally_unwind_table_new_from_bytes(&section, NULL, &table, NULL), 0);
 	return table;
 }
 
@@ -404,7 +405,7 @@ static void an_end_mark_ends_only_a_section_of_unknown_size(void **state)
 	assert_true(covers(&cfi, false, CODE + 0x10));
 	struct tally_cfi_section section = { .bytes = cfi.bytes, .size = cfi.size, .ends_at_zero = true };
 	struct tally_unwind_table *table;
-	assert_int_equal(tally_unwind_table_new_from_bytes(&section, &table, NULL), 0);
+	assert_int_equal(tally_unwind_table_new_from_bytes(&section, NULL, &table, NULL), 0);
 	assert_int_equal(table->indexes[0].functions.count, 1);
 	tally_unwind_table_free(table);
 }
@@ -590,7 +591,12 @@ static void run(struct walk *walk, size_t words, size_t limit)
 	walk->request.stack_size = words * 8;
 	walk->request.find = find;
 	walk->request.context = walk->table;
-	walk->count = tally_unwind(&walk->request, walk->addresses, limit, &walk->end);
+	walk->request.machine = TALLY_UNWIND_X86_64;
+	struct unwind_way way;
+	assert_true(unwind_every_way(&walk->request, NULL, limit, &way));
+	walk->count = way.count;
+	walk->end = way.end;
+	memcpy(walk->addresses, way.addresses, way.count * sizeof(*way.addresses));
 }
 
 #define F(offset) ((uint64_t)BIAS + CODE + (offset))
@@ -898,17 +904,17 @@ static void sample_registers_come_in_dwarf_s_order(void **state)
 	uint64_t words[20], registers[TALLY_UNWIND_REGISTERS];
 	for (size_t i = 0; i < 20; i++)
 		words[i] = 100 + i;
-	assert_true(tally_unwind_registers(words, TALLY_UNWIND_REGS_MASK, registers));
+	assert_true(tally_unwind_registers(TALLY_UNWIND_X86_64, words, TALLY_UNWIND_REGS_MASK, registers));
 	static const uint64_t expected[] = { 100, 103, 102, 101, 104, 105, 106, 107, 112,
 					     113, 114, 115, 116, 117, 118, 119, 108 };
-	for (size_t i = 0; i < TALLY_UNWIND_REGISTERS; i++)
+	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++)
 		assert_int_equal(registers[i], expected[i]);
-	assert_true(tally_unwind_registers(words, 1 << 6 | 1 << 7 | 1 << 8, registers));
+	assert_true(tally_unwind_registers(TALLY_UNWIND_X86_64, words, 1 << 6 | 1 << 7 | 1 << 8, registers));
 	assert_int_equal(registers[TALLY_UNWIND_RBP], 100);
 	assert_int_equal(registers[TALLY_UNWIND_RSP], 101);
 	assert_int_equal(registers[TALLY_UNWIND_RIP], 102);
-	assert_false(tally_unwind_registers(words, 1 << 6 | 1 << 7, registers));
-	assert_false(tally_unwind_registers(words, 1 << 8, registers));
+	assert_false(tally_unwind_registers(TALLY_UNWIND_X86_64, words, 1 << 6 | 1 << 7, registers));
+	assert_false(tally_unwind_registers(TALLY_UNWIND_X86_64, words, 1 << 8, registers));
 }
 
 static void frame_pointers_are_told_from_rules(void **state)
@@ -952,14 +958,16 @@ static bool find_everywhere(void *context, uint64_t address, struct tally_unwind
 }
 
 /* Everything that reads a section, on bytes that are exactly as long as they are said to be. */
-static void exercise(const uint8_t *bytes, size_t size, uint64_t address)
+static void exercise(const uint8_t *bytes, size_t size, uint64_t address, struct tally_unwind_cache *cache)
 {
+	static uint64_t spaces;
 	uint8_t *copy = malloc(size ? size : 1);
 	assert_non_null(copy);
 	memcpy(copy, bytes, size);
-	struct walk walk = { 0 };
-	struct tally_cfi_section section = { .bytes = copy, .size = size, .address = address };
-	assert_int_equal(tally_unwind_table_new_from_bytes(&section, &walk.table, NULL), 0);
+	struct walk walk = { .request.space = ++spaces };
+	struct tally_cfi_section section = { .bytes = copy, .size = size, .address = address,
+					     .machine = TALLY_UNWIND_X86_64 };
+	assert_int_equal(tally_unwind_table_new_from_bytes(&section, NULL, &walk.table, NULL), 0);
 	size_t functions, with;
 	tally_unwind_table_uses_frame_pointers(walk.table, &functions, &with);
 	for (size_t i = 0; i < 64; i++)
@@ -974,7 +982,10 @@ static void exercise(const uint8_t *bytes, size_t size, uint64_t address)
 		walk.request.stack_size = sizeof(walk.stack);
 		walk.request.find = find_everywhere;
 		walk.request.context = walk.table;
-		assert_in_range(tally_unwind(&walk.request, walk.addresses, 16, NULL), 1, 16);
+		walk.request.machine = TALLY_UNWIND_X86_64;
+		struct unwind_way way;
+		assert_true(unwind_every_way(&walk.request, cache, 16, &way));
+		assert_in_range(way.count, 1, 16);
 	}
 	tally_unwind_table_free(walk.table);
 	free(copy);
@@ -993,10 +1004,12 @@ static void damaged_sections_do_no_damage(void **state)
 	assert_non_null(bytes);
 	memcpy(bytes, section.bytes, size);
 	uint64_t seed = 20240611;
-	exercise(bytes, size, address);
+	struct tally_unwind_cache *cache = tally_unwind_cache_new();
+	assert_non_null(cache);
+	exercise(bytes, size, address, cache);
 	for (unsigned i = 0; i < 600; i++) {
 		seed = seed * 6364136223846793005u + 1442695040888963407u;
-		exercise(bytes, (seed >> 33) % size, address);
+		exercise(bytes, (seed >> 33) % size, address, cache);
 	}
 	for (unsigned i = 0; i < 1400; i++) {
 		memcpy(bytes, section.bytes, size);
@@ -1006,8 +1019,9 @@ static void damaged_sections_do_no_damage(void **state)
 			size_t at = (seed >> 33) % (i % 2 ? size : 256);
 			bytes[at] ^= (uint8_t)(1u << (seed >> 20 & 7));
 		}
-		exercise(bytes, size, address);
+		exercise(bytes, size, address, cache);
 	}
+	tally_unwind_cache_free(cache);
 	free(bytes);
 	tally_object_unref(object);
 }

@@ -4,6 +4,7 @@
 
 #include "object/object.h"
 #include "unwind/unwind_table.h"
+#include "unwind_ways.h"
 
 #include <elfutils/libdwfl.h>
 #include <errno.h>
@@ -41,6 +42,7 @@ struct target {
 	size_t mapping_count;
 	Dwfl *dwfl;
 	struct tally_unwind_request request;
+	struct tally_unwind_cache *cache;
 	uint8_t below[BELOW]; /* and the stack behind it, in one piece */
 	uint8_t stack[STACK_MAX];
 	uint64_t root; /* the outermost frame of every chain */
@@ -145,7 +147,7 @@ static bool read_memory(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *result, void
 static bool set_registers(Dwfl_Thread *thread, void *argument)
 {
 	struct target *target = argument;
-	return dwfl_thread_state_registers(thread, 0, TALLY_UNWIND_REGISTERS, target->request.registers);
+	return dwfl_thread_state_registers(thread, 0, TALLY_UNWIND_RIP + 1, target->request.registers);
 }
 
 static int no_debug_file(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base, const char *file,
@@ -220,7 +222,11 @@ static void check(struct target *target, const struct user_regs_struct *register
 	copy_stack(target, registers);
 	struct chain ours, theirs = { .count = 0 };
 	enum tally_unwind_end end;
-	ours.count = tally_unwind(&target->request, ours.addresses, CHAIN_MAX, &end);
+	struct unwind_way way;
+	assert_true(unwind_every_way(&target->request, target->cache, CHAIN_MAX, &way));
+	memcpy(ours.addresses, way.addresses, way.count * sizeof(*way.addresses));
+	ours.count = way.count;
+	end = way.end;
 	int status = dwfl_getthread_frames(target->dwfl, target->pid, add_frame, &theirs);
 	target->checks++;
 	target->ends[end]++;
@@ -323,7 +329,8 @@ static pid_t run_to_break(pid_t pid)
 
 static void check_program(const char *path, unsigned stride, bool has_thread)
 {
-	struct target target = { .pid = start(path) };
+	struct target target = { .pid = start(path), .cache = tally_unwind_cache_new() };
+	assert_non_null(target.cache);
 	pid_t leader = target.pid;
 	if (leader < 0 || run_to_break(leader) != leader) {
 		print_message("# %s can't be traced here\n", path);
@@ -351,6 +358,7 @@ static void check_program(const char *path, unsigned stride, bool has_thread)
 		assert_true(thread > 0 && thread != leader);
 		dwfl_end(target.dwfl);
 		release_mappings(&target);
+		target.request.space++; /* the tables that the cache knows are gone */
 		target.pid = thread;
 		target.checks = target.ends[TALLY_UNWIND_COMPLETE] = 0;
 		read_mappings(&target);
@@ -359,6 +367,7 @@ static void check_program(const char *path, unsigned stride, bool has_thread)
 		assert_int_equal(ends[TALLY_UNWIND_COMPLETE], target.checks);
 	}
 	kill_target(&target, leader);
+	tally_unwind_cache_free(target.cache);
 }
 
 static void chains_equal_libdwfl_s(void **state)
@@ -398,7 +407,7 @@ static size_t function_count(struct tally_object *object)
 	size_t count = 0;
 	assert_int_equal(tally_unwind_table_new(object, NULL, &table, NULL), 0);
 	for (unsigned i = 0; i < table->index_count; i++)
-		count += table->indexes[i].functions.count;
+		count += table->indexes[i].count;
 	tally_unwind_table_free(table);
 	return count;
 }
@@ -500,7 +509,7 @@ static void a_kernel_sample_unwinds(void **state)
 	read_mappings(target);
 	target->request.find = find_place;
 	target->request.context = target;
-	assert_true(tally_unwind_registers(words + 1, TALLY_UNWIND_REGS_MASK, target->request.registers));
+	assert_true(tally_unwind_registers(TALLY_UNWIND_X86_64, words + 1, TALLY_UNWIND_REGS_MASK, target->request.registers));
 	const uint64_t *stack = words + 1 + 20;
 	target->request.stack = (const uint8_t *)(stack + 1);
 	target->request.stack_size = stack[1 + stack[0] / 8]; /* dyn_size */

@@ -1,0 +1,83 @@
+#include "unwind/unwind_machine.h"
+
+#include <elf.h>
+#include <string.h>
+
+static enum tally_unwind_machine host(void)
+{
+#if defined(__x86_64__)
+	return TALLY_UNWIND_X86_64;
+#elif defined(__aarch64__)
+	return TALLY_UNWIND_ARM64;
+#else
+	return TALLY_UNWIND_OTHER;
+#endif
+}
+
+const struct tally_unwind_layout *tally_unwind_layout(enum tally_unwind_machine machine)
+{
+	/* System V ABI for x86-64, figure 3.36; DWARF for the Arm 64-bit architecture, 4.1. */
+	static const struct tally_unwind_layout X86_64 = { .count = 17, .sp = 7, .fp = 6, .pc = 16,
+							   .return_register = 16, .top_of_pair = 16 };
+	static const struct tally_unwind_layout ARM64 = { .count = 33, .sp = 31, .fp = 29, .pc = 32,
+							  .return_register = 30, .has_signed_returns = true };
+	static const struct tally_unwind_layout OTHER = { .count = 0 };
+	switch (machine == TALLY_UNWIND_HOST ? host() : machine) {
+	case TALLY_UNWIND_X86_64: return &X86_64;
+	case TALLY_UNWIND_ARM64: return &ARM64;
+	default: return &OTHER;
+	}
+}
+
+enum tally_unwind_machine tally_unwind_machine_of_elf(unsigned machine)
+{
+	switch (machine) {
+	case EM_X86_64: return TALLY_UNWIND_X86_64;
+	case EM_AARCH64: return TALLY_UNWIND_ARM64;
+	default: return TALLY_UNWIND_OTHER;
+	}
+}
+
+enum tally_unwind_machine tally_unwind_machine_named(const char *name)
+{
+	if (!name || !*name)
+		return TALLY_UNWIND_HOST;
+	if (strcmp(name, "x86_64") == 0)
+		return TALLY_UNWIND_X86_64;
+	return strcmp(name, "aarch64") == 0 ? TALLY_UNWIND_ARM64 : TALLY_UNWIND_OTHER;
+}
+
+uint64_t tally_unwind_regs_mask(enum tally_unwind_machine machine)
+{
+	const struct tally_unwind_layout *layout = tally_unwind_layout(machine);
+	if (!layout->count)
+		return 0;
+	return layout->has_signed_returns ? TALLY_UNWIND_REGS_MASK_ARM64 : TALLY_UNWIND_REGS_MASK;
+}
+
+/* asm/perf_regs.h of x86: ax bx cx dx si di bp sp ip, then flags and segments, r8–r15 from bit 16. */
+static int x86_register(unsigned bit)
+{
+	static const uint8_t DWARF[] = { 0, 3, 2, 1, 4, 5, 6, 7, 16 };
+	if (bit < sizeof(DWARF))
+		return DWARF[bit];
+	return bit >= 16 && bit <= 23 ? (int)bit - 16 + 8 : -1;
+}
+
+bool tally_unwind_registers(enum tally_unwind_machine machine, const uint64_t *words, uint64_t mask,
+			    uint64_t registers[TALLY_UNWIND_REGISTERS])
+{
+	const struct tally_unwind_layout *layout = tally_unwind_layout(machine);
+	uint64_t seen = 0;
+	memset(registers, 0, TALLY_UNWIND_REGISTERS * sizeof(*registers));
+	for (; mask; mask &= mask - 1, words++) {
+		unsigned bit = (unsigned)__builtin_ctzll(mask);
+		/* arm64's bits are DWARF's numbers: x0–x30 sp pc. */
+		int reg = layout->has_signed_returns ? (int)bit : x86_register(bit);
+		if (reg >= 0 && reg < layout->count) {
+			registers[reg] = *words;
+			seen |= 1ull << reg;
+		}
+	}
+	return layout->count && (seen >> layout->sp & 1) && (seen >> layout->pc & 1);
+}

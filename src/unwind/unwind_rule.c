@@ -1,0 +1,298 @@
+/* Rules compiled: from DWARF's programs to what a step needs.
+ *
+ * A row of DWARF's table has a rule for every register, of seven kinds, and comes out of a program that runs from the
+ * function's start: a microsecond for two additions and two loads.  Yet compilers have few habits.  Nearly every row
+ * is "CFA = register + offset; the return address and up to six registers lie so and so far below", and an
+ * object of fifty thousand functions has a few hundred distinct ones.  So a function that is hit has its program
+ * run once, to its end; each row is put into the form of struct tally_unwind_rule and interned.  What remains of a
+ * lookup is two binary searches, and that is for addresses that were not met before (unwind_cache.h).
+ *
+ * Three habits take expressions, and two of them are put into the same form:
+ *
+ * - The PLT's entries are 16 bytes, and the CFA is 8 higher behind the push in their middle: all entries have one rule
+ *   that computes (rip & 15) >= 11.  Recognised byte by byte.
+ * - Functions that realign their stack keep what they saved at distances from rbp, and the CFA's value in a word
+ *   there: the CFA is loaded, the saved words count from rbp.
+ * - Signal trampolines fetch every register from the context that the kernel pushed.  There is one in a process;
+ *   its row is kept as it is (TALLY_RULE_ROW), as is whatever else doesn't fit, and interpreted.
+ *
+ * Whole objects are not compiled: of a large one a few per cent of the functions are ever seen in a profile.
+ */
+#include "unwind/unwind_rule.h"
+
+#include "unwind/unwind_machine.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WORD = 8, OP_BREG0 = 0x70, OP_BREG31 = 0x8f, OP_DEREF = 0x06 };
+
+/* Rows of one object: a file that was made to have more is interpreted from there on. */
+enum { ROWS_MAX = 1 << 24 };
+
+/* ---- from a row to a rule ------------------------------------------------------------------------------- */
+
+/* DW_OP_bregN offset, and perhaps one operation behind it. */
+static bool is_register_and_offset(const struct tally_cfi_row *row, const struct tally_cfi_rule *rule, uint8_t *reg,
+				   int64_t *offset, uint8_t *then)
+{
+	struct tally_reader reader;
+	tally_reader_init(&reader, row->section->bytes + rule->value, rule->size, false);
+	uint8_t opcode = tally_reader_u8(&reader);
+	*offset = tally_reader_sleb(&reader);
+	if (reader.failed || opcode < OP_BREG0 || opcode > OP_BREG31 || tally_reader_left(&reader) > 1)
+		return false;
+	*reg = opcode - OP_BREG0;
+	*then = tally_reader_left(&reader) ? tally_reader_u8(&reader) : 0;
+	return true;
+}
+
+/* breg7 8; breg16 0; lit15; and; lit11; ge; lit3; shl; plus: as GNU ld writes it; with IBT it is lit9 or lit10. */
+static bool is_plt(const struct tally_cfi_row *row, uint8_t *from)
+{
+	static const uint8_t BEFORE[] = { 0x77, 8, 0x80, 0, 0x3f, 0x1a }, BEHIND[] = { 0x2a, 0x33, 0x24, 0x22 };
+	const uint8_t *expression = row->section->bytes + row->cfa.value;
+	enum { SIZE = sizeof(BEFORE) + 1 + sizeof(BEHIND), LIT0 = 0x30, LIT15 = 0x3f };
+	if (row->section->machine == TALLY_UNWIND_ARM64 || row->cfa.size != SIZE ||
+	    memcmp(expression, BEFORE, sizeof(BEFORE)) != 0 ||
+	    memcmp(expression + sizeof(BEFORE) + 1, BEHIND, sizeof(BEHIND)) != 0)
+		return false;
+	uint8_t literal = expression[sizeof(BEFORE)];
+	*from = literal - LIT0;
+	return literal >= LIT0 && literal <= LIT15;
+}
+
+static bool put_cfa(const struct tally_cfi_row *row, struct tally_unwind_rule *rule)
+{
+	int64_t offset = row->cfa.value;
+	uint8_t then = OP_DEREF;
+	rule->cfa_register = row->cfa.reg;
+	if (row->cfa.kind == TALLY_CFI_EXPRESSION && is_plt(row, &rule->plt_from)) {
+		rule->kind = TALLY_RULE_PLT;
+		rule->cfa_register = TALLY_UNWIND_RSP;
+		offset = WORD;
+	} else if (row->cfa.kind == TALLY_CFI_EXPRESSION) {
+		if (!is_register_and_offset(row, &row->cfa, &rule->cfa_register, &offset, &then) || then != OP_DEREF)
+			return false;
+		rule->cfa_is_loaded = true;
+	} else if (row->cfa.kind != TALLY_CFI_REGISTER) {
+		return false;
+	}
+	rule->cfa_offset = (int32_t)offset;
+	return offset == rule->cfa_offset;
+}
+
+static bool to_word(int64_t offset, int16_t *word)
+{
+	*word = (int16_t)(offset / WORD);
+	return offset % WORD == 0 && offset / WORD == *word && *word != TALLY_RULE_RETURN_IN_REGISTER;
+}
+
+static bool put_saved(struct tally_unwind_rule *rule, unsigned reg, uint8_t base, int64_t offset)
+{
+	if (rule->saved_count == TALLY_RULE_SAVED_MAX || (rule->saved_count > 0 && rule->base_register != base))
+		return false;
+	rule->base_register = base;
+	rule->saved_register[rule->saved_count] = (uint8_t)reg;
+	return to_word(offset, &rule->saved_word[rule->saved_count++]);
+}
+
+static bool put_register(const struct tally_cfi_row *row, unsigned reg, struct tally_unwind_rule *rule)
+{
+	const struct tally_cfi_rule *from = &row->registers[reg];
+	uint8_t base, then;
+	int64_t offset;
+	switch (from->kind) {
+	case TALLY_CFI_UNSPECIFIED:
+	case TALLY_CFI_SAME_VALUE:
+		return true;
+	case TALLY_CFI_OFFSET:
+		return put_saved(rule, reg, TALLY_RULE_BASE_IS_CFA, from->value);
+	case TALLY_CFI_EXPRESSION:
+		return is_register_and_offset(row, from, &base, &offset, &then) && then == 0 &&
+		       base < tally_unwind_layout(row->section->machine)->count && put_saved(rule, reg, base, offset);
+	}
+	return false;
+}
+
+static bool put_return(const struct tally_cfi_row *row, const struct tally_unwind_layout *layout,
+		       struct tally_unwind_rule *rule)
+{
+	const struct tally_cfi_rule *from = &row->registers[layout->return_register];
+	rule->return_word = TALLY_RULE_RETURN_IN_REGISTER;
+	if (from->kind == TALLY_CFI_OFFSET)
+		return to_word(from->value, &rule->return_word);
+	/* A leaf of arm64 has it in x30 still.  In x86-64's own column there is nothing. */
+	bool is_kept = from->kind == TALLY_CFI_UNSPECIFIED || from->kind == TALLY_CFI_SAME_VALUE;
+	return is_kept && layout->return_register != layout->pc;
+}
+
+bool tally_unwind_rule_of_row(const struct tally_cfi_row *row, struct tally_unwind_rule *rule)
+{
+	const struct tally_unwind_layout *layout = tally_unwind_layout(row->section->machine);
+	memset(rule, 0, sizeof(*rule));
+	if (row->registers[row->return_register].kind == TALLY_CFI_UNDEFINED) {
+		rule->kind = TALLY_RULE_OUTERMOST;
+		return true;
+	}
+	rule->kind = TALLY_RULE_SAVED;
+	rule->base_register = TALLY_RULE_BASE_IS_CFA;
+	if (row->is_signal_frame || row->return_register != layout->return_register ||
+	    row->registers[layout->sp].kind != TALLY_CFI_UNSPECIFIED || !put_cfa(row, rule) ||
+	    !put_return(row, layout, rule))
+		return false;
+	for (unsigned reg = 0; reg < layout->count; reg++)
+		if (reg != layout->return_register && reg != layout->sp && reg != layout->pc &&
+		    !put_register(row, reg, rule))
+			return false;
+	return true;
+}
+
+/* ---- functions ------------------------------------------------------------------------------------------ */
+
+static int add_rule(struct tally_unwind_rules *rules, const struct tally_unwind_rule *rule, uint32_t *id)
+{
+	struct tally_unwind_rule *copy = tally_arena_alloc(&rules->arena, sizeof(*copy));
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, rule, sizeof(*copy)); /* its padding too: rules are compared by bytes */
+	*id = (uint32_t)rules->rules.count;
+	return tally_vector_push(&rules->rules, copy);
+}
+
+static int intern_rule(struct tally_unwind_rules *rules, const struct tally_unwind_rule *rule, uint32_t *id)
+{
+	uint64_t words[sizeof(*rule) / sizeof(uint64_t)], key = 0;
+	_Static_assert(sizeof(words) == sizeof(*rule), "rules are hashed by words");
+	memcpy(words, rule, sizeof(words));
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		key = tally_hash64(key ^ words[i]);
+	for (;; key++) {
+		bool added;
+		uint64_t *slot = tally_map_put(&rules->known, key, &added);
+		if (!slot)
+			return -ENOMEM;
+		*id = (uint32_t)*slot;
+		if (added) {
+			*slot = rules->rules.count; /* should the next fail, nothing is compiled any more */
+			return add_rule(rules, rule, id);
+		}
+		if (*slot < rules->rules.count && memcmp(rules->rules.items[*slot], rule, sizeof(*rule)) == 0)
+			return 0;
+	}
+}
+
+static int add_row(struct tally_unwind_rules *rules, const struct tally_cfi_row *row, uint32_t *id)
+{
+	struct tally_unwind_rule rule;
+	if (tally_unwind_rule_of_row(row, &rule))
+		return intern_rule(rules, &rule, id);
+	struct tally_cfi_row *copy = tally_arena_alloc(&rules->arena, sizeof(*copy));
+	if (!copy)
+		return -ENOMEM;
+	*copy = *row;
+	memset(&rule, 0, sizeof(rule));
+	rule.kind = TALLY_RULE_ROW;
+	rule.row = copy;
+	return add_rule(rules, &rule, id);
+}
+
+static int push_row(struct tally_unwind_rules *rules, uint64_t start, uint32_t rule)
+{
+	struct tally_compiled_row row = { .start = (uint32_t)start, .rule = rule };
+	return rules->rows.count < ROWS_MAX ? tally_vector_push(&rules->rows, row) : -ENOMEM;
+}
+
+static int compile_rows(struct tally_unwind_rules *rules, const struct tally_function_index *index,
+			const struct tally_unwind_function *function)
+{
+	static const struct tally_unwind_rule BAD = { .kind = TALLY_RULE_BAD };
+	struct tally_cfi_program program;
+	uint32_t rule, last = UINT32_MAX;
+	uint64_t reached = function->start;
+	bool is_started = tally_function_index_start(index, function, &program);
+	while (is_started && tally_cfi_program_next(&program)) {
+		if (add_row(rules, &program.row, &rule) < 0)
+			return -ENOMEM;
+		if (rule != last && push_row(rules, program.row_start - function->start, rule) < 0)
+			return -ENOMEM;
+		last = rule;
+		reached = program.row_end;
+	}
+	if (is_started && !program.bad)
+		return 0;
+	/* The rows before the instruction that makes no sense are as good as ever. */
+	if (reached - function->start >= function->size)
+		return 0;
+	if (intern_rule(rules, &BAD, &rule) < 0)
+		return -ENOMEM;
+	return push_row(rules, reached - function->start, rule);
+}
+
+static int compile_function(struct tally_unwind_rules *rules, const struct tally_function_index *index,
+			    const struct tally_unwind_function *function, struct tally_compiled_function *out)
+{
+	size_t first = rules->rows.count;
+	if (compile_rows(rules, index, function) < 0) {
+		rules->rows.count = first;
+		return -ENOMEM;
+	}
+	out->first = (uint32_t)first;
+	out->count = (uint32_t)(rules->rows.count - first);
+	return 0;
+}
+
+static const struct tally_unwind_rule *find_row(const struct tally_unwind_rules *rules,
+						const struct tally_compiled_function *function, uint64_t offset)
+{
+	const struct tally_compiled_row *rows = &rules->rows.items[function->first];
+	size_t low = 1, high = function->count; /* the first one begins where the function does */
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (rows[middle].start <= offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return rules->rules.items[rows[low - 1].rule];
+}
+
+void tally_unwind_rules_renumber(struct tally_unwind_rules *rules)
+{
+	free(rules->functions);
+	rules->functions = NULL;
+}
+
+const struct tally_unwind_rule *tally_unwind_rules_find(struct tally_unwind_rules *rules,
+							struct tally_function_index *index, uint64_t address,
+							bool *is_failed)
+{
+	struct tally_unwind_function function;
+	size_t position;
+	bool is_anew, is_found = tally_function_index_find(index, address, &position, &function, &is_anew);
+	*is_failed = false;
+	if (is_anew)
+		tally_unwind_rules_renumber(rules);
+	if (!is_found)
+		return NULL;
+	*is_failed = true;
+	if (!rules->functions)
+		rules->functions = calloc(index->count, sizeof(*rules->functions)); /* zero pages until touched */
+	if (!rules->functions)
+		return NULL;
+	struct tally_compiled_function *compiled = &rules->functions[position];
+	if (!compiled->count && compile_function(rules, index, &function, compiled) < 0)
+		return NULL;
+	*is_failed = false;
+	return find_row(rules, compiled, address - function.start);
+}
+
+void tally_unwind_rules_release(struct tally_unwind_rules *rules)
+{
+	free(rules->functions);
+	tally_vector_release(&rules->rows);
+	tally_vector_release(&rules->rules);
+	tally_map_release(&rules->known);
+	tally_arena_release(&rules->arena);
+}
