@@ -30,6 +30,7 @@ struct tally_objects {
 	struct { struct tally_object_entry *items; size_t count, capacity; } entries; /* by file id */
 	enum tally_unwind_machine machine;        /* whose stacks are unwound: this one's unless set */
 	struct tally_unwind_cache *unwind_cache;  /* made when the first stack is unwound */
+	bool unwind_interpreted;                  /* for tests: the slow reference, without the cache */
 };
 
 /* The entry of a file, opened on first use; NULL when memory is out. */

@@ -36,7 +36,8 @@ size_t tally_user_stack_frames(const struct tally_tasks *tasks, struct tally_obj
 		objects->unwind_cache = tally_unwind_cache_new(); /* without memory it goes without */
 	struct tally_unwind_request request = {
 		.machine = objects->machine,
-		.cache = objects->unwind_cache,
+		.cache = objects->unwind_interpreted ? NULL : objects->unwind_cache,
+		.is_interpreted = objects->unwind_interpreted,
 		.space = tally_tasks_generation(tasks, sample->pid),
 		.stack = sample->stack,
 		.stack_size = sample->stack_dynamic_size,
