@@ -17,6 +17,7 @@
 	X(fold) \
 	X(flamegraph) \
 	X(sim) \
+	X(cache) \
 	X(help)
 
 #define DECLARE(name) extern const struct tally_command tally_command_##name;

@@ -1,0 +1,199 @@
+/* tally cache: what is kept on the disk about objects, so that their symbols and lines are not worked out again. */
+#include "base/terminal.h"
+#include "base/vector.h"
+#include "command/command.h"
+#include "object/cache.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const struct tally_option options[] = {
+	{ 0, "list", TALLY_ARGUMENT_NONE, NULL, "what is in it, last used first (what is done without options)", NULL, 'l' },
+	{ 0, "clear", TALLY_ARGUMENT_NONE, NULL, "remove all of it", NULL, 'c' },
+	TALLY_OPTIONS_END,
+};
+
+/* All blobs of a kind of one object. */
+struct cached {
+	struct tally_build_id id;
+	char kind[TALLY_CACHE_KIND_MAX + 1];
+	uint64_t blobs, bytes;
+	int64_t used_s;
+	char *object_path;
+};
+
+struct listing {
+	TALLY_VECTOR(struct cached) rows;
+	uint64_t blobs, bytes;
+};
+
+static int by_object(const void *a, const void *b)
+{
+	const struct cached *left = a, *right = b;
+	int order = memcmp(&left->id, &right->id, sizeof(left->id));
+	return order ? order : strcmp(left->kind, right->kind);
+}
+
+static int by_use(const void *a, const void *b)
+{
+	const struct cached *left = a, *right = b;
+	if (left->used_s != right->used_s)
+		return left->used_s > right->used_s ? -1 : 1;
+	return by_object(a, b);
+}
+
+static int add(void *context, const struct tally_cache_entry *entry)
+{
+	struct listing *listing = context;
+	struct cached row = { .id = entry->id, .blobs = 1, .bytes = entry->file_bytes, .used_s = entry->used_s,
+			      .object_path = strdup(entry->kind[0] ? entry->object_path : "damaged, or of another version") };
+	memcpy(row.kind, entry->kind, sizeof(row.kind));
+	listing->blobs++;
+	listing->bytes += entry->file_bytes;
+	if (!row.object_path || tally_vector_push(&listing->rows, row) < 0) {
+		free(row.object_path);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/* One row for each object and kind. */
+static void sum_up(struct listing *listing)
+{
+	struct cached *rows = listing->rows.items;
+	size_t kept = 0;
+	if (listing->rows.count)
+		qsort(rows, listing->rows.count, sizeof(*rows), by_object);
+	for (size_t i = 1; i < listing->rows.count; i++) {
+		if (by_object(&rows[kept], &rows[i])) {
+			rows[++kept] = rows[i];
+			continue;
+		}
+		rows[kept].blobs += rows[i].blobs;
+		rows[kept].bytes += rows[i].bytes;
+		rows[kept].used_s = rows[i].used_s > rows[kept].used_s ? rows[i].used_s : rows[kept].used_s;
+		free(rows[i].object_path);
+	}
+	listing->rows.count = listing->rows.count ? kept + 1 : 0;
+	if (listing->rows.count)
+		qsort(rows, listing->rows.count, sizeof(*rows), by_use);
+}
+
+static void release(struct listing *listing)
+{
+	for (size_t i = 0; i < listing->rows.count; i++)
+		free(listing->rows.items[i].object_path);
+	tally_vector_release(&listing->rows);
+}
+
+static const char *size_text(uint64_t bytes, char text[32])
+{
+	if (bytes < 1000)
+		snprintf(text, 32, "%llu B", (unsigned long long)bytes);
+	else if (bytes < 1000 << 10)
+		snprintf(text, 32, "%.1f KiB", (double)bytes / 1024);
+	else
+		snprintf(text, 32, "%.1f MiB", (double)bytes / (1 << 20));
+	return text;
+}
+
+static const char *age_text(int64_t seconds, char text[32])
+{
+	if (seconds < 7200) /* times of use are exact to the hour */
+		snprintf(text, 32, "%s", "now");
+	else if (seconds < 2 * 86400)
+		snprintf(text, 32, "%lld h", (long long)(seconds / 3600));
+	else
+		snprintf(text, 32, "%lld d", (long long)(seconds / 86400));
+	return text;
+}
+
+static void print_row(const struct cached *row, int64_t now)
+{
+	char id[2 * TALLY_BUILD_ID_MAX + 1], size[32], age[32], path[TALLY_CACHE_PATH_MAX];
+	tally_build_id_format(&row->id, id);
+	tally_terminal_clean(row->object_path, path, sizeof(path));
+	printf("%10s  %5llu  %6s  %-*s  %-40s  %s\n", size_text(row->bytes, size), (unsigned long long)row->blobs,
+	       age_text(now - row->used_s, age), TALLY_CACHE_KIND_MAX, row->kind[0] ? row->kind : "-", id[0] ? id : "-",
+	       path);
+}
+
+static int list(struct tally_cache *cache, struct tally_error *err)
+{
+	struct listing listing = { 0 };
+	char used[32], most[32], folder[TALLY_CACHE_PATH_MAX];
+	int status = tally_cache_list(cache, add, &listing);
+	if (status) {
+		release(&listing);
+		return tally_error_set(err, status, "%s can't be read: %s", tally_cache_folder(cache),
+				       tally_errno_text(status));
+	}
+	sum_up(&listing);
+	tally_terminal_clean(tally_cache_folder(cache), folder, sizeof(folder));
+	printf("%s: %s of at most %s\n", folder, size_text(listing.bytes, used),
+	       size_text(tally_cache_bytes_max(cache), most));
+	if (listing.rows.count)
+		printf("\n%10s  %5s  %6s  %-*s  %-40s  %s\n", "SIZE", "BLOBS", "USED", TALLY_CACHE_KIND_MAX, "KIND",
+		       "BUILD-ID", "OBJECT");
+	for (size_t i = 0; i < listing.rows.count; i++)
+		print_row(&listing.rows.items[i], time(NULL));
+	release(&listing);
+	return 0;
+}
+
+static int clear(struct tally_cache *cache, struct tally_error *err)
+{
+	uint64_t files, bytes;
+	char size[32];
+	int status = tally_cache_clear(cache, &files, &bytes);
+	printf("removed %llu blobs, %s\n", (unsigned long long)files, size_text(bytes, size));
+	return status < 0 ? tally_error_set(err, status, "%s can't be cleared: %s", tally_cache_folder(cache),
+					    tally_errno_text(status)) : 0;
+}
+
+static int run(const struct tally_command *command, int argc, char **argv)
+{
+	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
+	struct tally_error err = TALLY_ERROR_NONE;
+	bool wants_list = false, wants_clear = false;
+	int id, status = 0;
+	while ((id = tally_options_next(&walk)) != TALLY_OPTION_DONE) {
+		if (id == TALLY_OPTION_HELP)
+			return TALLY_EXIT_OK;
+		if (id == TALLY_OPTION_ERROR)
+			return TALLY_EXIT_USAGE;
+		wants_list |= id == 'l';
+		wants_clear |= id == 'c';
+	}
+	if (walk.index < argc)
+		return tally_command_misuse(command, "'%s' is an argument too many", argv[walk.index]);
+	struct tally_cache *cache = tally_cache_open();
+	if (!cache) {
+		puts("no cache: HOME is unset, its folder can't be made or others may write it, or TALLY_CACHE_BYTES is 0");
+		return TALLY_EXIT_OK;
+	}
+	if (wants_list || !wants_clear)
+		status = list(cache, &err);
+	if (!status && wants_clear)
+		status = clear(cache, &err);
+	tally_cache_close(cache);
+	return status ? tally_command_fail(command, &err) : TALLY_EXIT_OK;
+}
+
+const struct tally_command tally_command_cache = {
+	.name = "cache",
+	.summary = "what is kept on the disk about programs and libraries",
+	.usage = "[--list] [--clear]",
+	.details = "Symbols and lines of an object are worked out once and kept by its build-id, in\n"
+		   "$XDG_CACHE_HOME/tally or ~/.cache/tally, so that the next report of the same programs starts at once.\n"
+		   "All of it can be made again: it may be removed at any time, also while tally runs.\n\n"
+		   "TALLY_CACHE_BYTES says how much there may be, such as 2G (512M where it is unset; 0: no cache).  Beyond it,\n"
+		   "what was not used for longest is removed.\n\n"
+		   "  tally cache\n"
+		   "  tally cache --clear",
+	.options = options,
+	.run = run,
+};

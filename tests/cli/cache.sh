@@ -1,0 +1,68 @@
+#!/bin/bash
+# `tally cache` lists and clears what is kept about objects.  TAP; $TALLY is the binary, $STORE_BLOB stores a blob.
+set -u
+number=0
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 1
+export XDG_CACHE_HOME=$scratch/caches HOME=$scratch NO_COLOR=
+unset TALLY_CACHE_BYTES
+
+ok() { number=$((number + 1)); echo "ok $number - $1"; }
+not_ok() { number=$((number + 1)); echo "not ok $number - $1"; sed 's/^/# /' out; }
+check() { if "${@:2}"; then ok "$1"; else not_ok "$1"; fi; }
+cache() { "$TALLY" cache "$@" >out 2>&1; }
+has() { grep -q -- "$1" out; }
+rows() { [ "$(grep -cE '^ +[0-9.]+ (B|KiB|MiB)  ' out)" = "$1" ]; }
+
+empty() { cache && has "^$scratch/caches/tally: 0 B of at most 512.0 MiB$" && rows 0; }
+check "an empty cache says where it is" empty
+
+listed() {
+	"$STORE_BLOB" symbols 0 2000 /usr/bin/one 0x11 && "$STORE_BLOB" lines 1 3000 /usr/bin/one 0x11 &&
+		"$STORE_BLOB" lines 2 3000 /usr/bin/one 0x11 && "$STORE_BLOB" symbols 0 200 "$(printf '/lib/\033[31mtwo')" 0x22 &&
+		cache --list && rows 3 &&
+		has '2.1 KiB      1     now  symbols          1111111111111111111111111111111111111111  /usr/bin/one$' &&
+		has '6.1 KiB      2     now  lines            1111111111111111111111111111111111111111  /usr/bin/one$' &&
+		has '341 B      1     now  symbols          2222222222222222222222222222222222222222  /lib/?\[31mtwo$' &&
+		has '/tally: 8.6 KiB of at most'
+}
+check "objects and kinds have a row each, names without escapes" listed
+
+aged() {
+	touch -d '3 days ago' caches/tally/1111111111111111111111111111111111111111.symbols.0.blob &&
+		cache && tail -n 1 out >last && grep -q ' 3 d  symbols  .* /usr/bin/one$' last
+}
+check "what was not used for longest stands last" aged
+
+damaged() {
+	cp caches/tally/2222222222222222222222222222222222222222.symbols.0.blob keep &&
+		head -c 100 keep >caches/tally/2222222222222222222222222222222222222222.symbols.0.blob &&
+		cache && has '100 B .* damaged, or of another version$'
+}
+check "a damaged blob is called so" damaged
+
+limited() { TALLY_CACHE_BYTES=1M cache && has 'of at most 1.0 MiB$'; }
+check "TALLY_CACHE_BYTES is the limit" limited
+
+cleared() {
+	: >caches/tally/notes.txt
+	cache --clear && has '^removed 4 blobs, 8.' && cache && rows 0 && [ -f caches/tally/notes.txt ]
+}
+check "--clear removes the blobs, and nothing else" cleared
+
+both() { "$STORE_BLOB" symbols 0 2000 /usr/bin/one 0x11 && cache --list --clear && rows 1 && has '^removed 1 blobs'; }
+check "--list --clear shows what it removes" both
+
+none() {
+	TALLY_CACHE_BYTES=0 cache && has '^no cache: ' && (unset HOME XDG_CACHE_HOME && cache) && has '^no cache: ' &&
+		XDG_CACHE_HOME=/proc/none cache --clear && has '^no cache: '
+}
+check "where there can be no cache, it says so" none
+
+refused() {
+	! cache surplus && has "'surplus' is an argument too many" && ! cache --lists && has 'no option --lists'
+}
+check "wrong use is refused" refused
+
+echo "1..$number"
