@@ -1,7 +1,7 @@
 /* Numbers to digits where printf(3) takes longer than all the rest: lines by the million.
  *
- * Digits are written backwards from `end`, without a NUL; their number is returned (at most 20 decimal, 16 hexadecimal,
- * 22 octal ones).
+ * tally_digits_…: backwards from `end`; their number is returned (at most 20 decimal, 16 hexadecimal, 22 octal ones).
+ * tally_put_…, tally_write_…: forwards, with room for TALLY_DIGITS_MAX bytes more than are counted.  No NUL.
  */
 #ifndef TALLY_BASE_DIGITS_H
 #define TALLY_BASE_DIGITS_H
@@ -15,6 +15,21 @@ enum { TALLY_DIGITS_MAX = 24 };
 static const char tally_digit_pairs[] =
 	"0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849"
 	"5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
+
+/* How many digits a number has. */
+static inline unsigned tally_decimal_length(uint64_t value)
+{
+	static const uint64_t powers[] = { 0, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000,
+		10000000000u, 100000000000u, 1000000000000u, 10000000000000u, 100000000000000u, 1000000000000000u,
+		10000000000000000u, 100000000000000000u, 1000000000000000000u, 10000000000000000000u };
+	unsigned about = (unsigned)(64 - __builtin_clzll(value | 1)) * 1233 >> 12; /* log10(2) */
+	return about + (value >= powers[about]);
+}
+
+static inline unsigned tally_hexadecimal_length(uint64_t value)
+{
+	return (unsigned)(67 - __builtin_clzll(value | 1)) / 4;
+}
 
 static inline size_t tally_digits_decimal(char *end, uint64_t value)
 {
@@ -55,28 +70,49 @@ static inline size_t tally_digits_hexadecimal(char *end, uint64_t value)
 	return tally_digits_binary(end, value, 4, "0123456789abcdef");
 }
 
-/* printf's "%*lu" and "%*lx" forwards, at `out`; the first byte behind.  Room: the larger of `width` and
- * TALLY_DIGITS_MAX. */
-static inline char *tally_put_digits(char *out, const char *end, size_t length, size_t width)
+/* Eight hexadecimal digits at once: each nibble is spread to a byte of its own. */
+static inline uint64_t tally_hexadecimal_word(uint32_t value)
 {
+	const uint64_t ones = 0x0101010101010101;
+	uint64_t word = value;
+	word = (word << 16 | word) & 0x0000ffff0000ffff;
+	word = (word << 8 | word) & 0x00ff00ff00ff00ff;
+	word = (word << 4 | word) & 0x0f0f0f0f0f0f0f0f;
+	word += '0' * ones + ((word + 6 * ones) >> 4 & ones) * ('a' - '0' - 10);
+	return __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? word : __builtin_bswap64(word);
+}
+
+/* printf's "%lx" with `length` digits, forwards, at `out`; the first byte behind.  Writes 16 bytes. */
+static inline char *tally_write_hexadecimal(char *out, uint64_t value, unsigned length)
+{
+	value <<= (64 - 4 * length) & 63;
+	uint64_t high = tally_hexadecimal_word((uint32_t)(value >> 32)), low = tally_hexadecimal_word((uint32_t)value);
+	memcpy(out, &high, 8);
+	memcpy(out + 8, &low, 8);
+	return out + length;
+}
+
+/* printf's "%*lu" and "%*lx", forwards, at `out`; the first byte behind.  Room: the larger of `width` and
+ * TALLY_DIGITS_MAX. */
+static inline char *tally_put_decimal(char *out, uint64_t value, size_t width)
+{
+	size_t length = tally_decimal_length(value);
 	if (length < width) {
 		memset(out, ' ', width - length);
 		out += width - length;
 	}
-	memcpy(out, end - length, length);
+	tally_digits_decimal(out + length, value);
 	return out + length;
-}
-
-static inline char *tally_put_decimal(char *out, uint64_t value, size_t width)
-{
-	char digits[TALLY_DIGITS_MAX], *end = digits + sizeof(digits);
-	return tally_put_digits(out, end, tally_digits_decimal(end, value), width);
 }
 
 static inline char *tally_put_hexadecimal(char *out, uint64_t value, size_t width)
 {
-	char digits[TALLY_DIGITS_MAX], *end = digits + sizeof(digits);
-	return tally_put_digits(out, end, tally_digits_hexadecimal(end, value), width);
+	unsigned length = tally_hexadecimal_length(value);
+	if (length < width) {
+		memset(out, ' ', width - length);
+		out += width - length;
+	}
+	return tally_write_hexadecimal(out, value, length);
 }
 
 #endif

@@ -47,7 +47,7 @@ static void forget_all(struct tally_frame_lines *lines)
 
 static void put_hexadecimal(struct tally_buffer *out, uint64_t value, size_t width)
 {
-	char text[TALLY_DIGITS_MAX];
+	char text[2 * TALLY_DIGITS_MAX];
 	tally_buffer_append(out, text, (size_t)(tally_put_hexadecimal(text, value, width) - text));
 }
 

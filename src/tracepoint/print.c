@@ -22,6 +22,8 @@ static int compile(struct tally_print *print, struct tally_error *why)
 	int error = tally_print_parse(print->tracepoint, &print->arena, &source, why);
 	if (error == 0)
 		error = tally_print_generate(print->tracepoint, &source, &print->arena, &print->program, why);
+	if (error == 0 && tally_print_fuse(print->tracepoint, &print->program, &print->arena) < 0)
+		error = tally_error_set(why, -ENOMEM, "no memory for a print format");
 	return error;
 }
 

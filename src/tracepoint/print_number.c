@@ -52,8 +52,21 @@ unsigned tally_print_cast_bytes(const char *type, size_t length)
 	return 8;
 }
 
+static uint64_t character(const char *text, size_t length)
+{
+	static const char names[] = "abtnvfr", codes[] = "\a\b\t\n\v\f\r";
+	if (length < 2 || text[0] != '\\')
+		return length ? (uint8_t)text[0] : 0;
+	const char *named = memchr(names, text[1], sizeof(names) - 1);
+	if (named)
+		return (uint8_t)codes[named - names];
+	return isdigit((unsigned char)text[1]) ? strtoull(text + 1, NULL, 8) & 0xff : (uint8_t)text[1];
+}
+
 uint64_t tally_print_atom_number(const struct tally_node *atom)
 {
+	if (atom->is_character)
+		return character(atom->text, atom->text_length);
 	return strtoull(atom->text, NULL, 0);
 }
 

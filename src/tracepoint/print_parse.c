@@ -247,7 +247,7 @@ static int64_t word_value(const struct tally_node *node)
 		{ "HRTIMER_SOFTIRQ", 8 }, { "RCU_SOFTIRQ", 9 },      { "HRTIMER_NORESTART", 0 },
 		{ "HRTIMER_RESTART", 1 },
 	};
-	if (isdigit((unsigned char)node->text[0]))
+	if (node->is_character || isdigit((unsigned char)node->text[0]))
 		return (int64_t)tally_print_atom_number(node);
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if (strcmp(known[i].name, node->text) == 0)
@@ -509,6 +509,8 @@ static struct tally_node *parse_operand(struct print_parser *parser)
 		node = parse_word(parser);
 	} else if (parser->token.kind == TOKEN_STRING || parser->token.kind == TOKEN_CHARACTER) {
 		node = new_atom(parser, parser->token.text, parser->token.length, true);
+		if (node)
+			node->is_character = parser->token.kind == TOKEN_CHARACTER;
 		advance(parser);
 	} else if (accept(parser, "(")) {
 		node = parse_parenthesis(parser);

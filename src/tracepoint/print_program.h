@@ -13,7 +13,8 @@ enum {
 	TALLY_NODE_DEPTH_MAX = 128,  /* of a tree: compiling recurses */
 	TALLY_PRINT_STACK_MAX = 32,  /* numbers that an expression needs at once */
 	TALLY_PRINT_PROGRAM_MAX = 1 << 16,
-	TALLY_PRINT_WIDTH_MAX = 4096 /* of one conversion */
+	TALLY_PRINT_WIDTH_MAX = 4096, /* of one conversion */
+	TALLY_PRINT_PREFIX_MAX = 32, TALLY_PRINT_SHORT_MAX = 32, TALLY_PRINT_DIGITS_WIDTH_MAX = 16 /* of fused ones */
 };
 
 /* The name of a value or of bits: an entry of __print_symbolic or __print_flags. */
@@ -80,7 +81,7 @@ struct tally_node {
 	struct tally_node *left, *right, *third;
 	const char *text;
 	size_t text_length;
-	bool is_string;
+	bool is_string, is_character;
 	const struct tally_tracepoint_field *field;
 	struct tally_print_words *words;
 	unsigned depth;
@@ -103,7 +104,7 @@ uint64_t tally_print_operate(enum tally_operation operation, uint64_t left, uint
 /* Bytes that a cast to `type` keeps of a number (1, 2, 4), or 8. */
 unsigned tally_print_cast_bytes(const char *type, size_t length);
 
-/* The number that an atom's text stands for: strtoull(3)'s, 0 for names. */
+/* The number that an atom's text stands for: strtoull(3)'s, 0 for names, a character's code. */
 uint64_t tally_print_atom_number(const struct tally_node *atom);
 
 /* The value of an expression of constants; false when there is anything else in it. */
@@ -151,12 +152,16 @@ enum tally_print_opcode {
 	TALLY_PRINT_FUNCTION,
 	TALLY_PRINT_ADDRESS,        /* MAC, IP, UUID at field's data, by variant */
 	TALLY_PRINT_BUFFER,         /* %*ph */
+	/* Made of several; see print_fuse.c. */
+	TALLY_PRINT_FIELD_NUMBER,   /* LOAD, NUMBER: digits alone, of this machine's byte order */
+	TALLY_PRINT_SHORT_STRING,   /* the array `field`, of 1 to TALLY_PRINT_SHORT_MAX bytes, as it is */
 };
 
 struct tally_print_instruction {
 	uint8_t opcode;    /* enum tally_print_opcode */
 	uint8_t bytes;
 	uint8_t operation; /* enum tally_operation */
+	uint8_t prefix_length;
 	uint32_t offset;   /* or jump target, or text length */
 	union {
 		uint64_t value;
@@ -165,6 +170,7 @@ struct tally_print_instruction {
 		const struct tally_print_words *words;
 	};
 	const struct tally_print_spec *spec;
+	const char *prefix; /* printed before all else; may be read to TALLY_PRINT_PREFIX_MAX bytes where it has a length */
 };
 
 struct tally_print_program {
@@ -175,6 +181,10 @@ struct tally_print_program {
 /* Compiles a parsed format into `arena`.  0, -EBADMSG or -ENOMEM. */
 int tally_print_generate(const struct tally_tracepoint *tracepoint, const struct tally_print_source *source,
 			 struct tally_arena *arena, struct tally_print_program *out, struct tally_error *err);
+
+/* Makes a program shorter, in `arena`.  0 or -ENOMEM (the program stays as it was). */
+int tally_print_fuse(const struct tally_tracepoint *tracepoint, struct tally_print_program *program,
+		     struct tally_arena *arena);
 
 void tally_print_run(const struct tally_tracepoint *tracepoint, const struct tally_print_program *program,
 		     const uint8_t *raw, size_t size, const struct tally_print_names *names,

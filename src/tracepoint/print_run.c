@@ -1,5 +1,6 @@
-/* Running a compiled print format over an event's bytes.  No allocation but the output's; ~100 ns an event
+/* Running a compiled print format over an event's bytes.  No allocation but the output's; ~40 ns an event
  * (libtraceevent: ~650). */
+#include "base/digits.h"
 #include "tracepoint/print_program.h"
 
 #include <string.h>
@@ -280,6 +281,118 @@ static void write_number(const struct run *run, const struct tally_print_instruc
 	}
 }
 
+/* ---- the usual kinds: straight to where the text goes ---------------------------------------------------- */
+
+/* Room that each of these may use: a prefix, then digits or a short string, copied by whole vectors. */
+enum { USUAL_ROOM = TALLY_PRINT_PREFIX_MAX + TALLY_PRINT_SHORT_MAX + 2 * TALLY_DIGITS_MAX };
+
+/* Where text goes while instructions of the usual kinds run; `out` is brought up to date for all others. */
+struct cursor {
+	char *at, *limit;
+};
+
+static struct cursor cursor_of(const struct tally_buffer *out)
+{
+	size_t limit = out->maximum && out->maximum < out->capacity ? out->maximum : out->capacity;
+	return (struct cursor){ out->bytes + out->length, out->bytes + limit };
+}
+
+static uint64_t load_native(const struct run *run, const struct tally_print_instruction *instruction)
+{
+	const uint8_t *at = run->raw + instruction->offset;
+	uint64_t whole;
+	uint32_t word;
+	uint16_t half;
+	if (instruction->offset > run->size || instruction->bytes > run->size - instruction->offset)
+		return 0;
+	switch (instruction->bytes) {
+	case 8:
+		memcpy(&whole, at, 8);
+		return whole;
+	case 4:
+		memcpy(&word, at, 4);
+		return word;
+	case 2:
+		memcpy(&half, at, 2);
+		return half;
+	default:
+		return *at;
+	}
+}
+
+static char *put_number(char *at, const struct tally_print_spec *spec, uint64_t value)
+{
+	unsigned unused_bits = spec->length == -2 ? 56 : spec->length == -1 ? 48 : spec->length == 0 ? 32 : 0;
+	unsigned width = (unsigned)spec->width;
+	if (spec->conversion == 'x') {
+		value = value << unused_bits >> unused_bits;
+		unsigned length = tally_hexadecimal_length(value);
+		if (spec->zero && length < width)
+			length = width;
+		for (; length < width; width--)
+			*at++ = ' ';
+		return tally_write_hexadecimal(at, value, length);
+	}
+	int64_t number = (int64_t)(value << unused_bits) >> unused_bits;
+	bool negative = spec->conversion == 'd' && number < 0;
+	value = spec->conversion == 'd' ? (uint64_t)number : value << unused_bits >> unused_bits;
+	value = negative ? -value : value;
+	unsigned length = tally_decimal_length(value);
+	for (; length + negative < width; width--)
+		*at++ = spec->zero ? '0' : ' ';
+	*at = '-';
+	at += negative + length;
+	tally_digits_decimal(at, value);
+	return at;
+}
+
+static char *put_short_string(char *at, const struct run *run, const struct tally_tracepoint_field *field)
+{
+	if (field->offset >= run->size)
+		return at;
+	const char *text = (const char *)run->raw + field->offset;
+	size_t length = run->size - field->offset;
+	if (length < field->size_bytes) {
+		length = strnlen(text, length);
+		memcpy(at, text, length);
+		return at + length;
+	}
+	length = 0;
+	for (uint64_t word; length + 8 <= field->size_bytes; length += 8) {
+		memcpy(&word, text + length, 8);
+		memcpy(at + length, &word, 8);
+		if ((word - 0x0101010101010101) & ~word & 0x8080808080808080)
+			return at + length + strnlen(at + length, 8);
+	}
+	for (; length < field->size_bytes && text[length]; length++)
+		at[length] = text[length];
+	return at + length;
+}
+
+/* ---- all of them ---------------------------------------------------------------------------------------- */
+
+static void write_slowly(struct run *run, const struct tally_print_instruction *instruction, uint64_t **top)
+{
+	switch (instruction->opcode) {
+	case TALLY_PRINT_ARRAY:
+		*top -= 2;
+		print_array(run, instruction, (*top)[1], (*top)[2]);
+		return;
+	case TALLY_PRINT_NUMBER:
+	case TALLY_PRINT_FLAGS:
+	case TALLY_PRINT_SYMBOL:
+	case TALLY_PRINT_HEX:
+	case TALLY_PRINT_HEX_STRING:
+	case TALLY_PRINT_POINTED_STRING:
+	case TALLY_PRINT_FUNCTION:
+	case TALLY_PRINT_POINTER:
+		write_number(run, instruction, *(*top)--);
+		return;
+	default:
+		write_plain(run, instruction);
+	}
+}
+
 void tally_print_run(const struct tally_tracepoint *tracepoint, const struct tally_print_program *program,
 		     const uint8_t *raw, size_t size, const struct tally_print_names *names,
 		     struct tally_buffer *out)
@@ -288,9 +401,26 @@ void tally_print_run(const struct tally_tracepoint *tracepoint, const struct tal
 	uint64_t stack[TALLY_PRINT_STACK_MAX + 1]; /* its depth was checked when the program was made */
 	uint64_t *top = stack;                     /* the last number; stack[0] is none */
 	const struct tally_print_instruction *at = program->items, *end = at + program->count;
+	struct cursor cursor = cursor_of(out);
 	while (at < end) {
 		const struct tally_print_instruction *instruction = at++;
+		if (cursor.limit - cursor.at <= USUAL_ROOM) {
+			out->length = (size_t)(cursor.at - out->bytes);
+			if (!tally_buffer_room(out, USUAL_ROOM))
+				return;
+			cursor = cursor_of(out);
+		}
+		if (instruction->prefix_length) {
+			memcpy(cursor.at, instruction->prefix, TALLY_PRINT_PREFIX_MAX);
+			cursor.at += instruction->prefix_length;
+		}
 		switch (instruction->opcode) {
+		case TALLY_PRINT_FIELD_NUMBER:
+			cursor.at = put_number(cursor.at, instruction->spec, load_native(&run, instruction));
+			break;
+		case TALLY_PRINT_SHORT_STRING:
+			cursor.at = put_short_string(cursor.at, &run, instruction->field);
+			break;
 		case TALLY_PRINT_PUSH:
 			*++top = instruction->value;
 			break;
@@ -326,22 +456,21 @@ void tally_print_run(const struct tally_tracepoint *tracepoint, const struct tal
 		case TALLY_PRINT_STAR:
 			run.star = (int32_t)*top--;
 			break;
-		case TALLY_PRINT_ARRAY:
-			top -= 2;
-			print_array(&run, instruction, top[1], top[2]);
-			break;
-		case TALLY_PRINT_NUMBER:
-		case TALLY_PRINT_FLAGS:
-		case TALLY_PRINT_SYMBOL:
-		case TALLY_PRINT_HEX:
-		case TALLY_PRINT_HEX_STRING:
-		case TALLY_PRINT_POINTED_STRING:
-		case TALLY_PRINT_FUNCTION:
-		case TALLY_PRINT_POINTER:
-			write_number(&run, instruction, *top--);
-			break;
+		case TALLY_PRINT_LITERAL:
+			if (instruction->offset <= USUAL_ROOM - TALLY_PRINT_PREFIX_MAX) {
+				memcpy(cursor.at, instruction->text, instruction->offset);
+				cursor.at += instruction->offset;
+				break;
+			}
+			__attribute__((fallthrough));
 		default:
-			write_plain(&run, instruction);
+			out->length = (size_t)(cursor.at - out->bytes);
+			write_slowly(&run, instruction, &top);
+			cursor = cursor_of(out);
 		}
+	}
+	if (out->bytes && !out->failed) {
+		out->length = (size_t)(cursor.at - out->bytes);
+		*cursor.at = '\0';
 	}
 }
