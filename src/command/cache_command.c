@@ -121,7 +121,7 @@ static void print_row(const struct cached *row, int64_t now)
 	       path);
 }
 
-static int list(struct tally_cache *cache, struct tally_error *err)
+static int list(struct tally_disk_cache *cache, struct tally_error *err)
 {
 	struct listing listing = { 0 };
 	char used[32], most[32], folder[TALLY_CACHE_PATH_MAX];
@@ -144,7 +144,7 @@ static int list(struct tally_cache *cache, struct tally_error *err)
 	return 0;
 }
 
-static int clear(struct tally_cache *cache, struct tally_error *err)
+static int clear(struct tally_disk_cache *cache, struct tally_error *err)
 {
 	uint64_t files, bytes;
 	char size[32];
@@ -170,7 +170,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	}
 	if (walk.index < argc)
 		return tally_command_misuse(command, "'%s' is an argument too many", argv[walk.index]);
-	struct tally_cache *cache = tally_cache_open();
+	struct tally_disk_cache *cache = tally_cache_open();
 	if (!cache) {
 		puts("no cache: HOME is unset, its folder can't be made or others may write it, or TALLY_CACHE_BYTES is 0");
 		return TALLY_EXIT_OK;

@@ -42,9 +42,9 @@ bool cache_is_ours(const struct stat *status)
 	return status->st_uid == geteuid() && !(status->st_mode & (S_IWGRP | S_IWOTH));
 }
 
-struct tally_cache *tally_cache_open_at(const char *folder, uint64_t bytes_max)
+struct tally_disk_cache *tally_cache_open_at(const char *folder, uint64_t bytes_max)
 {
-	struct tally_cache *cache = calloc(1, sizeof(*cache));
+	struct tally_disk_cache *cache = calloc(1, sizeof(*cache));
 	struct stat status;
 	if (!cache)
 		return NULL;
@@ -60,7 +60,7 @@ struct tally_cache *tally_cache_open_at(const char *folder, uint64_t bytes_max)
 	return cache;
 }
 
-void tally_cache_close(struct tally_cache *cache)
+void tally_cache_close(struct tally_disk_cache *cache)
 {
 	if (!cache)
 		return;
@@ -93,7 +93,7 @@ static bool make_folder(const char *above, const char *folder)
 	return stat(above, &status) == 0 && cache_is_ours(&status) && (mkdir(folder, 0700) == 0 || errno == EEXIST);
 }
 
-struct tally_cache *tally_cache_open(void)
+struct tally_disk_cache *tally_cache_open(void)
 {
 	uint64_t bytes_max = bytes_max_from(secure_getenv("TALLY_CACHE_BYTES"));
 	const char *above = secure_getenv("XDG_CACHE_HOME");
@@ -120,12 +120,12 @@ struct tally_cache *tally_cache_open(void)
 	return tally_cache_open_at(folder, bytes_max);
 }
 
-const char *tally_cache_folder(const struct tally_cache *cache)
+const char *tally_cache_folder(const struct tally_disk_cache *cache)
 {
 	return cache->folder;
 }
 
-uint64_t tally_cache_bytes_max(const struct tally_cache *cache)
+uint64_t tally_cache_bytes_max(const struct tally_disk_cache *cache)
 {
 	return cache->bytes_max;
 }
@@ -253,7 +253,7 @@ static bool map_blob(int fd, const struct tally_cache_key *key, struct tally_cac
 	return true;
 }
 
-bool tally_cache_get(struct tally_cache *cache, const struct tally_cache_key *key, struct tally_cache_blob *out)
+bool tally_cache_get(struct tally_disk_cache *cache, const struct tally_cache_key *key, struct tally_cache_blob *out)
 {
 	char name[CACHE_NAME_MAX];
 	*out = (struct tally_cache_blob){ 0 };
@@ -294,7 +294,7 @@ static int write_blob(int fd, const struct cache_header *header, const void *byt
 	return status;
 }
 
-static int open_unfinished(const struct tally_cache *cache, char name[CACHE_NAME_MAX])
+static int open_unfinished(const struct tally_disk_cache *cache, char name[CACHE_NAME_MAX])
 {
 	uint64_t random;
 	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
@@ -304,7 +304,7 @@ static int open_unfinished(const struct tally_cache *cache, char name[CACHE_NAME
 	return fd < 0 ? -errno : fd;
 }
 
-int tally_cache_put(struct tally_cache *cache, const struct tally_cache_key *key, const char *object_path,
+int tally_cache_put(struct tally_disk_cache *cache, const struct tally_cache_key *key, const char *object_path,
 		    const void *bytes, size_t size)
 {
 	char name[CACHE_NAME_MAX], unfinished[CACHE_NAME_MAX];

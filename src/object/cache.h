@@ -18,7 +18,7 @@
 
 enum { TALLY_CACHE_KIND_MAX = 15, TALLY_CACHE_PATH_MAX = 4096 };
 
-struct tally_cache;
+struct tally_disk_cache;
 
 /* Which blob: the same bytes must follow from the same key, on any machine that it is read on. */
 struct tally_cache_key {
@@ -33,12 +33,12 @@ struct tally_cache_key {
  *
  * TALLY_CACHE_BYTES is how much it may hold, such as 2G or 100M; 512M when unset.  Beyond it, those that were not used
  * for longest go. */
-struct tally_cache *tally_cache_open(void);
+struct tally_disk_cache *tally_cache_open(void);
 
 /* The same in a folder that is there. */
-struct tally_cache *tally_cache_open_at(const char *folder, uint64_t bytes_max);
+struct tally_disk_cache *tally_cache_open_at(const char *folder, uint64_t bytes_max);
 
-void tally_cache_close(struct tally_cache *cache);
+void tally_cache_close(struct tally_disk_cache *cache);
 
 struct tally_cache_blob {
 	const void *bytes; /* mapped, aligned to 64 bytes; may be shared by threads */
@@ -48,13 +48,13 @@ struct tally_cache_blob {
 };
 
 /* A blob whose checksum was checked (about 0.1 ms a megabyte): true, and release it; or false. */
-bool tally_cache_get(struct tally_cache *cache, const struct tally_cache_key *key, struct tally_cache_blob *out);
+bool tally_cache_get(struct tally_disk_cache *cache, const struct tally_cache_key *key, struct tally_cache_blob *out);
 
 void tally_cache_blob_release(struct tally_cache_blob *blob);
 
 /* Stores a blob.  `object_path` is what `tally cache --list` shows.  0, or -errno, which nobody needs to look at:
  * -EINVAL for a key that can't be one, -EFBIG for more than a quarter of what the cache may hold. */
-int tally_cache_put(struct tally_cache *cache, const struct tally_cache_key *key, const char *object_path,
+int tally_cache_put(struct tally_disk_cache *cache, const struct tally_cache_key *key, const char *object_path,
 		    const void *bytes, size_t size);
 
 /* ---- for who looks after it ------------------------------------------------------------------------------------ */
@@ -70,14 +70,14 @@ struct tally_cache_entry {
 };
 
 /* Where it lies; lives as long as the cache. */
-const char *tally_cache_folder(const struct tally_cache *cache);
-uint64_t tally_cache_bytes_max(const struct tally_cache *cache);
+const char *tally_cache_folder(const struct tally_disk_cache *cache);
+uint64_t tally_cache_bytes_max(const struct tally_disk_cache *cache);
 
 /* Calls `entry` for each blob, in no order, until it gives other than 0, which is returned.  -errno. */
-int tally_cache_list(struct tally_cache *cache, int (*entry)(void *context, const struct tally_cache_entry *entry),
+int tally_cache_list(struct tally_disk_cache *cache, int (*entry)(void *context, const struct tally_cache_entry *entry),
 		     void *context);
 
 /* Removes all blobs, and what unfinished writers left.  How many files and bytes; 0 or -errno. */
-int tally_cache_clear(struct tally_cache *cache, uint64_t *files, uint64_t *bytes);
+int tally_cache_clear(struct tally_disk_cache *cache, uint64_t *files, uint64_t *bytes);
 
 #endif

@@ -25,7 +25,7 @@ static bool ends_with(const char *name, const char *suffix)
 }
 
 /* The next file of the cache's; what others put there is left alone.  1, 0 at the end. */
-static int next_file(const struct tally_cache *cache, DIR *directory, struct cache_file *file)
+static int next_file(const struct tally_disk_cache *cache, DIR *directory, struct cache_file *file)
 {
 	const struct dirent *entry;
 	while ((entry = readdir(directory))) {
@@ -45,7 +45,7 @@ static int next_file(const struct tally_cache *cache, DIR *directory, struct cac
 }
 
 /* With a position of its own, so that several may walk at once. */
-static DIR *open_directory(const struct tally_cache *cache)
+static DIR *open_directory(const struct tally_disk_cache *cache)
 {
 	int fd = openat(cache->directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
@@ -67,7 +67,7 @@ static int by_use(const void *a, const void *b)
 	return strcmp(left->name, right->name);
 }
 
-void cache_make_room(struct tally_cache *cache)
+void cache_make_room(struct tally_disk_cache *cache)
 {
 	TALLY_VECTOR(struct cache_file) files = { 0 };
 	struct cache_file file;
@@ -107,7 +107,7 @@ static void read_path(int fd, const struct cache_header *header, char path[TALLY
 }
 
 /* `kind` stays "" for what can't be a blob. */
-static void read_entry(const struct tally_cache *cache, const struct cache_file *file, struct tally_cache_entry *entry)
+static void read_entry(const struct tally_disk_cache *cache, const struct cache_file *file, struct tally_cache_entry *entry)
 {
 	struct cache_header header;
 	struct stat status;
@@ -128,7 +128,7 @@ static void read_entry(const struct tally_cache *cache, const struct cache_file 
 	close(fd);
 }
 
-int tally_cache_list(struct tally_cache *cache, int (*entry)(void *context, const struct tally_cache_entry *entry),
+int tally_cache_list(struct tally_disk_cache *cache, int (*entry)(void *context, const struct tally_cache_entry *entry),
 		     void *context)
 {
 	struct cache_file file;
@@ -149,7 +149,7 @@ int tally_cache_list(struct tally_cache *cache, int (*entry)(void *context, cons
 	return status;
 }
 
-int tally_cache_clear(struct tally_cache *cache, uint64_t *files, uint64_t *bytes)
+int tally_cache_clear(struct tally_disk_cache *cache, uint64_t *files, uint64_t *bytes)
 {
 	struct cache_file file;
 	int status = 0;

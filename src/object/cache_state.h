@@ -15,7 +15,7 @@ enum {
 	CACHE_USED_EXACT_S = 3600, /* a blob's time of use is written no more often */
 };
 
-struct tally_cache {
+struct tally_disk_cache {
 	int directory_fd;
 	uint64_t bytes_max;
 	_Atomic uint64_t bytes; /* as far as this process knows; CACHE_BYTES_UNKNOWN before the folder was read */
@@ -47,6 +47,6 @@ bool cache_is_ours(const struct stat *status);
 bool cache_header_is_sound(const struct cache_header *header, uint64_t file_bytes);
 
 /* Reads the folder; beyond the limit, removes what was not used for longest, and what writers that died left. */
-void cache_make_room(struct tally_cache *cache);
+void cache_make_room(struct tally_disk_cache *cache);
 
 #endif

@@ -38,9 +38,9 @@ static int remove_folder(void **state)
 	return status;
 }
 
-static struct tally_cache *open_cache(void **state)
+static struct tally_disk_cache *open_cache(void **state)
 {
-	struct tally_cache *cache = tally_cache_open_at(*state, 64 << 20);
+	struct tally_disk_cache *cache = tally_cache_open_at(*state, 64 << 20);
 	assert_non_null(cache);
 	return cache;
 }
@@ -52,7 +52,7 @@ static void fill(uint8_t *bytes, size_t size, uint64_t part)
 		bytes[i] = (uint8_t)(part * 7 + i * 13 + (i >> 8));
 }
 
-static bool holds(struct tally_cache *cache, const struct tally_cache_key *key, const void *bytes, size_t size)
+static bool holds(struct tally_disk_cache *cache, const struct tally_cache_key *key, const void *bytes, size_t size)
 {
 	struct tally_cache_blob blob;
 	if (!tally_cache_get(cache, key, &blob))
@@ -63,7 +63,7 @@ static bool holds(struct tally_cache *cache, const struct tally_cache_key *key, 
 	return true;
 }
 
-static bool misses(struct tally_cache *cache, const struct tally_cache_key *key)
+static bool misses(struct tally_disk_cache *cache, const struct tally_cache_key *key)
 {
 	struct tally_cache_blob blob;
 	bool found = tally_cache_get(cache, key, &blob);
@@ -95,7 +95,7 @@ static void only_file(void **state, char path[512])
 static void what_was_stored_is_read_again(void **state)
 {
 	uint8_t bytes[100000];
-	struct tally_cache *cache = open_cache(state);
+	struct tally_disk_cache *cache = open_cache(state);
 	fill(bytes, sizeof(bytes), 1);
 	const size_t sizes[] = { 0, 1, 7, 8, 31, 32, 33, 4096, sizeof(bytes) };
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
@@ -115,7 +115,7 @@ static void what_was_stored_is_read_again(void **state)
 
 static void another_key_is_a_miss(void **state)
 {
-	struct tally_cache *cache = open_cache(state);
+	struct tally_disk_cache *cache = open_cache(state);
 	struct tally_cache_key keys[] = { SYMBOLS, SYMBOLS, SYMBOLS, SYMBOLS };
 	assert_int_equal(tally_cache_put(cache, &SYMBOLS, OBJECT, "blob", 4), 0);
 	keys[0].id.bytes[19]++;
@@ -134,7 +134,7 @@ static void another_key_is_a_miss(void **state)
 
 static void another_version_is_a_miss_and_is_replaced(void **state)
 {
-	struct tally_cache *cache = open_cache(state);
+	struct tally_disk_cache *cache = open_cache(state);
 	struct tally_cache_key newer = SYMBOLS;
 	newer.version++;
 	assert_int_equal(tally_cache_put(cache, &SYMBOLS, OBJECT, "old", 3), 0);
@@ -148,7 +148,7 @@ static void another_version_is_a_miss_and_is_replaced(void **state)
 
 static void keys_that_can_be_none_are_refused(void **state)
 {
-	struct tally_cache *cache = open_cache(state);
+	struct tally_disk_cache *cache = open_cache(state);
 	struct tally_cache_key key = SYMBOLS;
 	const char *const kinds[] = { "", "../../etc", "Symbols", "a kind", "sixteen-letters-", NULL };
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
@@ -172,7 +172,7 @@ static void damage_is_a_miss(void **state)
 {
 	uint8_t blob[150], file[400];
 	char path[512];
-	struct tally_cache *cache = open_cache(state);
+	struct tally_disk_cache *cache = open_cache(state);
 	fill(blob, sizeof(blob), 2);
 	assert_int_equal(tally_cache_put(cache, &SYMBOLS, OBJECT, blob, sizeof(blob)), 0);
 	only_file(state, path);
@@ -204,7 +204,7 @@ static void damage_is_a_miss(void **state)
 static void a_renamed_file_is_no_other_blob(void **state)
 {
 	char from[512], to[600];
-	struct tally_cache *cache = open_cache(state);
+	struct tally_disk_cache *cache = open_cache(state);
 	struct tally_cache_key other = SYMBOLS;
 	other.part = 0x1f;
 	assert_int_equal(tally_cache_put(cache, &SYMBOLS, OBJECT, "blob", 4), 0);
@@ -221,7 +221,7 @@ static void a_renamed_file_is_no_other_blob(void **state)
 static void what_others_could_have_written_is_not_believed(void **state)
 {
 	char path[512], link[600];
-	struct tally_cache *cache = open_cache(state);
+	struct tally_disk_cache *cache = open_cache(state);
 	assert_int_equal(tally_cache_put(cache, &SYMBOLS, OBJECT, "blob", 4), 0);
 	only_file(state, path);
 	assert_int_equal(chmod(path, 0620), 0);
@@ -270,7 +270,7 @@ static void use_at(void **state, uint64_t part, int64_t seconds_ago)
 static void what_was_not_used_for_longest_goes(void **state)
 {
 	static uint8_t bytes[10000];
-	struct tally_cache *cache = tally_cache_open_at(*state, 100000);
+	struct tally_disk_cache *cache = tally_cache_open_at(*state, 100000);
 	struct tally_cache_key key = SYMBOLS;
 	for (key.part = 0; key.part < 9; key.part++) {
 		assert_int_equal(tally_cache_put(cache, &key, OBJECT, bytes, sizeof(bytes)), 0);
@@ -294,7 +294,7 @@ static void the_limit_holds_for_each_new_process(void **state)
 	static uint8_t bytes[10000];
 	struct tally_cache_key key = SYMBOLS;
 	for (key.part = 0; key.part < MANY; key.part++) {
-		struct tally_cache *cache = tally_cache_open_at(*state, 100000);
+		struct tally_disk_cache *cache = tally_cache_open_at(*state, 100000);
 		assert_int_equal(tally_cache_put(cache, &key, OBJECT, bytes, sizeof(bytes)), 0);
 		assert_true(holds(cache, &key, bytes, sizeof(bytes)) || key.part >= 9);
 		tally_cache_close(cache);
@@ -306,7 +306,7 @@ static void what_writers_left_is_removed_later(void **state)
 {
 	char path[600];
 	snprintf(path, sizeof(path), "%s/.new-0123456789abcdef", (char *)*state);
-	struct tally_cache *cache = open_cache(state);
+	struct tally_disk_cache *cache = open_cache(state);
 	close(open(path, O_CREAT | O_WRONLY, 0600));
 	assert_int_equal(tally_cache_put(cache, &SYMBOLS, OBJECT, "", 0), 0);
 	assert_int_equal(files_in(*state), 2); /* its writer may be at work */
@@ -325,7 +325,7 @@ static void what_writers_left_is_removed_later(void **state)
 static void *store_and_read(void *folder)
 {
 	static _Thread_local uint8_t bytes[20000];
-	struct tally_cache *cache = tally_cache_open_at(folder, 200000);
+	struct tally_disk_cache *cache = tally_cache_open_at(folder, 200000);
 	struct tally_cache_key key = SYMBOLS;
 	for (unsigned round = 0; round < 300; round++) {
 		key.part = round * 31 % 17;
@@ -377,7 +377,7 @@ static void a_blob_outlives_its_file(void **state)
 {
 	uint64_t files, bytes;
 	struct tally_cache_blob blob;
-	struct tally_cache *cache = open_cache(state);
+	struct tally_disk_cache *cache = open_cache(state);
 	assert_int_equal(tally_cache_put(cache, &SYMBOLS, OBJECT, "old", 3), 0);
 	assert_true(tally_cache_get(cache, &SYMBOLS, &blob));
 	assert_int_equal(tally_cache_put(cache, &SYMBOLS, OBJECT, "newer", 5), 0);
@@ -399,7 +399,7 @@ static void a_full_disk_leaves_nothing_behind(void **state)
 	if (!child) {
 		static uint8_t bytes[100000];
 		struct rlimit limit = { 50000, 50000 };
-		struct tally_cache *cache = tally_cache_open_at(*state, 64 << 20);
+		struct tally_disk_cache *cache = tally_cache_open_at(*state, 64 << 20);
 		signal(SIGXFSZ, SIG_IGN);
 		bool right = tally_cache_put(cache, &SYMBOLS, OBJECT, "old", 3) == 0 && !setrlimit(RLIMIT_FSIZE, &limit) &&
 			     tally_cache_put(cache, &SYMBOLS, OBJECT, bytes, sizeof(bytes)) == -EFBIG &&
@@ -415,7 +415,7 @@ static void a_full_disk_leaves_nothing_behind(void **state)
 static void a_folder_that_can_only_be_read_is_read(void **state)
 {
 	char path[512];
-	struct tally_cache *cache = open_cache(state);
+	struct tally_disk_cache *cache = open_cache(state);
 	assert_int_equal(tally_cache_put(cache, &SYMBOLS, OBJECT, "blob", 4), 0);
 	tally_cache_close(cache);
 	only_file(state, path);
@@ -443,7 +443,7 @@ static void a_folder_that_can_only_be_read_is_read(void **state)
 
 static void expect_folder(const char *expected, uint64_t bytes_max)
 {
-	struct tally_cache *cache = tally_cache_open();
+	struct tally_disk_cache *cache = tally_cache_open();
 	assert_non_null(cache);
 	assert_string_equal(tally_cache_folder(cache), expected);
 	assert_int_equal(tally_cache_bytes_max(cache), bytes_max);
