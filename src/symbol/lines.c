@@ -11,7 +11,6 @@
 #include "object/object.h"
 #include "symbol/lines_state.h"
 
-#include <dwarf.h>
 #include <errno.h>
 #include <gelf.h>
 #include <stdlib.h>
@@ -28,184 +27,156 @@ int tally_lines_new(struct tally_object *object, struct tally_object *debug, str
 	return 0;
 }
 
+void tally_lines_use_cache(struct tally_lines *lines, struct tally_disk_cache *cache)
+{
+	lines->cache = cache;
+}
+
+/* Forgets the units, and where they are. */
+static void drop_units(struct tally_lines *lines)
+{
+	for (size_t i = 0; i < lines->unit_count; i++)
+		tally_lines_unit_release(&lines->units[i].compiled);
+	free(lines->units);
+	lines->units = NULL;
+	lines->unit_count = 0;
+	tally_vector_release(&lines->index);
+	lines->is_indexed = false;
+}
+
 void tally_lines_free(struct tally_lines *lines)
 {
 	if (!lines)
 		return;
-	for (size_t i = 0; lines->units && i < lines->file.units.count; i++)
-		tally_lines_unit_release(&lines->units[i].compiled);
-	free(lines->units);
-	tally_vector_release(&lines->program.code.ranges);
-	tally_vector_release(&lines->index);
-	tally_dwarf_package_release(&lines->program.package);
-	tally_dwarf_file_release(&lines->file);
+	drop_units(lines);
+	tally_lines_close(lines);
 	tally_arena_release(&lines->frames);
+	if (lines->cached.bytes)
+		tally_cache_blob_release(&lines->cached);
 	tally_object_unref(lines->object);
 	tally_object_unref(lines->debug);
 	free(lines);
 }
 
-/* ---- which unit has an address ---- */
+/* ---- finding the units ---- */
 
-static int compare_ranges(const void *a, const void *b)
+/* Without loading it: that may mean to inflate it. */
+static bool has_debug_information(const struct tally_object *object)
 {
-	const struct tally_dwarf_range *left = a, *right = b;
-	if (left->start != right->start)
-		return left->start < right->start ? -1 : 1;
-	return left->end < right->end ? -1 : left->end > right->end;
-}
-
-/* The executable sections; a separate debug file has their headers too. */
-static int read_code(struct tally_lines *lines)
-{
-	Elf *elf = tally_object_elf(lines->object);
+	Elf *elf = tally_object_elf(object);
 	Elf_Scn *scn = NULL;
+	size_t names;
+	if (elf_getshdrstrndx(elf, &names) < 0)
+		return false;
 	while ((scn = elf_nextscn(elf, scn))) {
 		GElf_Shdr header;
-		uint64_t end;
-		if (!gelf_getshdr(scn, &header) || !(header.sh_flags & SHF_EXECINSTR) ||
-		    !(header.sh_flags & SHF_ALLOC) || header.sh_size == 0 ||
-		    __builtin_add_overflow(header.sh_addr, header.sh_size, &end))
-			continue;
-		if (tally_vector_push(&lines->program.code.ranges, (struct tally_dwarf_range){ header.sh_addr, end }) < 0)
-			return -ENOMEM;
+		const char *name = gelf_getshdr(scn, &header) ? elf_strptr(elf, names, header.sh_name) : NULL;
+		if (name && (strcmp(name, ".debug_info") == 0 || strcmp(name, ".zdebug_info") == 0))
+			return header.sh_type != SHT_NOBITS;
 	}
-	if (lines->program.code.ranges.count == 0)
-		return 0;
-	qsort(lines->program.code.ranges.items, lines->program.code.ranges.count, sizeof(*lines->program.code.ranges.items), compare_ranges);
-	size_t kept = 0;
-	for (size_t i = 1; i < lines->program.code.ranges.count; i++) {
-		struct tally_dwarf_range *last = &lines->program.code.ranges.items[kept];
-		const struct tally_dwarf_range *range = &lines->program.code.ranges.items[i];
-		if (range->start > last->end)
-			lines->program.code.ranges.items[++kept] = *range;
-		else if (range->end > last->end)
-			last->end = range->end;
-	}
-	lines->program.code.ranges.count = kept + 1;
-	return 0;
+	return false;
 }
 
-static int add_range(const struct tally_lines *lines, struct tally_nested *nested, uint64_t start, uint64_t end,
-		     uint32_t unit)
+static struct tally_cache_key key_of(const struct tally_lines *lines)
 {
-	if (start >= end || !tally_lines_is_code(&lines->program.code, start))
-		return 0;
-	return tally_vector_push(&nested->ranges, (struct tally_nested_range){ start, end, unit });
+	return (struct tally_cache_key){ .id = *tally_object_build_id(lines->object), .kind = "lines",
+					 .version = TALLY_LINES_CACHE_VERSION };
 }
 
-static int add_root_ranges(struct tally_lines *lines, struct tally_dwarf_scratch *scratch,
-			   struct tally_nested *nested)
+/* Of the file that the cached answers are from: another one of the same build-id may know more or less. */
+static uint64_t source_size(const struct tally_lines *lines)
 {
-	for (uint32_t i = 0; i < lines->file.units.count; i++) {
-		const struct tally_dwarf_unit *unit = &lines->file.units.items[i];
-		if (unit->tag != DW_TAG_compile_unit && unit->tag != DW_TAG_skeleton_unit)
-			continue;
-		scratch->ranges.count = 0;
-		if (tally_dwarf_unit_ranges(scratch, unit) < 0)
-			return -ENOMEM;
-		for (size_t k = 0; k < scratch->ranges.count; k++)
-			if (add_range(lines, nested, scratch->ranges.items[k].start, scratch->ranges.items[k].end,
-				      i) < 0)
-				return -ENOMEM;
-		lines->units[i].has_ranges = scratch->ranges.count > 0;
-	}
-	return 0;
+	size_t size;
+	tally_object_image(lines->source, &size);
+	return size;
 }
 
-/* One set of .debug_aranges; the cursor ends where it does. */
-static int add_aranges_set(struct tally_lines *lines, struct tally_nested *nested, struct tally_dwarf_cursor *cursor,
-			   const uint8_t *begin, uint8_t offset_size)
+static int make_slots(struct tally_lines *lines, size_t count)
 {
-	uint16_t version = tally_dwarf_u16(cursor);
-	uint64_t offset = tally_dwarf_fixed(cursor, offset_size);
-	unsigned address_size = tally_dwarf_u8(cursor), segment_size = tally_dwarf_u8(cursor);
-	const struct tally_dwarf_unit *unit = tally_dwarf_unit_at(&lines->file, offset);
-	if (cursor->failed || version != 2 || segment_size || (address_size != 4 && address_size != 8) || !unit ||
-	    unit->offset != offset)
-		return 0;
-	uint32_t index = (uint32_t)(unit - lines->file.units.items);
-	if (lines->units[index].has_ranges)
-		return 0;
-	size_t header = (size_t)(cursor->at - begin);
-	tally_dwarf_skip(cursor, (2 * address_size - header % (2 * address_size)) % (2 * address_size));
-	while (cursor->at < cursor->end) {
-		uint64_t start = tally_dwarf_fixed(cursor, address_size);
-		uint64_t size = tally_dwarf_fixed(cursor, address_size);
-		if (!cursor->failed && add_range(lines, nested, start, start + size, index) < 0)
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-static int add_aranges(struct tally_lines *lines, struct tally_nested *nested)
-{
-	struct tally_dwarf_cursor cursor = tally_dwarf_cursor_at(&lines->file, TALLY_DWARF_ARANGES, 0);
-	while (!cursor.failed && cursor.at < cursor.end) {
-		struct tally_dwarf_cursor set = cursor;
-		uint8_t offset_size;
-		if (!tally_dwarf_enter_length(&set, &offset_size))
-			return 0;
-		const uint8_t *begin = cursor.at;
-		cursor.at = set.end;
-		if (add_aranges_set(lines, nested, &set, begin, offset_size) < 0)
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-static int read_index(struct tally_lines *lines, struct tally_dwarf_scratch *scratch)
-{
-	struct tally_nested nested = { 0 };
-	if (read_code(lines) < 0 || tally_dwarf_read_units(&lines->file, scratch, NULL) < 0 ||
-	    tally_dwarf_open_supplement(&lines->file, scratch, &lines->program.is_partial) < 0)
+	lines->units = calloc(count + 1, sizeof(*lines->units));
+	if (!lines->units)
 		return -ENOMEM;
-	lines->units = calloc(lines->file.units.count + 1, sizeof(*lines->units));
-	int rc = lines->units ? 0 : -ENOMEM;
-	if (rc == 0)
-		rc = add_root_ranges(lines, scratch, &nested);
-	if (rc == 0)
-		rc = add_aranges(lines, &nested);
-	if (rc == 0)
-		rc = tally_nested_flatten(&nested);
-	for (size_t i = 0; rc == 0 && i < nested.items.count; i++)
-		rc = tally_vector_push(&lines->index, nested.items.items[i]);
-	tally_nested_release(&nested);
-	return rc;
+	lines->unit_count = count;
+	lines->is_indexed = true;
+	return 0;
 }
 
-/* Finds the units, when an address is asked for first. */
-static int prepare(struct tally_lines *lines)
+/* 1: the cache has the index. */
+static int take_from_cache(struct tally_lines *lines)
 {
-	if (lines->is_ready)
+	struct tally_cache_key key = key_of(lines);
+	if (!lines->cache || lines->cached.bytes || !tally_cache_get(lines->cache, &key, &lines->cached))
 		return 0;
-	struct tally_section info;
-	struct tally_object *source = lines->object;
-	if (lines->debug && tally_object_section(lines->debug, ".debug_info", &info) && info.bytes)
-		source = lines->debug;
-	tally_dwarf_file_init(&lines->file, source, false);
-	struct tally_dwarf_scratch *scratch = calloc(1, sizeof(*scratch));
-	int rc = scratch ? read_index(lines, scratch) : -ENOMEM;
-	bool is_split = false;
-	for (size_t i = 0; i < lines->file.units.count && !is_split; i++)
-		is_split = lines->file.units.items[i].dwo_name != NULL;
-	lines->program.path = tally_object_path(lines->object);
-	if (rc == 0 && is_split)
-		tally_dwarf_package_open(&lines->program.package, lines->program.path);
-	if (scratch)
-		tally_dwarf_scratch_release(scratch);
-	free(scratch);
-	if (rc < 0) {
-		/* Another call tries again. */
-		free(lines->units);
-		lines->units = NULL;
-		tally_vector_release(&lines->program.code.ranges);
-		tally_vector_release(&lines->index);
-		tally_dwarf_file_release(&lines->file);
-		return rc;
+	struct tally_lines_blob *blob = &lines->blob;
+	if (!tally_lines_blob_open(blob, lines->cached.bytes, lines->cached.size, source_size(lines))) {
+		*blob = (struct tally_lines_blob){ 0 };
+		return 0;
 	}
-	lines->is_ready = true;
-	return 0;
+	if (tally_vector_reserve(&lines->index, (size_t)blob->index_count + 1) < 0)
+		return -ENOMEM;
+	memcpy(lines->index.items, blob->index, blob->index_count * sizeof(*blob->index));
+	lines->index.count = blob->index_count;
+	int rc = make_slots(lines, blob->unit_count);
+	return rc < 0 ? rc : 1;
+}
+
+static int find_units(struct tally_lines *lines)
+{
+	if (lines->is_indexed)
+		return 0;
+	lines->source = lines->debug && has_debug_information(lines->debug) ? lines->debug
+			: has_debug_information(lines->object)		      ? lines->object
+										      : NULL;
+	if (!lines->source)
+		return make_slots(lines, 0);
+	int rc = take_from_cache(lines);
+	if (rc == 0)
+		rc = tally_lines_open(lines);
+	if (rc == 0)
+		rc = make_slots(lines, lines->file.units.count);
+	return rc < 0 ? rc : 0;
+}
+
+/* The file, when the cache hasn't got all that is asked for.  -EAGAIN: it is not what the cache has been made from. */
+static int open_file(struct tally_lines *lines)
+{
+	if (lines->is_open)
+		return 0;
+	int rc = tally_lines_open(lines);
+	if (rc < 0 || lines->file.units.count == lines->unit_count)
+		return rc;
+	drop_units(lines);
+	tally_lines_close(lines);
+	lines->blob.unit_count = 0;
+	return -EAGAIN;
+}
+
+void tally_lines_keep(struct tally_lines *lines)
+{
+	if (!lines->cache || !lines->has_news || !lines->is_indexed)
+		return;
+	struct tally_cache_key key = key_of(lines);
+	const struct tally_lines_unit **units = calloc(lines->unit_count + 1, sizeof(*units));
+	struct tally_lines_unit *others = calloc(lines->unit_count + 1, sizeof(*others));
+	for (uint32_t i = 0; units && others && i < lines->unit_count; i++) {
+		const struct tally_lines_slot *slot = &lines->units[i];
+		if (slot->state == TALLY_LINES_COMPILED)
+			units[i] = slot->compiled.is_partial ? NULL : &slot->compiled;
+		else if (tally_lines_blob_unit(&lines->blob, i, &others[i]))
+			units[i] = &others[i];
+	}
+	struct tally_buffer buffer = { 0 };
+	if (units && others) {
+		tally_lines_blob_write(&buffer, source_size(lines), lines->index.items, lines->index.count, units,
+				       lines->unit_count, &lines->blob);
+		if (!buffer.failed)
+			tally_cache_put(lines->cache, &key, tally_object_path(lines->object), buffer.bytes,
+					buffer.length);
+	}
+	tally_buffer_release(&buffer);
+	free(others);
+	free(units);
+	lines->has_news = false;
 }
 
 /* ---- answers ---- */
@@ -231,15 +202,11 @@ static struct spot spot_of(const struct tally_lines_unit *unit, uint64_t address
 	return spot;
 }
 
-static const char *file_text(const struct tally_lines_unit *unit, uint16_t file)
-{
-	return file < unit->file_count ? unit->files[file] : NULL;
-}
-
 /* -ENOMEM, or 0. */
 static int make_answer(struct tally_lines *lines, const struct spot *spot, struct tally_line_answer *answer)
 {
 	const struct tally_lines_unit *unit = spot->unit;
+	const struct tally_lines_blob *blob = &lines->blob;
 	*answer = (struct tally_line_answer){ 0 };
 	uint32_t count = spot->row != TALLY_LINES_NONE ? 1 : 0;
 	if (spot->node != TALLY_LINES_NONE) {
@@ -254,14 +221,14 @@ static int make_answer(struct tally_lines *lines, const struct spot *spot, struc
 		return -ENOMEM;
 	if (spot->row != TALLY_LINES_NONE) {
 		const struct tally_lines_row *row = &unit->rows[spot->row];
-		frames[0] = (struct tally_line_frame){ NULL, file_text(unit, row->file), row->line, row->column };
+		frames[0] = (struct tally_line_frame){ NULL, tally_lines_unit_file(unit, blob, row->file), row->line, row->column };
 	}
 	uint32_t node = spot->node;
 	for (uint32_t i = 0; node != TALLY_LINES_NONE && i < count; i++) {
 		const struct tally_lines_node *its = &unit->nodes[node];
-		frames[i].function = its->name < unit->name_count ? unit->names[its->name] : NULL;
+		frames[i].function = tally_lines_unit_name(unit, blob, its->name);
 		if (i + 1 < count)
-			frames[i + 1] = (struct tally_line_frame){ NULL, file_text(unit, its->call_file),
+			frames[i + 1] = (struct tally_line_frame){ NULL, tally_lines_unit_file(unit, blob, its->call_file),
 								   its->call_line, its->call_column };
 		node = its->parent;
 	}
@@ -299,33 +266,55 @@ static int choose_units(struct tally_lines *lines, const uint64_t *addresses, si
 		while (at < lines->index.count && lines->index.items[at].start <= addresses[i])
 			at++;
 		units[i] = at ? lines->index.items[at - 1].id : (uint32_t)TALLY_LINES_NONE;
-		if (units[i] == TALLY_LINES_NONE || lines->units[units[i]].state != TALLY_LINES_UNREAD)
+		if (units[i] >= lines->unit_count) {
+			units[i] = TALLY_LINES_NONE;
 			continue;
-		lines->units[units[i]].state = TALLY_LINES_WANTED;
+		}
+		struct tally_lines_slot *slot = &lines->units[units[i]];
+		if (slot->state != TALLY_LINES_UNREAD)
+			continue;
+		if (tally_lines_blob_unit(&lines->blob, units[i], &slot->compiled)) {
+			slot->state = TALLY_LINES_COMPILED;
+			continue;
+		}
+		slot->state = TALLY_LINES_WANTED;
 		if (tally_vector_push(wanted, units[i]) < 0)
 			return -ENOMEM;
 	}
 	return 0;
 }
 
+static int find(struct tally_lines *lines, const uint64_t *addresses, size_t count, struct tally_line_answer *answers,
+		uint32_t *units)
+{
+	int rc = find_units(lines);
+	if (rc < 0)
+		return rc;
+	struct tally_lines_wanted wanted = { 0 };
+	rc = choose_units(lines, addresses, count, units, &wanted);
+	if (rc == 0 && wanted.count > 0)
+		rc = open_file(lines);
+	if (rc == 0 && wanted.count > 0) {
+		rc = tally_lines_compile_wanted(lines, &wanted);
+		lines->has_news = true;
+	}
+	/* What wasn't compiled may be asked for again. */
+	for (size_t i = 0; i < wanted.count; i++)
+		if (wanted.items[i] < lines->unit_count && lines->units[wanted.items[i]].state == TALLY_LINES_WANTED)
+			lines->units[wanted.items[i]].state = TALLY_LINES_UNREAD;
+	tally_vector_release(&wanted);
+	return rc < 0 ? rc : answer_all(lines, addresses, units, count, answers);
+}
+
 int tally_lines_find(struct tally_lines *lines, const uint64_t *addresses, size_t count,
 		     struct tally_line_answer *answers)
 {
-	int rc = prepare(lines);
-	uint32_t *units = rc == 0 ? malloc((count + 1) * sizeof(*units)) : NULL;
+	uint32_t *units = malloc((count + 1) * sizeof(*units));
 	if (!units)
 		return -ENOMEM;
-	struct tally_lines_wanted wanted = { 0 };
-	rc = choose_units(lines, addresses, count, units, &wanted);
-	if (rc == 0)
-		rc = tally_lines_compile_wanted(lines, &wanted);
-	/* What wasn't compiled may be asked for again. */
-	for (size_t i = 0; i < wanted.count; i++)
-		if (lines->units[wanted.items[i]].state == TALLY_LINES_WANTED)
-			lines->units[wanted.items[i]].state = TALLY_LINES_UNREAD;
-	if (rc == 0)
-		rc = answer_all(lines, addresses, units, count, answers);
-	tally_vector_release(&wanted);
+	int rc = find(lines, addresses, count, answers, units);
+	if (rc == -EAGAIN)
+		rc = find(lines, addresses, count, answers, units); /* without the cache */
 	free(units);
 	return rc;
 }

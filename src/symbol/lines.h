@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct tally_disk_cache;
 struct tally_object;
 struct tally_lines; /* one object's lines and inlined functions */
 
@@ -38,10 +39,16 @@ struct tally_line_answer {
 int tally_lines_new(struct tally_object *object, struct tally_object *debug, struct tally_lines **out,
 		    struct tally_error *err);
 
+/* Lets answers come from the cache, which must outlive `lines`; before anything is asked.  NULL: no cache. */
+void tally_lines_use_cache(struct tally_lines *lines, struct tally_disk_cache *cache);
+
 /* Answers for `count` addresses in the object (st_value), in ascending order; best asked for all at once.  The frames
  * live as long as `lines`; their memory grows with the addresses asked for.  0 or -ENOMEM. */
 int tally_lines_find(struct tally_lines *lines, const uint64_t *addresses, size_t count,
 		     struct tally_line_answer *answers);
+
+/* Puts what was read since into the cache, for the next run; does nothing without a cache or without news. */
+void tally_lines_keep(struct tally_lines *lines);
 
 void tally_lines_free(struct tally_lines *lines); /* NULL is fine */
 

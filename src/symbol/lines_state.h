@@ -2,28 +2,42 @@
 #ifndef TALLY_SYMBOL_LINES_STATE_H
 #define TALLY_SYMBOL_LINES_STATE_H
 
+#include "object/cache.h"
 #include "symbol/lines.h"
+#include "symbol/lines_cache.h"
 #include "symbol/lines_unit.h"
 
 enum tally_lines_unit_state { TALLY_LINES_UNREAD, TALLY_LINES_WANTED, TALLY_LINES_COMPILED };
 
 struct tally_lines_slot {
 	uint8_t state; /* enum tally_lines_unit_state */
-	bool has_ranges;
 	struct tally_lines_unit compiled;
 };
 
 struct tally_lines {
 	struct tally_object *object, *debug;
-	bool is_ready; /* all that is below is filled */
-	struct tally_dwarf_file file;
-	struct tally_lines_program program;
-	TALLY_VECTOR(struct tally_nested_item) index; /* address → unit */
-	struct tally_lines_slot *units;               /* as file.units */
+	struct tally_object *source; /* the one of the two that has debug information; NULL: neither */
 	struct tally_arena frames;
+	/* Where to look, once an address was asked for: from the file, or from the cache. */
+	bool is_indexed;
+	TALLY_VECTOR(struct tally_nested_item) index; /* address → unit */
+	struct tally_lines_slot *units;
+	size_t unit_count;
+	/* The file, once a unit has to be compiled. */
+	bool is_open;
+	struct tally_dwarf_file file; /* with as many units */
+	struct tally_lines_program program;
+	struct tally_disk_cache *cache; /* NULL: none */
+	struct tally_cache_blob cached;
+	struct tally_lines_blob blob; /* over `cached` */
+	bool has_news; /* units that the cache doesn't have */
 };
 
 struct tally_lines_wanted { uint32_t *items; size_t count, capacity; }; /* a vector of units */
+
+/* Reads the units of the file, and where their code is, into the above.  0 or -ENOMEM. */
+int tally_lines_open(struct tally_lines *lines);
+void tally_lines_close(struct tally_lines *lines);
 
 /* Compiles units; 0 or -ENOMEM.  Starts threads where that pays. */
 int tally_lines_compile_wanted(struct tally_lines *lines, struct tally_lines_wanted *wanted);

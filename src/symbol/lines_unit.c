@@ -1,6 +1,8 @@
 /* Compiling a unit: its line table and its functions, packed. */
 #include "symbol/lines_unit.h"
 
+#include "symbol/lines_cache.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -227,4 +229,20 @@ uint32_t tally_lines_last_at(const uint32_t *ascending, uint32_t count, uint32_t
 			high = middle;
 	}
 	return low ? low - 1 : (uint32_t)TALLY_LINES_NONE;
+}
+
+const char *tally_lines_unit_name(const struct tally_lines_unit *unit, const struct tally_lines_blob *blob,
+				  uint32_t index)
+{
+	if (index >= unit->name_count)
+		return NULL;
+	return unit->names ? unit->names[index] : tally_lines_blob_text(blob, unit->name_offsets[index]);
+}
+
+const char *tally_lines_unit_file(const struct tally_lines_unit *unit, const struct tally_lines_blob *blob,
+				  uint32_t index)
+{
+	if (index >= unit->file_count)
+		return NULL;
+	return unit->files ? unit->files[index] : tally_lines_blob_text(blob, unit->file_offsets[index]);
 }

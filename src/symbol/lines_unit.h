@@ -63,6 +63,14 @@ struct tally_lines_unit {
 	bool is_partial; /* a file that belongs to it wasn't found: not for keeping */
 };
 
+struct tally_lines_blob;
+
+/* Strings of a unit, or NULL; `blob` is the cache's, where the unit may be from. */
+const char *tally_lines_unit_name(const struct tally_lines_unit *unit, const struct tally_lines_blob *blob,
+				  uint32_t index);
+const char *tally_lines_unit_file(const struct tally_lines_unit *unit, const struct tally_lines_blob *blob,
+				  uint32_t index);
+
 /* What one thread needs while it compiles. */
 struct tally_lines_scratch {
 	struct tally_dwarf_scratch dwarf;
