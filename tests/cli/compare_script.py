@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares `perf script --no-inline` with `tally script`, line for line.
+"""Compares `perf script` with `tally script`, line for line; with `--no-inline`, or without where stacks were copied.
 
     compare_script.py PERF TALLY RECORDS
 
@@ -11,7 +11,7 @@ import re
 import sys
 
 CAUSES = ('call-site', 'plt', 'marker', 'unwound-further', 'past-the-end', 'sigreturn', 'nested',
-          'memfd', 'timer-flags')
+          'memfd', 'timer-flags', 'outer-name', 'inner-name')
 
 OBJECT = r'\(([^()]*(?: \(deleted\))?)\)$'
 FRAME = re.compile(r'^\t *([0-9a-f]+) (.*) ' + OBJECT)
@@ -107,11 +107,29 @@ def emptied_by_a_marker(perf, tally, words):
             any(word >= MARKERS_START and word not in CONTEXTS for word in words))
 
 
+def inline_cause(perf, tally, i):
+    """With inlined functions (perf asks addr2line): the function that holds the code is called by its symbol in tally,
+    and in perf by the debug information's name, which makes it "inlined" where the two differ.  The innermost function
+    of an address has the symbol's name in addr2line where the debug information has no mangled one for it; and what is
+    inlined in itself is not marked."""
+    p, t = split(perf), split(tally[i])
+    if p[0] == t[0] and p[2] == t[2] and p[3] == 'inlined' and t[3] != 'inlined':
+        return 'outer-name'
+    is_innermost = i == 0 or tally[i - 1].split()[0] != t[0] or split(tally[i - 1])[3] != 'inlined'
+    outer = next((frame for frame in tally[i:] if split(frame)[3] != 'inlined'), None)
+    is_of_outer = t[3] == 'inlined' and perf == outer
+    return 'inner-name' if is_of_outer and (is_innermost or t[1] == p[1]) else None
+
+
+def cause_at(perf, tally, i):
+    return frame_cause(perf, tally[i], i == 0) or inline_cause(perf, tally, i)
+
+
 def frames_causes(perf, tally):
     """The causes of all differences between stacks of one length, or None."""
     if len(perf) != len(tally):
         return None
-    causes = [frame_cause(p, t, i == 0) for i, (p, t) in enumerate(zip(perf, tally)) if p != t]
+    causes = [cause_at(frame, tally, i) for i, frame in enumerate(perf) if frame != tally[i]]
     return causes if all(causes) else None
 
 
@@ -121,12 +139,11 @@ def unwound_further(perf, tally):
     a few of anywhere.  The causes, or None."""
     causes, found, at = ['unwound-further'], 0, 0
     for frame in perf:
-        same = next((i for i in range(at, len(tally)) if tally[i] == frame), None)
+        same = next((i for i in range(at, len(tally)) if tally[i] == frame or cause_at(frame, tally, i)), None)
         if same is None:
-            same = next((i for i in range(at, len(tally)) if frame_cause(frame, tally[i], i == 0)), None)
-            if same is None:
-                break
-            causes.append(frame_cause(frame, tally[same], same == 0))
+            break
+        if tally[same] != frame:
+            causes.append(cause_at(frame, tally, same))
         found, at = found + 1, same + 1
     strayed = perf[found:]
     if len(tally) <= found:

@@ -1,6 +1,6 @@
 #!/bin/bash
-# SPEC G4: `tally script` on perf's recordings is `perf script --no-inline`, but for the differences whose causes
-# compare_script.py knows.  TAP; $TALLY is the binary, $WORKLOAD the program of record_workload.c.
+# SPEC G4: `tally script` on perf's recordings is `perf script`, with inlined functions and without, but for the
+# differences whose causes compare_script.py knows.  TAP; $TALLY is the binary, $WORKLOAD the program of record_workload.c.
 set -u
 number=0
 here=$(cd "$(dirname "$0")" && pwd)
@@ -17,10 +17,11 @@ done_testing() { echo "1..$number"; exit 0; }
 have() { command -v "$1" >/dev/null 2>&1; }
 record() { timeout 60 perf record -q -o perf.data "$@" >record.out 2>&1; }
 
+inlines=--no-inline
 # same NAME: ./perf.data printed by both
 same() {
-	timeout 100 perf script --no-inline -i perf.data >perf.txt 2>perf.err
-	timeout 100 "$TALLY" script --stdio --no-inline -i perf.data >tally.txt 2>tally.err || { not_ok "$1: tally script fails"; return; }
+	timeout 100 perf script $inlines -i perf.data >perf.txt 2>perf.err
+	timeout 100 "$TALLY" script --stdio $inlines -i perf.data >tally.txt 2>tally.err || { not_ok "$1: tally script fails"; return; }
 	timeout 100 "$TALLY" script --stdio --records -i perf.data >records.txt 2>/dev/null
 	if "$here/compare_script.py" perf.txt tally.txt records.txt >out; then
 		ok "$1 ($(tail -n 1 out | sed 's/ [a-z-]* 0//g'))"
@@ -85,6 +86,33 @@ template <class T> struct Words {
 }
 int main() { ns::Words<long> words; long sum = 0; for (int i = 0; i < 3; i++) sum += words.go(40000); return sum == 1; }
 P
+cat >inlines.cc <<'P'
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <vector>
+namespace ns {
+template <class T> struct Mixer {
+	T state = 1;
+	inline __attribute__((always_inline)) T step(T value) { state = state * 6364136223846793005u + value; return state >> 7; }
+	inline __attribute__((always_inline)) T twice(T value) { return step(step(value)); }
+};
+static inline __attribute__((always_inline)) uint64_t fold(Mixer<uint64_t> &mixer, int n) {
+	uint64_t sum = 0;
+	for (int i = 0; i < n; i++) sum += mixer.twice(i);
+	return sum;
+}
+__attribute__((noinline)) uint64_t outer(int n) { Mixer<uint64_t> mixer; return fold(mixer, n) + 1; }
+__attribute__((noinline)) uint64_t sorted(int n) {
+	std::vector<uint64_t> values;
+	Mixer<uint64_t> mixer;
+	for (int i = 0; i < n; i++) values.push_back(mixer.twice(i));
+	std::sort(values.begin(), values.end(), [](uint64_t a, uint64_t b) { return a % 1000 < b % 1000; });
+	return values[n / 2];
+}
+}
+int main() { uint64_t sum = 0; for (int i = 0; i < 30; i++) sum += ns::outer(500000) + ns::sorted(20000); printf("%d\n", sum == 7); }
+P
 cxx=$WORKLOAD
 if have g++ && g++ -O2 -g program.cc -o program_cc 2>/dev/null; then cxx=./program_cc; fi
 
@@ -111,6 +139,17 @@ clock "build-ids in the map records" --buildid-mmap -g -F 999 "$WORKLOAD" spin
 clock "times of running" --running-time -F 999 "$WORKLOAD" spin
 clock "counts at each thread's end" -s -F 999 "$WORKLOAD" threads
 clock "the whole machine" -a -g -F 499 sleep 0.3
+# perf shows inlined functions in stacks that it unwinds itself.
+inlines=
+if have g++ && g++ -O2 -g inlines.cc -o inlines 2>/dev/null && have addr2line; then
+	clock "inlined functions" -F 999 --call-graph dwarf ./inlines
+	clock "functions inlined in themselves" -F 499 --call-graph dwarf "$cxx"
+	cp perf.data read.data
+	clock "inlined functions of a C program" -F 499 --call-graph dwarf "$TALLY" report --stdio -i read.data
+else
+	skip "inlined functions" "no g++, or no addr2line for perf"
+fi
+inlines=--no-inline
 compare "page faults" -e page-faults -c 1 -d "$WORKLOAD" faults 0.02
 compare "several events" -e task-clock,context-switches,cpu-migrations,minor-faults,major-faults -g "$WORKLOAD" threads
 compare "user's and kernel's part" -e cpu-clock:u,cpu-clock:k -F 999 "$WORKLOAD" faults
