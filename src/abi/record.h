@@ -126,6 +126,23 @@ struct tally_record {
  * -ENOTSUP for a type that isn't the kernel's. */
 int tally_record_decode(const struct tally_attr *attr, const void *bytes, size_t size, struct tally_record *record);
 
+/* The places of the fields in an event's samples, where they are the same in each: nothing but words and, behind them, a
+ * call chain and raw data.  Most recordings are like that, and such a sample is decoded by a few loads. */
+struct tally_sample_layout {
+	bool is_plain;   /* else tally_record_decode() is the way */
+	uint8_t words;   /* before the chain, the header's among them */
+	/* Which word a field is, the header being 0; 0: not there. */
+	uint8_t identifier, ip, tid, time, addr, id, stream_id, cpu, period;
+	bool has_chain, has_raw;
+	uint64_t type; /* attr.sample_type */
+};
+
+void tally_sample_layout_init(struct tally_sample_layout *layout, const struct tally_attr *attr);
+
+/* What tally_record_decode() does with a SAMPLE, and its answer, for a layout that is plain. */
+int tally_sample_decode(const struct tally_sample_layout *layout, const void *bytes, size_t size,
+			struct tally_record *record);
+
 /* The id that says which event wrote a record, without decoding it: by `sample_type` of any event of the
  * recording (they agree on its place).  False when the records carry none. */
 bool tally_record_id(const struct tally_attr *attr, const void *bytes, size_t size, uint64_t *id);

@@ -1,14 +1,19 @@
-/* Putting records in the order of their time without holding the whole recording.
+/* Putting records in the order of their time without holding the whole recording, and without sorting it.
  *
  * A recorder drains its rings one after the other; each ring is in order, the file is not.  After a pass over all
  * rings it writes FINISHED_ROUND.  What was in any ring when a pass ended has been written by the end of the next
  * pass, so at the end of a round everything up to the latest time of the round *before* is complete, and is
  * released.  Two rounds at most are held.
  *
- * A round gathers in `fresh`, as 32-byte entries; records that don't stay in memory (unpacked, or from a pipe) are
- * copied into the round's arena.  When the round ends, `fresh` is sorted by a merge sort that begins with the runs
- * that are there (one per ring), then merged with what the round before left over.  The sort is stable: records of
- * equal time and kind stay in the file's order.
+ * Nothing is kept per record.  The file is walked to the round's end, looking at times alone, and cut into stretches:
+ * bytes whose records lie behind one another in order of time, as a ring's do.  Stretches that go on where the last
+ * one ended (in another block) make one run with it.  Runs lie in a heap by the time of their next record; to give
+ * one is to look at the run on top, whose next record then says where in the heap it belongs.  Bytes stay where they
+ * are, in the mapping or in blocks that the stretches hold; only records that the reader had to copy are copied.
+ * A recording without rounds is held to its end, as stretches.
+ *
+ * Of records of equal time and kind the one that stands first in the file comes first: stretches are numbered in
+ * the file's order, and the number is part of the place in the heap.
  *
  * Records without a time (or with time 0, as perf synthesizes maps of what ran before) and the tools' own records
  * are given at once, in the order of the file.
@@ -22,227 +27,342 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct entry {
-	uint64_t time;
-	const void *bytes;
-	uint64_t file_offset;
-	uint32_t event; /* index: the events may move */
-	uint16_t size;
-	bool is_sample;
+enum { NONE = UINT32_MAX };
+
+#define IS_SAMPLE (1ull << 63) /* of a rank: behind side-band records of the same time */
+
+struct stretch {
+	const uint8_t *at, *end;
+	struct tally_block *block; /* held; NULL: the bytes stay */
+	uint64_t file_offset;      /* of the COMPRESSED record; else what is to be added to an address */
+	uint64_t number;           /* in the order of the file */
+	bool unpacked;
+	uint32_t next; /* of the same run, NONE; or of those that are free */
 };
 
-struct entries {
-	struct entry *items;
-	size_t count, capacity;
+/* A run's next record. */
+struct head {
+	uint64_t time;
+	uint64_t rank; /* IS_SAMPLE | the number of its stretch */
+	uint32_t stretch;
 };
 
 struct tally_order {
 	struct tally_perfdata *data;
-	struct entries held;    /* sorted: what the rounds before left over */
-	struct entries fresh;   /* the round that is being read, unsorted */
-	struct entries scratch; /* for merging */
-	size_t given, released; /* of `held`: the next to give, the end of what may be given */
+	struct { struct stretch *items; size_t count, capacity; } stretches;
+	uint32_t free;
+	uint64_t numbered;
+	struct { struct head *items; size_t count, capacity; } heap;  /* of what may be given, soon or later */
+	struct { struct head *items; size_t count, capacity; } fresh; /* runs of the round that is being read */
+	uint32_t open;      /* the stretch that is being walked, or NONE */
+	uint64_t last_time; /* of its last record */
+	bool last_is_sample;
+	bool is_given;      /* the top of the heap was given and is to be moved on */
+	uint64_t limit;     /* time: records up to it may be given */
 	uint64_t latest, latest_before; /* times: of all rounds so far, of all but the last */
-	struct tally_arena arenas[3]; /* copies of records: of the round read, the one before, the one before that */
+	struct tally_block *copies; /* of records that the reader gave as copies */
+	size_t copied;              /* bytes in it */
 	bool at_end;
 };
 
-static bool entry_before(const struct entry *a, const struct entry *b)
+/* ---- the heap ------------------------------------------------------------------------------------------- */
+
+static inline bool is_before(uint64_t time, uint64_t rank, const struct head *other)
 {
-	if (a->time != b->time)
-		return a->time < b->time;
-	return a->is_sample < b->is_sample;
+	return time < other->time || (time == other->time && rank < other->rank);
 }
 
-/* Merges a[0..n) with b[0..m) into out; of equals, those of `a` come first. */
-static void merge(struct entry *out, const struct entry *a, size_t n, const struct entry *b, size_t m)
+/* Puts a run where the top is, or further down.  Its head comes in pieces: as a struct it would be stored by halves and
+ * loaded whole, which a CPU waits for. */
+static void sift_down(struct head *heap, size_t count, uint64_t time, uint64_t rank, uint32_t stretch)
 {
-	while (n && m) {
-		if (entry_before(b, a))
-			*out++ = *b++, m--;
-		else
-			*out++ = *a++, n--;
+	size_t at = 0;
+	for (size_t child; (child = 2 * at + 1) < count; at = child) {
+		const struct head *right = &heap[child + 1];
+		child += child + 1 < count && is_before(right->time, right->rank, &heap[child]);
+		if (is_before(time, rank, &heap[child]))
+			break;
+		heap[at] = heap[child];
 	}
-	if (n)
-		memcpy(out, a, n * sizeof(*a));
-	else if (m)
-		memcpy(out, b, m * sizeof(*b));
+	heap[at].time = time;
+	heap[at].rank = rank;
+	heap[at].stretch = stretch;
 }
 
-static size_t run_length(const struct entry *items, size_t count)
+static int push_head(struct tally_order *order, const struct head *head)
 {
-	size_t length = 1;
-	while (length < count && !entry_before(&items[length], &items[length - 1]))
-		length++;
-	return length;
-}
-
-/* One pass: merges neighbouring runs of `from` into `to`; the number of runs that are left. */
-static size_t merge_runs(struct entry *to, const struct entry *from, size_t count)
-{
-	size_t runs = 0;
-	for (size_t at = 0; at < count; runs++) {
-		size_t first = run_length(from + at, count - at);
-		size_t rest = count - at - first;
-		size_t second = rest ? run_length(from + at + first, rest) : 0;
-		merge(to + at, from + at, first, from + at + first, second);
-		at += first + second;
-	}
-	return runs;
-}
-
-static void swap(struct entries *a, struct entries *b)
-{
-	struct entries kept = *a;
-	*a = *b;
-	*b = kept;
-}
-
-static int sort_fresh(struct tally_order *order)
-{
-	struct entries *fresh = &order->fresh, *scratch = &order->scratch;
-	if (fresh->count < 2 || run_length(fresh->items, fresh->count) == fresh->count)
-		return 0;
-	if (tally_vector_reserve(scratch, fresh->count) < 0)
+	if (tally_vector_push(&order->heap, *head) < 0)
 		return -ENOMEM;
-	size_t runs;
-	do {
-		runs = merge_runs(scratch->items, fresh->items, fresh->count);
-		scratch->count = fresh->count;
-		swap(fresh, scratch);
-	} while (runs > 1);
+	struct head *heap = order->heap.items;
+	size_t at = order->heap.count - 1;
+	for (; at && is_before(head->time, head->rank, &heap[(at - 1) / 2]); at = (at - 1) / 2)
+		heap[at] = heap[(at - 1) / 2];
+	heap[at] = *head;
 	return 0;
 }
 
-static size_t count_until(const struct entries *entries, uint64_t limit)
+/* ---- stretches ------------------------------------------------------------------------------------------ */
+
+static uint32_t new_stretch(struct tally_order *order, const struct stretch *stretch)
 {
-	size_t low = 0, high = entries->count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (entries->items[middle].time <= limit)
-			low = middle + 1;
-		else
-			high = middle;
+	uint32_t index = order->free;
+	if (index != NONE) {
+		order->free = order->stretches.items[index].next;
+		order->stretches.items[index] = *stretch;
+	} else {
+		index = (uint32_t)order->stretches.count;
+		if (order->stretches.count >= NONE || tally_vector_push(&order->stretches, *stretch) < 0)
+			return NONE;
 	}
-	return low;
+	tally_block_hold(stretch->block);
+	order->stretches.items[index].number = ++order->numbered;
+	order->stretches.items[index].next = NONE;
+	return index;
 }
 
-/* The round is over: what it brought joins what is held, and all up to `limit` may be given. */
-static int end_round(struct tally_order *order, uint64_t limit)
+static void free_stretch(struct tally_order *order, uint32_t index)
 {
-	struct entries *held = &order->held, *fresh = &order->fresh, *scratch = &order->scratch;
-	size_t left = held->count - order->given, total = left + fresh->count;
-	int result = sort_fresh(order);
-	if (!result && total)
-		result = tally_vector_reserve(scratch, total);
-	if (result)
-		return result;
-	if (total)
-		merge(scratch->items, left ? held->items + order->given : NULL, left, fresh->items, fresh->count);
-	scratch->count = total;
-	swap(held, scratch);
-	order->given = fresh->count = 0;
-	order->released = count_until(held, limit);
-	order->latest_before = order->latest;
-	/* What was read two rounds ago has been given: a round's latest time is the next one's limit. */
-	tally_arena_release(&order->arenas[2]);
-	order->arenas[2] = order->arenas[1];
-	order->arenas[1] = order->arenas[0];
-	order->arenas[0] = (struct tally_arena)TALLY_ARENA_INIT;
-	return 0;
+	struct stretch *stretch = &order->stretches.items[index];
+	tally_block_drop(&order->data->blocks, stretch->block);
+	stretch->block = NULL;
+	stretch->next = order->free;
+	order->free = index;
 }
 
-static bool time_of_sample(const struct tally_attr *attr, const struct tally_raw_record *raw, uint64_t *time)
+static inline bool key_before(uint64_t time, bool is_sample, uint64_t other, bool other_is_sample)
 {
-	const uint64_t before = TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_IP | TALLY_SAMPLE_TID;
-	size_t at = sizeof(struct tally_record_header) +
-		    8 * (unsigned)__builtin_popcountll(attr->sample_type & before);
-	if (at + sizeof(*time) > raw->size)
-		return false;
-	memcpy(time, (const uint8_t *)raw->bytes + at, sizeof(*time));
-	return true;
+	return time < other || (time == other && is_sample < other_is_sample);
 }
 
-static bool time_of_trailer(const struct tally_attr *attr, const struct tally_raw_record *raw, uint64_t *time)
+/* Begins a stretch, which gets its end later: of the open run where its first record isn't earlier than that one's
+ * last, else of a new run. */
+static int begin_stretch(struct tally_order *order, const struct stretch *stretch, uint64_t time, bool is_sample)
 {
-	size_t behind = tally_sample_id_size(attr) - (attr->sample_type & TALLY_SAMPLE_TID ? 8 : 0);
-	if (!(attr->flags & TALLY_ATTR_SAMPLE_ID_ALL) || sizeof(struct tally_record_header) + behind > raw->size)
-		return false;
-	memcpy(time, (const uint8_t *)raw->bytes + raw->size - behind, sizeof(*time));
-	return true;
+	uint32_t before = order->open, index = new_stretch(order, stretch);
+	if (index == NONE)
+		return -ENOMEM;
+	order->open = index;
+	if (before != NONE && !key_before(time, is_sample, order->last_time, order->last_is_sample)) {
+		order->stretches.items[before].next = index;
+		return 0;
+	}
+	struct head head = { .time = time, .stretch = index,
+			     .rank = order->stretches.items[index].number | (is_sample ? IS_SAMPLE : 0) };
+	return tally_vector_push(&order->fresh, head);
+}
+
+/* ---- reading -------------------------------------------------------------------------------------------- */
+
+static const struct tally_field_places *places_of(const struct tally_order *order, const uint8_t *bytes,
+						  const struct tally_record_header *header)
+{
+	const struct tally_perfdata *data = order->data;
+	if (data->times_agree)
+		return data->time_places;
+	return data->time_places + (tally_perfdata_event_of(order->data, bytes, header) - data->events);
 }
 
 /* False for records that have no place in time. */
-static bool time_of(const struct tally_raw_record *raw, uint32_t type, uint64_t *time)
+static inline bool time_of(const struct tally_field_places *places, const uint8_t *bytes,
+			   const struct tally_record_header *header, uint64_t *time)
 {
-	if (type >= TALLY_RECORD_USER_START || !raw->event || !(raw->event->attr.sample_type & TALLY_SAMPLE_TIME))
-		return false;
-	bool found = type == TALLY_RECORD_SAMPLE ? time_of_sample(&raw->event->attr, raw, time)
-						 : time_of_trailer(&raw->event->attr, raw, time);
-	return found && *time && *time != UINT64_MAX;
+	return tally_field_of(places, bytes, header, time) && *time && *time != UINT64_MAX;
 }
 
-static int hold(struct tally_order *order, const struct tally_raw_record *raw, uint32_t type, uint64_t time)
+/* The stretch that the first record of a span would begin. */
+static struct stretch stretch_of(const struct tally_span *span)
 {
-	size_t count;
-	struct entry entry = {
-		.time = time,
-		.bytes = raw->bytes,
-		.file_offset = raw->file_offset,
-		.event = (uint32_t)(raw->event - tally_perfdata_events(order->data, &count)),
-		.size = (uint16_t)raw->size,
-		.is_sample = type == TALLY_RECORD_SAMPLE,
+	return (struct stretch){
+		.at = span->at,
+		.block = span->block,
+		.unpacked = span->unpacked,
+		.file_offset = span->unpacked ? span->file_offset : span->file_offset - (uintptr_t)span->at,
 	};
-	if (!tally_perfdata_bytes_stay(order->data, raw->bytes)) {
-		void *copy = tally_arena_alloc(&order->arenas[0], raw->size);
-		if (!copy)
-			return -ENOMEM;
-		memcpy(copy, raw->bytes, raw->size);
-		entry.bytes = copy;
+}
+
+/* Whether the open stretch ends where a span begins, and its records are told of alike. */
+static bool continues(const struct tally_order *order, const struct stretch *next)
+{
+	const struct stretch *open = order->open == NONE ? NULL : &order->stretches.items[order->open];
+	return open && open->end == next->at && open->block == next->block && open->unpacked == next->unpacked &&
+	       open->file_offset == next->file_offset;
+}
+
+/* Walks on through a span for as long as its records have a time: where it got to, NULL without memory. */
+static const uint8_t *walk(struct tally_order *order, const struct tally_span *span)
+{
+	struct stretch next = stretch_of(span);
+	struct tally_record_header header;
+	bool is_open = continues(order, &next), agree = order->data->times_agree, last_is_sample = order->last_is_sample;
+	const struct tally_field_places *places = order->data->time_places;
+	uint64_t time, last_time = order->last_time, latest = order->latest;
+	const uint8_t *at = span->at;
+	for (; (size_t)(span->end - at) >= sizeof(header); at += header.size) {
+		memcpy(&header, at, sizeof(header));
+		if (header.type >= TALLY_RECORD_USER_START || header.size < sizeof(header) ||
+		    header.size > (size_t)(span->end - at) || (uintptr_t)at % 8)
+			break;
+		if (!agree)
+			places = places_of(order, at, &header);
+		if (!time_of(places, at, &header, &time))
+			break;
+		bool is_sample = header.type == TALLY_RECORD_SAMPLE;
+		if (!is_open || key_before(time, is_sample, last_time, last_is_sample)) {
+			if (is_open)
+				order->stretches.items[order->open].end = at;
+			order->last_time = last_time;
+			order->last_is_sample = last_is_sample;
+			next.at = at;
+			if (begin_stretch(order, &next, time, is_sample) < 0)
+				return NULL;
+			is_open = true;
+		}
+		last_time = time;
+		last_is_sample = is_sample;
+		latest = time > latest ? time : latest;
 	}
-	if (time > order->latest)
-		order->latest = time;
-	return tally_vector_push(&order->fresh, entry);
+	if (at > span->at)
+		order->stretches.items[order->open].end = at;
+	order->last_time = last_time;
+	order->last_is_sample = last_is_sample;
+	order->latest = latest;
+	return at;
 }
 
-static int give_held(struct tally_order *order, struct tally_raw_record *record)
+/* A copy that stays until it has been given. */
+static int keep_copy(struct tally_order *order, struct tally_span *span)
 {
-	size_t count;
-	const struct entry *entry = &order->held.items[order->given++];
+	size_t size = (size_t)(span->end - span->at), room = (size + 7) & ~(size_t)7;
+	if (!order->copies || order->copies->capacity - order->copied < room) {
+		tally_block_drop(&order->data->blocks, order->copies);
+		order->copies = tally_block_take(&order->data->blocks, TALLY_BLOCK_BYTES);
+		order->copied = 0;
+	}
+	if (!order->copies)
+		return -ENOMEM;
+	uint8_t *copy = order->copies->bytes + order->copied;
+	memcpy(copy, span->at, size);
+	order->copied += room;
+	*span = (struct tally_span){ .at = copy, .end = copy + size, .block = order->copies,
+				     .unpacked = span->unpacked, .file_offset = span->file_offset };
+	return 0;
+}
+
+/* Holds a record that the reader gave: 1, 0 when it has no time, -ENOMEM. */
+static int hold(struct tally_order *order, const struct tally_raw_record *raw)
+{
+	struct tally_record_header header;
+	uint64_t time;
+	bool is_copy;
+	memcpy(&header, raw->bytes, sizeof(header));
+	if (header.type >= TALLY_RECORD_USER_START || !raw->event ||
+	    !time_of(places_of(order, raw->bytes, &header), raw->bytes, &header, &time))
+		return 0;
+	struct tally_span span = tally_perfdata_last(order->data, raw, &is_copy);
+	if (is_copy && keep_copy(order, &span) < 0)
+		return -ENOMEM;
+	return walk(order, &span) ? 1 : -ENOMEM;
+}
+
+/* The round is over: its runs join those that are left of the ones before, and all up to `limit` may be given. */
+static int end_round(struct tally_order *order, uint64_t limit)
+{
+	for (size_t i = 0; i < order->fresh.count; i++)
+		if (push_head(order, &order->fresh.items[i]) < 0)
+			return -ENOMEM;
+	order->fresh.count = 0;
+	order->open = NONE;
+	order->limit = limit;
+	order->latest_before = order->latest;
+	return 0;
+}
+
+/* Reads on to the round's end (0), to a record without a time (1), or until something fails. */
+static int read_round(struct tally_order *order, struct tally_raw_record *record, struct tally_error *err)
+{
+	struct tally_record_header header;
+	for (;;) {
+		struct tally_span span = tally_perfdata_span(order->data);
+		const uint8_t *to = span.at ? walk(order, &span) : NULL;
+		if (span.at && !to)
+			return -ENOMEM;
+		if (to)
+			tally_perfdata_advance(order->data, &span, to);
+		int result = tally_perfdata_next(order->data, record, err);
+		if (result < 0)
+			return result;
+		order->at_end = !result;
+		if (!result)
+			return end_round(order, UINT64_MAX);
+		memcpy(&header, record->bytes, sizeof(header));
+		if (header.type == TALLY_RECORD_FINISHED_ROUND)
+			return end_round(order, order->latest_before);
+		result = hold(order, record);
+		if (result <= 0)
+			return result ? result : 1;
+	}
+}
+
+/* ---- giving --------------------------------------------------------------------------------------------- */
+
+/* The run whose record was given goes to where its next one belongs. */
+static void move_on(struct tally_order *order)
+{
+	struct head *heap = order->heap.items;
+	uint32_t index = heap[0].stretch;
+	struct stretch *stretch = &order->stretches.items[index];
+	struct tally_record_header header;
+	uint64_t time = heap[0].time; /* stays where a pipe has told since of an event whose records had no time */
+	memcpy(&header, stretch->at, sizeof(header));
+	stretch->at += header.size;
+	order->is_given = false;
+	if (stretch->at == stretch->end) {
+		uint32_t next = stretch->next;
+		free_stretch(order, index);
+		index = next;
+		stretch = &order->stretches.items[index];
+	}
+	if (index == NONE) {
+		const struct head last = heap[--order->heap.count];
+		if (order->heap.count)
+			sift_down(heap, order->heap.count, last.time, last.rank, last.stretch);
+		return;
+	}
+	memcpy(&header, stretch->at, sizeof(header));
+	time_of(places_of(order, stretch->at, &header), stretch->at, &header, &time);
+	sift_down(heap, order->heap.count, time,
+		  stretch->number | (header.type == TALLY_RECORD_SAMPLE ? IS_SAMPLE : 0), index);
+}
+
+static int give(struct tally_order *order, struct tally_raw_record *record)
+{
+	const struct stretch *stretch = &order->stretches.items[order->heap.items[0].stretch];
+	struct tally_record_header header;
+	memcpy(&header, stretch->at, sizeof(header));
 	*record = (struct tally_raw_record){
-		.bytes = entry->bytes,
-		.size = entry->size,
-		.file_offset = entry->file_offset,
-		.event = tally_perfdata_events(order->data, &count) + entry->event,
+		.bytes = stretch->at,
+		.size = header.size,
+		.file_offset = stretch->file_offset + (stretch->unpacked ? 0 : (uintptr_t)stretch->at),
+		.event = tally_perfdata_event_of(order->data, stretch->at, &header),
 	};
+	order->is_given = true;
 	return 1;
 }
 
 int tally_order_next(struct tally_order *order, struct tally_raw_record *record, struct tally_error *err)
 {
-	struct tally_record_header header;
-	uint64_t time;
+	if (order->is_given)
+		move_on(order);
 	for (;;) {
-		if (order->given < order->released)
-			return give_held(order, record);
+		if (order->heap.count && order->heap.items[0].time <= order->limit)
+			return give(order, record);
 		if (order->at_end)
 			return 0;
-		int result = tally_perfdata_next(order->data, record, err);
-		if (result < 0)
-			return result;
-		order->at_end = !result;
-		if (result)
-			memcpy(&header, record->bytes, sizeof(header));
-		if (!result)
-			result = end_round(order, UINT64_MAX);
-		else if (header.type == TALLY_RECORD_FINISHED_ROUND)
-			result = end_round(order, order->latest_before);
-		else if (time_of(record, header.type, &time))
-			result = hold(order, record, header.type, time);
-		else
-			return 1;
-		if (result)
+		int result = read_round(order, record, err);
+		if (result == -ENOMEM)
 			return tally_error_set(err, -ENOMEM, "no memory to put the recording in order");
+		if (result)
+			return result;
 	}
 }
 
@@ -252,6 +372,7 @@ int tally_order_new(struct tally_perfdata *data, struct tally_order **out, struc
 	if (!*out)
 		return tally_error_set(err, -ENOMEM, "no memory to put the recording in order");
 	(*out)->data = data;
+	(*out)->free = (*out)->open = NONE;
 	return 0;
 }
 
@@ -259,10 +380,11 @@ void tally_order_free(struct tally_order *order)
 {
 	if (!order)
 		return;
-	tally_vector_release(&order->held);
+	for (size_t i = 0; i < order->stretches.count; i++)
+		tally_block_drop(&order->data->blocks, order->stretches.items[i].block);
+	tally_block_drop(&order->data->blocks, order->copies);
+	tally_vector_release(&order->stretches);
+	tally_vector_release(&order->heap);
 	tally_vector_release(&order->fresh);
-	tally_vector_release(&order->scratch);
-	for (unsigned i = 0; i < sizeof(order->arenas) / sizeof(order->arenas[0]); i++)
-		tally_arena_release(&order->arenas[i]);
 	free(order);
 }

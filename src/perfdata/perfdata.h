@@ -57,6 +57,7 @@ struct tally_recorded_event {
 	const char *name; /* from EVENT_DESC or EVENT_UPDATE, or made from the attr */
 	const uint64_t *ids;
 	size_t id_count;
+	struct tally_sample_layout layout; /* set by the reader, of no use to the writer */
 };
 
 struct tally_recorded_build_id {

@@ -42,11 +42,54 @@ static bool grow_events(struct tally_perfdata *data)
 	struct tally_recorded_event *grown = tally_arena_array(&data->arena, capacity, sizeof(*grown));
 	if (!grown)
 		return false;
-	if (data->event_count)
+	struct tally_field_places *places = tally_arena_array(&data->arena, capacity, sizeof(*places));
+	if (!places)
+		return false;
+	if (data->event_count) {
 		memcpy(grown, data->events, data->event_count * sizeof(*grown));
+		memcpy(places, data->time_places, data->event_count * sizeof(*places));
+	}
 	data->events = grown;
+	data->time_places = places;
 	data->event_capacity = capacity;
 	return true;
+}
+
+static uint32_t words(uint64_t sample_type, uint64_t fields)
+{
+	return 8 * (uint32_t)__builtin_popcountll(sample_type & fields);
+}
+
+static struct tally_field_places places_at(const struct tally_attr *attr, uint32_t sample_at, uint32_t behind)
+{
+	const uint32_t head = sizeof(struct tally_record_header);
+	struct tally_field_places places = { head + sample_at, head + sample_at + 8, behind, head + behind };
+	if (!(attr->flags & TALLY_ATTR_SAMPLE_ID_ALL))
+		places.trailer_size_min = UINT32_MAX;
+	return places;
+}
+
+static const struct tally_field_places nowhere = { .sample_size_min = UINT32_MAX, .trailer_size_min = UINT32_MAX };
+
+struct tally_field_places tally_time_places(const struct tally_attr *attr)
+{
+	uint64_t type = attr->sample_type;
+	if (!(type & TALLY_SAMPLE_TIME))
+		return nowhere;
+	return places_at(attr, words(type, TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_IP | TALLY_SAMPLE_TID),
+			 words(type, TALLY_SAMPLE_TIME | TALLY_SAMPLE_ID | TALLY_SAMPLE_STREAM_ID | TALLY_SAMPLE_CPU |
+				     TALLY_SAMPLE_IDENTIFIER));
+}
+
+struct tally_field_places tally_id_places(const struct tally_attr *attr)
+{
+	uint64_t type = attr->sample_type;
+	if (type & TALLY_SAMPLE_IDENTIFIER)
+		return places_at(attr, 0, 8);
+	if (!(type & TALLY_SAMPLE_ID))
+		return nowhere;
+	return places_at(attr, words(type, TALLY_SAMPLE_IP | TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME | TALLY_SAMPLE_ADDR),
+			 words(type, TALLY_SAMPLE_ID | TALLY_SAMPLE_STREAM_ID | TALLY_SAMPLE_CPU));
 }
 
 int tally_perfdata_add_event(struct tally_perfdata *data, const void *attr, size_t attr_bytes, const void *ids,
@@ -56,6 +99,7 @@ int tally_perfdata_add_event(struct tally_perfdata *data, const void *attr, size
 	uint64_t *copy = tally_arena_array(&data->arena, id_count + 1, sizeof(*copy));
 	memcpy(&event.attr, attr, attr_bytes < sizeof(event.attr) ? attr_bytes : sizeof(event.attr));
 	event.attr.size = (uint32_t)(attr_bytes < sizeof(event.attr) ? attr_bytes : sizeof(event.attr));
+	tally_sample_layout_init(&event.layout, &event.attr);
 	event.name = made_name(&data->arena, &event.attr);
 	event.ids = copy;
 	if (!copy || !event.name || !grow_events(data))
@@ -68,6 +112,13 @@ int tally_perfdata_add_event(struct tally_perfdata *data, const void *attr, size
 			return -ENOMEM;
 		*index = data->event_count;
 	}
+	memset(data->event_cache, 0, sizeof(data->event_cache));
+	data->time_places[data->event_count] = tally_time_places(&event.attr);
+	if (!data->event_count)
+		data->id_places = tally_id_places(&event.attr);
+	data->times_agree = !data->event_count ||
+			    (data->times_agree && !memcmp(&data->time_places[0], &data->time_places[data->event_count],
+							  sizeof(data->time_places[0])));
 	data->events[data->event_count++] = event;
 	return 0;
 }
@@ -253,7 +304,7 @@ int tally_perfdata_read_head(struct tally_perfdata *data, struct tally_error *er
 		has_features |= header.features[i] != 0;
 	/* A recorder writes size and features last. */
 	data->is_unfinished = !header.data.size && !has_features && data->source.memory_size > header.data.offset;
-	data->source.offset = header.data.offset;
+	tally_source_seek(&data->source, header.data.offset);
 	data->data_end = data->is_unfinished ? data->source.memory_size : header.data.offset + header.data.size;
 	if (header.data.offset > data->source.memory_size || data->data_end < header.data.offset)
 		return tally_error_set(err, -EBADMSG, "damaged at offset 40: its data can't be at offset %llu",

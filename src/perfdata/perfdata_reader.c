@@ -20,6 +20,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { READ_FILE_BYTES_MIN = 1 << 20 };
+
 void tally_perfdata_note_damage(struct tally_perfdata *data, bool ends, uint64_t offset, const char *format, ...)
 {
 	char what[256];
@@ -102,14 +104,16 @@ static int bad_magic(uint64_t magic, const uint8_t *bytes, size_t size, struct t
 static int slurp(struct tally_perfdata *data, struct tally_error *err)
 {
 	struct tally_source *source = &data->source;
-	size_t want = source->buffered + 1;
+	size_t want = source->end + 1;
 	while (tally_source_left(source, want) >= want)
-		want = source->buffered + 1;
+		want = source->end + 1;
 	if (source->failure)
 		return tally_error_set(err, source->failure, "can't read the recording: %s",
 				       tally_errno_text(source->failure));
-	data->slurped = source->buffer;
-	*source = (struct tally_source){ .memory = data->slurped, .memory_size = source->buffered };
+	data->slurped = source->block;
+	tally_block_hold(data->slurped);
+	source->memory = source->window;
+	source->memory_size = source->end;
 	return 0;
 }
 
@@ -181,7 +185,7 @@ static struct tally_perfdata *new_reader(struct tally_error *err)
 	if (!data)
 		tally_error_set(err, -ENOMEM, "no memory for the recording");
 	else
-		data->source.fd = -1;
+		data->source = (struct tally_source){ .blocks = &data->blocks, .fd = -1 };
 	return data;
 }
 
@@ -201,6 +205,7 @@ int tally_perfdata_open(const char *path, struct tally_perfdata **out, struct ta
 		tally_perfdata_close(data);
 		return result;
 	}
+	data->source.reads = data->mapping && data->source.memory_size >= READ_FILE_BYTES_MIN;
 	*out = data;
 	return 0;
 }
@@ -224,17 +229,75 @@ int tally_perfdata_open_memory(const void *bytes, size_t size, struct tally_perf
 	return 0;
 }
 
-static const struct tally_recorded_event *event_of(const struct tally_perfdata *data, const void *bytes,
-						   const struct tally_record_header *header)
+/* Ids follow one another, so that their low bits tell them apart. */
+static const struct tally_recorded_event *event_by_id(struct tally_perfdata *data, uint64_t id)
+{
+	uint32_t index;
+	if (data->event_cache[id % TALLY_EVENT_CACHE].id == id && data->event_cache[id % TALLY_EVENT_CACHE].index_plus_1) {
+		index = data->event_cache[id % TALLY_EVENT_CACHE].index_plus_1 - 1;
+	} else {
+		const uint64_t *found = tally_map_get(&data->event_by_id, id);
+		index = found ? (uint32_t)*found : 0;
+		data->event_cache[id % TALLY_EVENT_CACHE].id = id;
+		data->event_cache[id % TALLY_EVENT_CACHE].index_plus_1 = index + 1;
+	}
+	return &data->events[index];
+}
+
+const struct tally_recorded_event *tally_perfdata_event_of(struct tally_perfdata *data, const void *bytes,
+							   const struct tally_record_header *header)
 {
 	uint64_t id;
 	if (data->event_count > 1 && header->type < TALLY_RECORD_USER_START &&
-	    tally_record_id(&data->events[0].attr, bytes, header->size, &id)) {
-		const uint64_t *index = tally_map_get(&data->event_by_id, id);
-		if (index)
-			return &data->events[*index];
-	}
+	    tally_field_of(&data->id_places, bytes, header, &id))
+		return event_by_id(data, id);
 	return data->event_count ? &data->events[0] : NULL;
+}
+
+struct tally_span tally_perfdata_span(const struct tally_perfdata *data)
+{
+	const struct tally_unpacker *unpacker = &data->unpacker;
+	const struct tally_source *source = &data->source;
+	if (!data->event_count)
+		return (struct tally_span){ 0 };
+	if (unpacker->start < unpacker->end)
+		return (struct tally_span){ .at = unpacker->block->bytes + unpacker->start,
+					    .end = unpacker->block->bytes + unpacker->end,
+					    .unpacked = true,
+					    .file_offset = unpacker->offset,
+					    .block = unpacker->block };
+	uint64_t limit = data->data_end > source->offset ? data->data_end - source->offset : 0;
+	size_t left = source->end - source->used;
+	if (unpacker->has_input || data->ended || data->payload || !left || !limit)
+		return (struct tally_span){ 0 };
+	const uint8_t *at = source->window + source->used;
+	return (struct tally_span){ .at = at, .end = at + (left < limit ? left : (size_t)limit),
+				    .file_offset = source->offset, .block = source->block };
+}
+
+void tally_perfdata_advance(struct tally_perfdata *data, const struct tally_span *span, const uint8_t *to)
+{
+	size_t size = (size_t)(to - span->at);
+	if (span->unpacked) {
+		data->unpacker.start += size;
+	} else {
+		data->source.used += size;
+		data->source.offset += size;
+	}
+}
+
+struct tally_span tally_perfdata_last(const struct tally_perfdata *data, const struct tally_raw_record *record,
+				      bool *is_copy)
+{
+	const uint8_t *at = record->bytes;
+	*is_copy = at == (const uint8_t *)data->aligned;
+	return (struct tally_span){
+		.at = at,
+		.end = at + record->size,
+		.unpacked = data->last_unpacked,
+		.file_offset = record->file_offset,
+		.block = *is_copy ? NULL : data->last_unpacked ? data->unpacker.block : data->source.block,
+	};
 }
 
 /* Hands a record out, aligned. */
@@ -255,7 +318,7 @@ static int give(struct tally_perfdata *data, const uint8_t *bytes, uint64_t offs
 		bytes = (const uint8_t *)data->aligned;
 	}
 	*record = (struct tally_raw_record){ .bytes = bytes, .size = header.size, .file_offset = offset,
-					     .event = event_of(data, bytes, &header) };
+					     .event = tally_perfdata_event_of(data, bytes, &header) };
 	return 1;
 }
 
@@ -328,6 +391,7 @@ static int step(struct tally_perfdata *data, struct tally_raw_record *record)
 			data->unpacker.has_input = false;
 			return 0;
 		}
+		data->last_unpacked = true;
 		result = tally_perfdata_apply_record(data, bytes, header.size, data->unpacker.offset);
 		return result ? result : give(data, bytes, data->unpacker.offset, record);
 	}
@@ -356,6 +420,7 @@ static int step(struct tally_perfdata *data, struct tally_raw_record *record)
 		result = tally_unpacker_feed(data, bytes, offset);
 		return result ? result : -EAGAIN;
 	}
+	data->last_unpacked = false;
 	result = tally_perfdata_apply_record(data, bytes, header.size, offset);
 	return result ? result : give(data, bytes, offset, record);
 }
@@ -435,12 +500,6 @@ const struct tally_error *tally_perfdata_damage(const struct tally_perfdata *dat
 	return data->damage.code ? &data->damage : NULL;
 }
 
-bool tally_perfdata_bytes_stay(const struct tally_perfdata *data, const void *bytes)
-{
-	uintptr_t at = (uintptr_t)bytes, start = (uintptr_t)data->source.memory;
-	return start && at >= start && at - start < data->source.memory_size;
-}
-
 void tally_perfdata_close(struct tally_perfdata *data)
 {
 	if (!data)
@@ -449,14 +508,15 @@ void tally_perfdata_close(struct tally_perfdata *data)
 		munmap(data->mapping, data->source.memory_size);
 	if (data->source.fd > STDERR_FILENO)
 		close(data->source.fd);
-	tally_unpacker_release(&data->unpacker);
+	tally_unpacker_release(data);
 	tally_source_release(&data->source);
+	tally_block_drop(&data->blocks, data->slurped);
+	tally_blocks_release(&data->blocks);
 	tally_map_release(&data->event_by_id);
 	tally_map_release(&data->tracepoint_by_id);
 	tally_vector_release(&data->build_ids);
 	tally_vector_release(&data->tracepoints);
 	tally_arena_release(&data->arena);
 	free(data->aligned);
-	free(data->slurped);
 	free(data);
 }

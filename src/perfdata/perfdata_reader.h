@@ -4,17 +4,21 @@
 
 #include "base/map.h"
 #include "base/vector.h"
+#include "perfdata/block.h"
 #include "perfdata/disk.h"
 
 #include <zstd.h>
 
 /* Bytes in order: of memory (a mapped file too), or what comes out of a descriptor. */
 struct tally_source {
+	struct tally_blocks *blocks;
 	const uint8_t *memory; /* NULL: a descriptor */
 	size_t memory_size;
+	bool reads; /* `memory` is a mapping of `fd`, which is read instead where that is cheaper */
 	int fd;
-	uint8_t *buffer;
-	size_t buffered, used, capacity; /* bytes in the buffer, of which `used` are behind the cursor */
+	const uint8_t *window;     /* onto memory, or `block` */
+	struct tally_block *block; /* that the window is in, or NULL */
+	size_t used, end;          /* of the window: behind the cursor, and all */
 	bool at_end;
 	int failure;     /* -errno of read(2) */
 	uint64_t offset; /* of the cursor */
@@ -24,6 +28,8 @@ struct tally_source {
 const uint8_t *tally_source_peek(struct tally_source *source, size_t size);
 /* Bytes at the cursor, as far as is known without asking for more than `size`. */
 size_t tally_source_left(struct tally_source *source, size_t size);
+/* To an offset of memory. */
+void tally_source_seek(struct tally_source *source, uint64_t offset);
 /* Moves the cursor; false when the source ends before. */
 bool tally_source_skip(struct tally_source *source, uint64_t size);
 void tally_source_release(struct tally_source *source);
@@ -31,8 +37,8 @@ void tally_source_release(struct tally_source *source);
 /* COMPRESSED records: one zstd stream runs through them all, and a record may go on in the next. */
 struct tally_unpacker {
 	ZSTD_DStream *stream;
-	uint8_t *window;
-	size_t start, end;        /* what was unpacked and not yet given */
+	struct tally_block *block; /* that is being filled */
+	size_t start, end;        /* of it: what was unpacked and not yet given */
 	ZSTD_inBuffer input;      /* of the current COMPRESSED record */
 	bool has_input;
 	uint64_t offset;          /* of the current COMPRESSED record */
@@ -44,21 +50,43 @@ struct tally_tracepoint_text {
 	size_t length;
 };
 
+/* Where an event's records have a field of eight bytes; those that lack it are told by no record being large enough. */
+struct tally_field_places {
+	uint32_t sample_at, sample_size_min;       /* bytes from a sample's start; of the sample */
+	uint32_t trailer_behind, trailer_size_min; /* bytes before another record's end; of the record */
+};
+
+/* Whole and torn records that lie behind one another at the cursor, not looked at. */
+struct tally_span {
+	const uint8_t *at, *end;
+	bool unpacked;
+	uint64_t file_offset; /* of `at`; of the COMPRESSED record that they were in where they are `unpacked` */
+	struct tally_block *block; /* that they are in; NULL: they stay as long as the reader */
+};
+
+enum { TALLY_EVENT_CACHE = 64 };
+
 struct tally_perfdata {
+	struct tally_blocks blocks;
 	struct tally_source source;
 	struct tally_arena arena;
 	void *mapping; /* to be unmapped; NULL: the caller's memory, or a pipe */
-	void *slurped; /* to be freed */
+	struct tally_block *slurped; /* a file that came down a pipe */
 	bool is_pipe;
 	uint64_t data_end;     /* offset; UINT64_MAX: as far as there is something */
 	bool is_unfinished;    /* data size 0 */
 	bool ended;
+	bool last_unpacked;    /* the record given last */
 	uint64_t payload;      /* bytes behind the record given last that are no records */
 	uint64_t applied_bytes; /* of the records that changed the reader */
 
 	struct tally_recorded_event *events; /* in the arena: those given out stay when it grows */
 	size_t event_count, event_capacity;
+	struct tally_field_places *time_places; /* by event */
+	bool times_agree; /* all events' are the first one's */
+	struct tally_field_places id_places; /* by the first event: all agree on it */
 	struct tally_map event_by_id; /* id → index */
+	struct { uint64_t id; uint32_t index_plus_1; } event_cache[TALLY_EVENT_CACHE]; /* by the id's low bits */
 	struct tally_feature_bytes features[TALLY_FEATURE_MAX];
 	TALLY_VECTOR(struct tally_recorded_build_id) build_ids;
 	TALLY_VECTOR(struct tally_tracepoint_text) tracepoints;
@@ -93,9 +121,35 @@ int tally_perfdata_apply_tracing(struct tally_perfdata *data, const void *bytes,
 int tally_unpacker_feed(struct tally_perfdata *data, const uint8_t *record, uint64_t offset);
 /* The next whole record: 1; 0 where more COMPRESSED records are needed, or the data is damaged; -ENOMEM. */
 int tally_unpacker_next(struct tally_perfdata *data, const uint8_t **bytes);
-void tally_unpacker_release(struct tally_unpacker *unpacker);
+void tally_unpacker_release(struct tally_perfdata *data);
 
-/* Whether bytes of a record stay as long as the reader. */
-bool tally_perfdata_bytes_stay(const struct tally_perfdata *data, const void *bytes);
+/* What can be walked through without the reader: nothing where it has to do something first, such as to unpack, or to
+ * tell of damage.  All the walker has done is told by _advance(). */
+struct tally_span tally_perfdata_span(const struct tally_perfdata *data);
+void tally_perfdata_advance(struct tally_perfdata *data, const struct tally_span *span, const uint8_t *to);
+
+/* The same of the record that was given last; `is_copy`: valid until the next, in no block. */
+struct tally_span tally_perfdata_last(const struct tally_perfdata *data, const struct tally_raw_record *record,
+				      bool *is_copy);
+
+/* The event that wrote a record of `header->size` bytes: the first one when ids don't say, NULL where there is none. */
+const struct tally_recorded_event *tally_perfdata_event_of(struct tally_perfdata *data, const void *bytes,
+							   const struct tally_record_header *header);
+
+/* The header's size holds. */
+static inline bool tally_field_of(const struct tally_field_places *places, const uint8_t *bytes,
+				  const struct tally_record_header *header, uint64_t *value)
+{
+	bool is_sample = header->type == TALLY_RECORD_SAMPLE;
+	if (header->size < (is_sample ? places->sample_size_min : places->trailer_size_min))
+		return false;
+	__builtin_memcpy(value, bytes + (is_sample ? places->sample_at : header->size - places->trailer_behind),
+			 sizeof(*value));
+	return true;
+}
+
+/* Where records have their time and their id; tally_record_id() and tally_record_decode() say the same at length. */
+struct tally_field_places tally_time_places(const struct tally_attr *attr);
+struct tally_field_places tally_id_places(const struct tally_attr *attr);
 
 #endif

@@ -1,3 +1,10 @@
+/* Bytes in order, through a window: onto memory, or onto a block that read(2) fills.
+ *
+ * A file is mapped, but its records are read into blocks where that is cheaper: a copy out of the page cache costs
+ * less than the page faults and the misses of a walk through 500 MB of mapped memory (45 ms against 85 ms of CPU for
+ * the bare walk), and what was just copied is in the cache for those who look at it next.  When more is held than
+ * BLOCKS_MAX (rings of many megabytes on many CPUs), the window is laid onto the mapping instead: memory stays small.
+ */
 #include "perfdata/perfdata_reader.h"
 
 #include <errno.h>
@@ -5,73 +12,144 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { READ_BYTES = 256 << 10 };
+enum { READ_BYTES_MIN = 64 << 10, BLOCKS_MAX = 64 };
 
-/* Room for one read more: moves what is left to the front, or doubles.  Grows with what really came. */
-static bool make_room(struct tally_source *source)
+static bool read_at(struct tally_source *source, uint8_t *to, size_t size, size_t *got)
 {
-	if (source->used) {
-		source->buffered -= source->used;
-		memmove(source->buffer, source->buffer + source->used, source->buffered);
-		source->used = 0;
-	}
-	if (source->capacity - source->buffered >= READ_BYTES / 2)
-		return true;
-	size_t capacity = source->capacity ? 2 * source->capacity : READ_BYTES;
-	uint8_t *grown = realloc(source->buffer, capacity);
-	if (!grown) {
-		source->failure = -ENOMEM;
+	ssize_t one;
+	do
+		one = source->memory ? pread(source->fd, to, size, (off_t)source->offset) : read(source->fd, to, size);
+	while (one < 0 && errno == EINTR);
+	*got = one > 0 ? (size_t)one : 0;
+	return one >= 0;
+}
+
+static size_t in_window(const struct tally_source *source)
+{
+	return source->end - source->used;
+}
+
+static void set_window(struct tally_source *source, struct tally_block *block, const uint8_t *bytes, size_t end)
+{
+	if (block != source->block)
+		tally_block_drop(source->blocks, source->block);
+	source->block = block;
+	source->window = bytes;
+	source->used = 0;
+	source->end = end;
+}
+
+/* Reads on into a block of their own: what the last one has left is read again. */
+static bool read_window(struct tally_source *source, size_t size, size_t left)
+{
+	bool is_ours = source->block && source->block->holders == 1;
+	size_t shift = source->offset % 8; /* records are aligned as they are in the file */
+	if (size > TALLY_BLOCK_BYTES - shift || (!is_ours && source->blocks->count >= BLOCKS_MAX && !source->blocks->unused))
+		return false;
+	struct tally_block *block = is_ours ? source->block : tally_block_take(source->blocks, TALLY_BLOCK_BYTES);
+	size_t want = left < TALLY_BLOCK_BYTES - shift ? left : TALLY_BLOCK_BYTES - shift, got;
+	if (!block)
+		return false;
+	if (!read_at(source, block->bytes + shift, want, &got) || got < size) {
+		if (!is_ours)
+			tally_block_drop(source->blocks, block);
+		else
+			set_window(source, block, block->bytes, 0);
 		return false;
 	}
-	source->buffer = grown;
-	source->capacity = capacity;
+	set_window(source, block, block->bytes + shift, got);
+	return true;
+}
+
+/* Moves the window to the cursor, so that it has `size` bytes, which there are. */
+static void move_window(struct tally_source *source, size_t size)
+{
+	size_t left = source->memory_size - (size_t)source->offset;
+	if (source->reads && read_window(source, size, left))
+		return;
+	size_t most = size > TALLY_BLOCK_BYTES ? size : TALLY_BLOCK_BYTES;
+	set_window(source, NULL, source->memory + source->offset, source->reads && left > most ? most : left);
+}
+
+/* Room for one read more: what is left goes to the front, of a new block where somebody needs what is before it or
+ * there is too little room. */
+static bool make_room(struct tally_source *source)
+{
+	struct tally_block *block = source->block;
+	size_t left = in_window(source), capacity = TALLY_BLOCK_BYTES;
+	if (block && block->capacity - source->end >= READ_BYTES_MIN)
+		return true;
+	if (block && block->holders == 1 && block->capacity - left >= block->capacity / 2) {
+		memmove(block->bytes, source->window + source->used, left);
+	} else {
+		while (capacity < 2 * left)
+			capacity *= 2;
+		struct tally_block *next = tally_block_take(source->blocks, capacity);
+		if (!next) {
+			source->failure = -ENOMEM;
+			return false;
+		}
+		if (left)
+			memcpy(next->bytes, source->window + source->used, left);
+		block = next;
+	}
+	set_window(source, block, block->bytes, left);
 	return true;
 }
 
 static bool read_more(struct tally_source *source)
 {
+	size_t got;
 	if (source->at_end || source->failure || !make_room(source))
 		return false;
-	ssize_t got;
-	do
-		got = read(source->fd, source->buffer + source->buffered, source->capacity - source->buffered);
-	while (got < 0 && errno == EINTR);
-	if (got < 0)
+	if (!read_at(source, source->block->bytes + source->end, source->block->capacity - source->end, &got))
 		source->failure = -errno;
-	else if (got == 0)
+	else if (!got)
 		source->at_end = true;
-	else
-		source->buffered += (size_t)got;
+	source->end += got;
 	return got > 0;
 }
 
 size_t tally_source_left(struct tally_source *source, size_t size)
 {
 	if (source->memory)
-		return source->offset < source->memory_size ? source->memory_size - source->offset : 0;
-	while (source->buffered - source->used < size)
+		return source->offset < source->memory_size ? source->memory_size - (size_t)source->offset : 0;
+	while (in_window(source) < size)
 		if (!read_more(source))
 			break;
-	return source->buffered - source->used;
+	return in_window(source);
 }
 
 const uint8_t *tally_source_peek(struct tally_source *source, size_t size)
 {
 	if (tally_source_left(source, size) < size)
 		return NULL;
-	return source->memory ? source->memory + source->offset : source->buffer + source->used;
+	if (in_window(source) < size)
+		move_window(source, size);
+	return source->window + source->used;
+}
+
+void tally_source_seek(struct tally_source *source, uint64_t offset)
+{
+	source->offset = offset < source->memory_size ? offset : source->memory_size;
+	set_window(source, NULL, NULL, 0);
 }
 
 bool tally_source_skip(struct tally_source *source, uint64_t size)
 {
+	if (size <= in_window(source)) {
+		source->used += (size_t)size;
+		source->offset += size;
+		return true;
+	}
 	if (source->memory) {
 		bool fits = size <= tally_source_left(source, 0);
-		source->offset = fits ? source->offset + size : source->memory_size;
+		tally_source_seek(source, fits ? source->offset + size : source->memory_size);
 		return fits;
 	}
 	while (size) {
 		size_t left = tally_source_left(source, 1);
-		size_t part = left < size ? left : size;
+		size_t part = left < size ? left : (size_t)size;
 		if (!part)
 			return false;
 		source->used += part;
@@ -83,5 +161,6 @@ bool tally_source_skip(struct tally_source *source, uint64_t size)
 
 void tally_source_release(struct tally_source *source)
 {
-	free(source->buffer);
+	tally_block_drop(source->blocks, source->block);
+	source->block = NULL;
 }

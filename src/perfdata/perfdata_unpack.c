@@ -1,8 +1,9 @@
 /* Opening COMPRESSED records.
  *
- * Output goes through one window, whatever a record claims to unpack to: a few bytes that zstd would blow up to
- * gigabytes cost time, not memory, and RATIO_MAX bounds the time.  A record torn by the end of the window or of a
- * COMPRESSED record is moved to the front and completed by the next.
+ * Output goes into blocks of one size, whatever a record claims to unpack to: a few bytes that zstd would blow up to
+ * gigabytes cost time, not memory (unless they are held to be put in order), and RATIO_MAX bounds the time.  A record
+ * torn by the end of a COMPRESSED record is completed by the next; one torn by the end of a block goes to the front of
+ * another, or of the same when nobody holds it.
  */
 #include "perfdata/perfdata_reader.h"
 
@@ -10,17 +11,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WINDOW_BYTES (((size_t)1 << 20) + (64 << 10)) /* tally's largest chunk behind a torn record */
+#define ROOM_MIN ((size_t)32 << 10) /* below it another block is filled */
 #define RATIO_MAX 8192u                               /* 64 KiB stack copies that differ in a few bytes */
 #define RATIO_FREE_BYTES ((uint64_t)4 << 20)
 
-static int start(struct tally_unpacker *unpacker)
+static int start(struct tally_perfdata *data)
 {
+	struct tally_unpacker *unpacker = &data->unpacker;
 	if (!unpacker->stream)
 		unpacker->stream = ZSTD_createDStream();
-	if (!unpacker->window)
-		unpacker->window = malloc(WINDOW_BYTES);
-	return unpacker->stream && unpacker->window ? 0 : -ENOMEM;
+	if (!unpacker->block)
+		unpacker->block = tally_block_take(&data->blocks, TALLY_BLOCK_BYTES);
+	return unpacker->stream && unpacker->block ? 0 : -ENOMEM;
+}
+
+/* Room to unpack into, behind what is left. */
+static int make_room(struct tally_perfdata *data)
+{
+	struct tally_unpacker *unpacker = &data->unpacker;
+	struct tally_block *block = unpacker->block;
+	size_t left = unpacker->end - unpacker->start;
+	bool is_ours = block->holders == 1;
+	if (block->capacity - unpacker->end >= ROOM_MIN && !(is_ours && !left))
+		return 0;
+	if (!is_ours && !(block = tally_block_take(&data->blocks, TALLY_BLOCK_BYTES)))
+		return -ENOMEM;
+	memmove(block->bytes, unpacker->block->bytes + unpacker->start, left);
+	if (!is_ours)
+		tally_block_drop(&data->blocks, unpacker->block);
+	unpacker->block = block;
+	unpacker->start = 0;
+	unpacker->end = left;
+	return 0;
 }
 
 int tally_unpacker_feed(struct tally_perfdata *data, const uint8_t *record, uint64_t offset)
@@ -44,19 +66,18 @@ int tally_unpacker_feed(struct tally_perfdata *data, const uint8_t *record, uint
 	unpacker->has_input = true;
 	unpacker->offset = offset;
 	unpacker->bytes_in += size;
-	return start(unpacker);
+	return start(data);
 }
 
-/* Unpacks into the window behind what is left of it; false when there is nothing more to unpack. */
-static bool refill(struct tally_perfdata *data)
+/* Unpacks behind what is left: 1, 0 when there is nothing more to unpack, -ENOMEM. */
+static int refill(struct tally_perfdata *data)
 {
 	struct tally_unpacker *unpacker = &data->unpacker;
 	if (!unpacker->has_input)
-		return false;
-	memmove(unpacker->window, unpacker->window + unpacker->start, unpacker->end - unpacker->start);
-	unpacker->end -= unpacker->start;
-	unpacker->start = 0;
-	ZSTD_outBuffer output = { unpacker->window, WINDOW_BYTES, unpacker->end };
+		return 0;
+	if (make_room(data) < 0)
+		return -ENOMEM;
+	ZSTD_outBuffer output = { unpacker->block->bytes, unpacker->block->capacity, unpacker->end };
 	size_t result = ZSTD_decompressStream(unpacker->stream, &output, &unpacker->input);
 	unpacker->bytes_out += output.pos - unpacker->end;
 	unpacker->end = output.pos;
@@ -71,18 +92,19 @@ static bool refill(struct tally_perfdata *data)
 		tally_perfdata_note_damage(data, true, unpacker->offset,
 					   "compressed data unpacks to more than recordings do");
 	}
-	return true;
+	return 1;
 }
 
 int tally_unpacker_next(struct tally_perfdata *data, const uint8_t **bytes)
 {
 	struct tally_unpacker *unpacker = &data->unpacker;
 	struct tally_record_header header;
+	int more;
 	do {
 		size_t left = unpacker->end - unpacker->start;
 		if (left < sizeof(header))
 			continue;
-		memcpy(&header, unpacker->window + unpacker->start, sizeof(header));
+		memcpy(&header, unpacker->block->bytes + unpacker->start, sizeof(header));
 		if (header.size < sizeof(header)) {
 			tally_perfdata_note_damage(data, true, unpacker->offset,
 						   "a compressed record claims a size of %u bytes", header.size);
@@ -91,16 +113,16 @@ int tally_unpacker_next(struct tally_perfdata *data, const uint8_t **bytes)
 			return 0;
 		}
 		if (left >= header.size) {
-			*bytes = unpacker->window + unpacker->start;
+			*bytes = unpacker->block->bytes + unpacker->start;
 			unpacker->start += header.size;
 			return 1;
 		}
-	} while (refill(data));
-	return 0;
+	} while ((more = refill(data)) > 0);
+	return more;
 }
 
-void tally_unpacker_release(struct tally_unpacker *unpacker)
+void tally_unpacker_release(struct tally_perfdata *data)
 {
-	ZSTD_freeDStream(unpacker->stream);
-	free(unpacker->window);
+	ZSTD_freeDStream(data->unpacker.stream);
+	tally_block_drop(&data->blocks, data->unpacker.block);
 }

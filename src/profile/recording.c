@@ -95,9 +95,6 @@ void tally_recording_close(struct tally_recording *recording)
 static void count_record(struct tally_recording_counts *counts, const struct tally_record *record)
 {
 	switch (record->header.type) {
-	case TALLY_RECORD_SAMPLE:
-		counts->samples++;
-		break;
 	case TALLY_RECORD_LOST:
 	case TALLY_RECORD_LOST_SAMPLES:
 		counts->lost += record->lost.lost;
@@ -177,7 +174,8 @@ static bool passes(struct tally_recording *recording, const struct tally_raw_rec
 	struct tally_recording_counts *counts = &recording->counts;
 	if (record->header.type != TALLY_RECORD_SAMPLE)
 		return true;
-	if (!tally_sample_filter_passes(&recording->filter, recording->data, &recording->tasks, raw->event,
+	if (!recording->filter.takes_all &&
+	    !tally_sample_filter_passes(&recording->filter, recording->data, &recording->tasks, raw->event,
 					&record->sample)) {
 		counts->filtered++;
 		return false;
@@ -211,17 +209,31 @@ static int apply_tools_record(struct tally_recording *recording, const struct ta
 	return 0;
 }
 
-/* One of the kernel's: 1, 0 when it can't be used, -ENOMEM. */
+static int decode(const struct tally_raw_record *raw, struct tally_record *record)
+{
+	const struct tally_recorded_event *event = raw->event;
+	if (!event)
+		return -EBADMSG;
+	if (record->header.type == TALLY_RECORD_SAMPLE && event->layout.is_plain)
+		return tally_sample_decode(&event->layout, raw->bytes, raw->size, record);
+	return tally_record_decode(&event->attr, raw->bytes, raw->size, record);
+}
+
+/* One of the kernel's, whose header is in `record`: 1, 0 when it can't be used, -ENOMEM. */
 static int apply_record(struct tally_recording *recording, const struct tally_raw_record *raw,
 			struct tally_record *record)
 {
-	int decoded = raw->event ? tally_record_decode(&raw->event->attr, raw->bytes, raw->size, record) : -EBADMSG;
+	int decoded = decode(raw, record);
 	if (decoded == -ENOTSUP)
 		recording->counts.unknown++;
 	else if (decoded < 0)
 		recording->counts.undecodable++;
 	if (decoded < 0)
 		return 0;
+	if (record->header.type == TALLY_RECORD_SAMPLE) {
+		recording->counts.samples++;
+		return 1;
+	}
 	count_record(&recording->counts, record);
 	return tally_tasks_record(&recording->tasks, record) < 0 ? -ENOMEM : 1;
 }

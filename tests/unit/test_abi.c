@@ -94,6 +94,72 @@ static void no_field_reaches_past_its_record(void **state)
 	assert_int_equal(tally_record_decode(&attr, words, size, &record), -ENOTSUP);
 }
 
+static uint64_t next_random(uint64_t *state)
+{
+	*state ^= *state << 13, *state ^= *state >> 7, *state ^= *state << 17;
+	return *state;
+}
+
+/* Both decoders on one record; 1 when it is sound. */
+static unsigned decode_both_ways(const struct tally_sample_layout *layout, const struct tally_attr *attr,
+				 const uint64_t *words, size_t size)
+{
+	struct tally_record quick, slow;
+	memset(&quick, 0, sizeof(quick)); /* padding is compared too */
+	memset(&slow, 0, sizeof(slow));
+	memset(&quick.sample.read, 0xaa, sizeof(quick.sample.read)); /* of the last sample */
+	int result = tally_record_decode(attr, words, size, &slow);
+	assert_int_equal(tally_sample_decode(layout, words, size, &quick), result);
+	if (!result)
+		assert_memory_equal(&quick, &slow, sizeof(quick));
+	return !result;
+}
+
+/* By every sample_type that is plain, on records whose length, chain and raw data are as they should be, or any. */
+static void plain_samples_are_decoded_alike(void **state)
+{
+	enum { WORDS = 40, TIMES = 60 };
+	static const uint64_t fields[] = {
+		TALLY_SAMPLE_IDENTIFIER, TALLY_SAMPLE_IP, TALLY_SAMPLE_TID, TALLY_SAMPLE_TIME, TALLY_SAMPLE_ADDR,
+		TALLY_SAMPLE_ID, TALLY_SAMPLE_STREAM_ID, TALLY_SAMPLE_CPU, TALLY_SAMPLE_PERIOD, TALLY_SAMPLE_CALLCHAIN,
+		TALLY_SAMPLE_RAW,
+	};
+	enum { FIELDS = sizeof(fields) / sizeof(fields[0]) };
+	uint64_t random = 88172645463325252ull;
+	(void)state;
+	for (unsigned set = 0; set < 1u << FIELDS; set++) {
+		struct tally_attr attr = sampling_attr(0);
+		struct tally_sample_layout layout;
+		unsigned fixed = 1, sound = 0, cut = 0;
+		for (unsigned i = 0; i < FIELDS; i++)
+			attr.sample_type |= set >> i & 1 ? fields[i] : 0;
+		fixed += (unsigned)__builtin_popcount(set & ((1u << (FIELDS - 2)) - 1));
+		tally_sample_layout_init(&layout, &attr);
+		assert_true(layout.is_plain);
+		for (unsigned i = 0; i < TIMES; i++) {
+			uint64_t words[WORDS], chain = next_random(&random) % 12;
+			for (unsigned k = 0; k < WORDS; k++)
+				words[k] = next_random(&random);
+			bool has_chain = attr.sample_type & TALLY_SAMPLE_CALLCHAIN;
+			if (has_chain && i % 4)
+				words[fixed] = chain;
+			if (i % 4)
+				words[fixed + (has_chain ? 1 + chain : 0)] %= 70; /* where RAW has its size */
+			struct tally_record_header header = { TALLY_RECORD_SAMPLE, (uint16_t)i,
+							      (uint16_t)(i % 3 ? 8 * WORDS : random % (8 * WORDS)) };
+			memcpy(words, &header, sizeof(header));
+			size_t size = i % 5 ? 8 * WORDS : random % (8 * WORDS);
+			unsigned passed = decode_both_ways(&layout, &attr, words, size);
+			sound += passed;
+			cut += !passed;
+		}
+		assert_true(sound > 0 && cut > 0);
+		attr.sample_type |= TALLY_SAMPLE_STACK_USER;
+		tally_sample_layout_init(&layout, &attr);
+		assert_false(layout.is_plain);
+	}
+}
+
 static void trailer_is_read_as_it_was_written(void **state)
 {
 	(void)state;
@@ -150,6 +216,7 @@ int main(void)
 		cmocka_unit_test(aux_is_a_samples_last_field),
 		cmocka_unit_test(what_tracing_hardware_tells_is_read),
 		cmocka_unit_test(no_field_reaches_past_its_record),
+		cmocka_unit_test(plain_samples_are_decoded_alike),
 		cmocka_unit_test(trailer_is_read_as_it_was_written),
 		cmocka_unit_test(group_values_have_a_stride),
 		cmocka_unit_test(attr_is_written_no_larger_than_needed),

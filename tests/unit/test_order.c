@@ -1,0 +1,258 @@
+/* Order against its oracle, on random recordings: seekable and piped, plain and compressed, mapped and read, with rounds
+ * and without, events that agree on where their times are and others, records that lie misaligned. */
+#include "test.h"
+
+#include "base/buffer.h"
+#include "order_oracle.h"
+#include "perfdata/order.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define TYPE (TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_IP | TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME | TALLY_SAMPLE_CPU)
+
+enum { IDS = 3, CPUS_MAX = 9 };
+
+struct kind {
+	const char *name;
+	bool pipe, rounds, agree; /* agree: events have the same sample_type */
+	int level;
+	unsigned cpus;
+	unsigned passes, in_pass; /* records that a CPU writes between two drains */
+	unsigned filler;          /* words that make a sample larger */
+	bool disorder;            /* times that no ring would have */
+	bool odd;                 /* records of sizes that leave the next ones misaligned */
+};
+
+static uint64_t next_random(uint64_t *state)
+{
+	*state ^= *state << 13, *state ^= *state >> 7, *state ^= *state << 17;
+	return *state;
+}
+
+static void put(struct tally_buffer *out, uint32_t type, const void *body, size_t size)
+{
+	struct tally_record_header header = { type, TALLY_MISC_USER, (uint16_t)(sizeof(header) + size) };
+	tally_buffer_append(out, &header, sizeof(header));
+	tally_buffer_append(out, body, size);
+}
+
+/* A sample, or now and then something else, of a CPU at a time. */
+static void put_record(struct tally_buffer *out, const struct kind *kind, unsigned cpu, uint64_t time, uint64_t *random)
+{
+	uint64_t words[64] = { 0 }, dice = next_random(random);
+	unsigned count = 0, event = dice >> 8 & 1, filler = kind->filler ? (unsigned)(dice >> 16) % kind->filler : 0;
+	uint64_t id = 10 * (event + 1) + cpu % IDS;
+	if (dice % 16 == 0) /* without a time: given at once */
+		time = dice & 16 ? 0 : UINT64_MAX;
+	if (dice % 16 < 4) { /* THROTTLE and its trailer */
+		words[count++] = time, words[count++] = id, words[count++] = dice;
+		words[count++] = 7, words[count++] = time, words[count++] = cpu;
+		if (!kind->agree && event)
+			words[count++] = 0; /* STREAM_ID, which stands before CPU */
+		words[count++] = dice % 64 == 1 ? 99 : id;
+		put(out, TALLY_RECORD_THROTTLE, words, 8 * count);
+		return;
+	}
+	words[count++] = dice % 64 == 5 ? 99 : id; /* of an id that nobody has, too */
+	words[count++] = dice, words[count++] = 7;
+	words[count++] = time;
+	if (!kind->agree && event)
+		words[count++] = 5;
+	words[count++] = cpu;
+	put(out, TALLY_RECORD_SAMPLE, words, 8 * (count + filler));
+	if (kind->odd && dice % 32 == 7)
+		put(out, TALLY_RECORD_TIME_CONV, words, 8 + dice % 8);
+	if (dice % 512 == 9)
+		put(out, TALLY_RECORD_ID_INDEX, words, 16);
+}
+
+static void put_passes(struct tally_buffer *out, const struct kind *kind, uint64_t *random)
+{
+	uint64_t clocks[CPUS_MAX], now = 1000;
+	for (unsigned cpu = 0; cpu < kind->cpus; cpu++)
+		clocks[cpu] = now + next_random(random) % 8;
+	for (unsigned pass = 0; pass < kind->passes; pass++) {
+		for (unsigned cpu = 0; cpu < kind->cpus; cpu++) {
+			now += kind->in_pass;
+			while (clocks[cpu] < now) {
+				uint64_t time = clocks[cpu] += next_random(random) % 3;
+				if (kind->disorder && !(next_random(random) % 3))
+					time = 1000 + next_random(random) % (now - 999);
+				put_record(out, kind, cpu, time, random);
+			}
+		}
+		if (kind->rounds)
+			put(out, TALLY_RECORD_FINISHED_ROUND, NULL, 0);
+	}
+}
+
+/* Writes the recording to `path`. */
+static void write_recording(const char *path, const struct kind *kind, uint64_t *random)
+{
+	static const uint64_t ids[2][IDS] = { { 10, 11, 12 }, { 20, 21, 22 } };
+	struct tally_recorded_event events[2];
+	struct tally_perfdata_options options = { .pipe = kind->pipe, .compression_level = kind->level };
+	struct tally_perfdata_writer *writer;
+	struct tally_buffer records = { 0 };
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	assert_true(fd >= 0);
+	for (unsigned i = 0; i < 2; i++)
+		events[i] = (struct tally_recorded_event){
+			.attr = { .type = TALLY_TYPE_SOFTWARE, .sample_period = 1, .flags = TALLY_ATTR_SAMPLE_ID_ALL,
+				  .sample_type = TYPE | (i && !kind->agree ? TALLY_SAMPLE_STREAM_ID : 0) },
+			.name = i ? "second" : "first",
+			.ids = ids[i],
+			.id_count = IDS,
+		};
+	put_passes(&records, kind, random);
+	assert_int_equal(tally_perfdata_writer_new(fd, events, 2, &options, &writer, NULL), 0);
+	/* In pieces, so that COMPRESSED records end anywhere. */
+	for (size_t at = 0, end = 0; at < records.length; at = end) {
+		size_t limit = at + next_random(random) % (256 << 10);
+		do {
+			struct tally_record_header header;
+			memcpy(&header, records.bytes + end, sizeof(header));
+			end += header.size;
+		} while (end < limit && end < records.length);
+		assert_int_equal(tally_perfdata_write(writer, records.bytes + at, end - at, NULL), 0);
+		if (kind->level && next_random(random) % 2)
+			assert_int_equal(tally_perfdata_flush(writer, NULL), 0);
+	}
+	assert_int_equal(tally_perfdata_finish(writer, NULL), 0);
+	tally_perfdata_writer_free(writer);
+	tally_buffer_release(&records);
+	close(fd);
+}
+
+static struct tally_perfdata *open_path(const char *path)
+{
+	struct tally_perfdata *data;
+	struct tally_error err = TALLY_ERROR_NONE;
+	if (tally_perfdata_open(path, &data, &err) < 0)
+		fail_msg("%s", err.message);
+	return data;
+}
+
+/* How many records both give. */
+static size_t compare(const char *name, struct tally_perfdata *data, struct tally_perfdata *oracle_data)
+{
+	struct order_oracle oracle = { .data = oracle_data };
+	struct tally_order *order;
+	struct tally_raw_record given, wanted;
+	size_t count = 0, unused;
+	assert_int_equal(tally_order_new(data, &order, NULL), 0);
+	for (;; count++) {
+		int result = tally_order_next(order, &given, NULL), expected = order_oracle_next(&oracle, &wanted);
+		if (result != expected)
+			fail_msg("%s: record %zu: %d instead of %d", name, count, result, expected);
+		if (result <= 0)
+			break;
+		const struct tally_recorded_event *events = tally_perfdata_events(data, &unused);
+		const struct tally_recorded_event *wanted_events = tally_perfdata_events(oracle_data, &unused);
+		if (given.size != wanted.size || given.file_offset != wanted.file_offset ||
+		    memcmp(given.bytes, wanted.bytes, given.size) || (uintptr_t)given.bytes % 8 ||
+		    given.event - events != wanted.event - wanted_events)
+			fail_msg("%s: record %zu is another: of %zu bytes at %llu, not of %zu at %llu", name, count, given.size,
+				 (unsigned long long)given.file_offset, wanted.size,
+				 (unsigned long long)wanted.file_offset);
+	}
+	tally_order_free(order);
+	order_oracle_release(&oracle);
+	tally_perfdata_close(data);
+	tally_perfdata_close(oracle_data);
+	return count;
+}
+
+/* A reader of what a child writes into a FIFO. */
+static struct tally_perfdata *open_fifo(const char *path, const char *bytes, size_t size)
+{
+	unlink(path);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	if (fork() == 0) {
+		int fd = open(path, O_WRONLY);
+		for (ssize_t wrote = 0; size && wrote >= 0; bytes += wrote, size -= (size_t)wrote)
+			wrote = write(fd, bytes, size);
+		_exit(0);
+	}
+	return open_path(path);
+}
+
+/* From the file, from memory, and from a descriptor that can't seek. */
+static void compare_all_ways(const struct kind *kind, uint64_t *random)
+{
+	char path[] = "/tmp/tally-order-XXXXXX";
+	struct tally_perfdata *data, *oracle;
+	struct stat status;
+	close(mkstemp(path));
+	write_recording(path, kind, random);
+	size_t count = compare(kind->name, open_path(path), open_path(path));
+	int fd = open(path, O_RDONLY);
+	assert_int_equal(fstat(fd, &status), 0);
+	char *bytes = malloc((size_t)status.st_size);
+	assert_int_equal(read(fd, bytes, (size_t)status.st_size), status.st_size);
+	close(fd);
+	unlink(path);
+	assert_true(count > kind->passes * kind->cpus);
+	assert_int_equal(tally_perfdata_open_memory(bytes, (size_t)status.st_size, &data, NULL), 0);
+	assert_int_equal(tally_perfdata_open_memory(bytes, (size_t)status.st_size, &oracle, NULL), 0);
+	assert_int_equal(compare(kind->name, data, oracle), count);
+	data = open_fifo(path, bytes, (size_t)status.st_size);
+	oracle = open_fifo(path, bytes, (size_t)status.st_size);
+	assert_int_equal(compare(kind->name, data, oracle), count);
+	assert_true(wait(NULL) > 0 && wait(NULL) > 0);
+	unlink(path);
+	free(bytes);
+}
+
+static void it_is_that_of_a_sort(void **state)
+{
+	static const struct kind kinds[] = {
+		{ .name = "a CPU", .rounds = true, .agree = true, .cpus = 1, .passes = 20, .in_pass = 300 },
+		{ .name = "CPUs", .rounds = true, .agree = true, .cpus = 4, .passes = 30, .in_pass = 300 },
+		{ .name = "small rounds", .rounds = true, .agree = true, .cpus = 3, .passes = 400, .in_pass = 5 },
+		{ .name = "other times", .rounds = true, .cpus = 5, .passes = 20, .in_pass = 200 },
+		{ .name = "no rounds", .agree = true, .cpus = 3, .passes = 20, .in_pass = 300 },
+		{ .name = "disorder", .rounds = true, .agree = true, .cpus = 2, .passes = 15, .in_pass = 300,
+		  .disorder = true },
+		{ .name = "disorder, no rounds", .cpus = 2, .passes = 8, .in_pass = 300, .disorder = true },
+		{ .name = "misaligned", .rounds = true, .cpus = 3, .passes = 20, .in_pass = 300, .odd = true },
+		{ .name = "compressed", .rounds = true, .agree = true, .level = 1, .cpus = 4, .passes = 30, .in_pass = 300 },
+		{ .name = "compressed, misaligned", .rounds = true, .level = 1, .cpus = 3, .passes = 20, .in_pass = 300,
+		  .odd = true },
+		{ .name = "pipe", .pipe = true, .rounds = true, .agree = true, .cpus = 4, .passes = 30, .in_pass = 300 },
+		{ .name = "pipe, misaligned", .pipe = true, .rounds = true, .cpus = 2, .passes = 20, .in_pass = 300,
+		  .odd = true },
+		{ .name = "large", .rounds = true, .agree = true, .cpus = 4, .passes = 12, .in_pass = 1000, .filler = 50 },
+		{ .name = "large, compressed", .rounds = true, .level = 1, .cpus = 9, .passes = 8, .in_pass = 600,
+		  .filler = 50 },
+		{ .name = "large, misaligned", .rounds = true, .cpus = 2, .passes = 8, .in_pass = 2000, .filler = 50,
+		  .odd = true },
+	};
+	uint64_t random = 88172645463325252ull;
+	(void)state;
+	for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		for (unsigned times = 0; times < 3; times++)
+			compare_all_ways(&kinds[i], &random);
+}
+
+/* More than is kept in blocks: the rest is given from the mapping. */
+static void a_round_of_many_megabytes_is_held(void **state)
+{
+	static const struct kind kind = { .name = "a round of many megabytes", .agree = true, .cpus = 8, .passes = 8,
+					  .in_pass = 2000, .filler = 55 };
+	uint64_t random = 4711;
+	(void)state;
+	compare_all_ways(&kind, &random);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(it_is_that_of_a_sort),
+		cmocka_unit_test(a_round_of_many_megabytes_is_held),
+	};
+	return cmocka_run_group_tests_name("order", tests, NULL, NULL);
+}
