@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 enum { OPTION_EVENT = 256, OPTION_WEIGHT, OPTION_FORMAT, OPTION_TITLE, OPTION_SUBTITLE, OPTION_WIDTH, OPTION_MIN_WIDTH,
-       OPTION_THEME };
+       OPTION_THEME, OPTION_NO_INLINE };
 
 static const struct tally_option options[] = {
 	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE", "read FILE (- is standard input)", NULL, 0 },
@@ -35,6 +35,8 @@ static const struct tally_option options[] = {
 	{ 0, "width", TALLY_ARGUMENT_REQUIRED, "PIXELS", "width of the static picture (1200)", NULL, OPTION_WIDTH },
 	{ 0, "min-width", TALLY_ARGUMENT_REQUIRED, "PIXELS", "merge narrower frames in the static picture (0.5)", NULL,
 	  OPTION_MIN_WIDTH },
+	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL, "symbols' functions alone, not what was inlined in them", NULL,
+	  OPTION_NO_INLINE },
 	TALLY_OPTIONS_END,
 };
 
@@ -85,6 +87,7 @@ static int take_option(struct flamegraph *graph, int id, const char *value, stru
 	case 'I': graph->drawing.icicle = true; break;
 	case OPTION_EVENT: graph->input.event = value; break;
 	case OPTION_WEIGHT: return tally_option_weight(value, &graph->drawing.by_samples, err);
+	case OPTION_NO_INLINE: graph->input.no_inlines = true; break;
 	case OPTION_TITLE: graph->drawing.title = value; break;
 	case OPTION_SUBTITLE: graph->drawing.subtitle = value; break;
 	case OPTION_WIDTH:

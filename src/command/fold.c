@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-enum { OPTION_EVENT = 256, OPTION_PID, OPTION_TID, OPTION_WEIGHT, OPTION_FULL };
+enum { OPTION_EVENT = 256, OPTION_PID, OPTION_TID, OPTION_WEIGHT, OPTION_FULL, OPTION_NO_INLINE };
 
 static const struct tally_option options[] = {
 	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE", "read FILE (- is standard input)", NULL, 0 },
@@ -30,6 +30,8 @@ static const struct tally_option options[] = {
 	{ 0, "jit", TALLY_ARGUMENT_NONE, NULL, "as --jit-suffix", NULL, 'j' },
 	{ 0, "full-names", TALLY_ARGUMENT_NONE, NULL, "keep parameter lists, quotes and blanks in names", NULL,
 	  OPTION_FULL },
+	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL, "symbols' functions alone, not what was inlined in them", NULL,
+	  OPTION_NO_INLINE },
 	TALLY_OPTIONS_END,
 };
 
@@ -50,6 +52,7 @@ static int take_option(struct fold *fold, int id, const char *value, struct tall
 	case OPTION_WEIGHT: return tally_option_weight(value, &folded->by_samples, err);
 	case OPTION_PID: folded->with_pid = true; break;
 	case OPTION_TID: folded->with_tid = true; break;
+	case OPTION_NO_INLINE: fold->input.no_inlines = true; break;
 	case OPTION_FULL: folded->full_names = true; break;
 	case 'k': folded->suffix_kernel = true; break;
 	case 'j': folded->suffix_jit = true; break;

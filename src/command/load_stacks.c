@@ -67,7 +67,7 @@ static int take_profile(struct tally_profile *profile, struct tally_stacks *stac
 
 /* A recording in a file, or the whole of one that came down a pipe, in `bytes`. */
 static int load_recording(const struct tally_command *command, const char *path, const struct tally_buffer *bytes,
-			  const struct tally_profile_filter *filter, struct tally_stacks *stacks, struct tally_error *err)
+			  const struct tally_stacks_input *input, struct tally_stacks *stacks, struct tally_error *err)
 {
 	struct tally_command_progress progress;
 	struct tally_recording *recording;
@@ -76,8 +76,10 @@ static int load_recording(const struct tally_command *command, const char *path,
 			     tally_recording_open(path, &recording, err);
 	if (result < 0)
 		return result;
+	recording->names.no_inlines = input->no_inlines;
+	tally_names_use_cache(&recording->names);
 	tally_command_progress_start(&progress);
-	result = tally_profile_new(recording, filter, tally_command_progress, &progress, &profile, err);
+	result = tally_profile_new(recording, &input->filter, tally_command_progress, &progress, &profile, err);
 	tally_command_progress_end(&progress);
 	if (result < 0)
 		return result;
@@ -164,7 +166,7 @@ int tally_load_stacks(const struct tally_command *command, const struct tally_st
 		snprintf(stacks->title, sizeof(stacks->title), "%s", is_stdin ? "" : tally_object_basename(path));
 	int status = read_text(fd, is_stdin, &text);
 	if (status == 1)
-		status = load_recording(command, path, is_stdin ? &text : NULL, &input->filter, stacks, err);
+		status = load_recording(command, path, is_stdin ? &text : NULL, input, stacks, err);
 	else if (status < 0)
 		status = cannot_read(path, status, err);
 	else if (!text.length)

@@ -13,6 +13,7 @@ struct tally_stacks_input {
 			    * else the last recording */
 	const char *event; /* NULL: the first there is */
 	struct tally_profile_filter filter; /* of a recording's samples */
+	bool no_inlines; /* leave out what was inlined */
 };
 
 /* Reads the input, told apart by its first bytes, and warns on stderr of what was left out.

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 enum { OPTION_CHILDREN = 256, OPTION_NO_CHILDREN, OPTION_SORT, OPTION_PERCENT, OPTION_STDIO, OPTION_DSO,
-       OPTION_SYMBOL, OPTION_EVENT, OPTION_MANGLED };
+       OPTION_SYMBOL, OPTION_EVENT, OPTION_MANGLED, OPTION_NO_INLINE };
 
 static const struct tally_option options[] = {
 	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE", "the recording (tally.data, else perf.data; - is standard input)",
@@ -37,6 +37,8 @@ static const struct tally_option options[] = {
 	{ 0, "dso", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these objects", NULL, OPTION_DSO },
 	{ 0, "symbol", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these functions", NULL, OPTION_SYMBOL },
 	{ 0, "no-demangle", TALLY_ARGUMENT_NONE, NULL, "names as they stand in the file", NULL, OPTION_MANGLED },
+	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL, "call trees of symbols' functions, without what was inlined in them", NULL,
+	  OPTION_NO_INLINE },
 	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "no pager", NULL, OPTION_STDIO },
 	{ 'j', "json", TALLY_ARGUMENT_NONE, NULL, "JSON (docs/report-json.md)", NULL, 0 },
 	TALLY_OPTIONS_END,
@@ -46,7 +48,7 @@ struct request {
 	const char *input, *event;
 	struct tally_profile_filter filter;
 	struct tally_report_options report;
-	bool children_given, percent_given, json, no_pager, mangled;
+	bool children_given, percent_given, json, no_pager, mangled, no_inlines;
 };
 
 static int parse_sort(const char *text, bool by[TALLY_SORT_KEYS], struct tally_error *err)
@@ -120,6 +122,7 @@ static int apply_option(int id, const char *value, struct request *request, stru
 	case OPTION_DSO: request->filter.objects = value; break;
 	case OPTION_SYMBOL: request->filter.symbols = value; break;
 	case OPTION_MANGLED: request->mangled = true; break;
+	case OPTION_NO_INLINE: request->no_inlines = true; break;
 	case OPTION_STDIO: request->no_pager = true; break;
 	case 'j': request->json = true; break;
 	default: return tally_filter_option(id, value, &request->filter, err);
@@ -236,6 +239,8 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	if (tally_recording_open(request.input, &recording, &err) < 0)
 		return tally_command_fail(command, &err);
 	recording->names.keep_mangled = request.mangled;
+	recording->names.no_inlines = request.no_inlines;
+	tally_names_use_cache(&recording->names);
 	recording->leaves_only = request.children_given && !request.report.children &&
 				 request.report.tree == TALLY_TREE_NONE;
 	tally_command_progress_start(&progress);

@@ -121,6 +121,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		return tally_command_fail(command, &err);
 	recording->names.keep_mangled = request.mangled;
 	recording->names.no_inlines = request.no_inlines;
+	tally_names_use_cache(&recording->names);
 	recording->keep_groups = request.records;
 	int result = tally_recording_filter(recording, &request.filter, &err);
 	if (!result) {

@@ -202,11 +202,16 @@ int tally_name_table_read(struct tally_names *names, struct tally_name_table *ta
 	if (!lines || table->lines_tried || !entry)
 		return 0;
 	table->lines_tried = true;
-	return tally_lines_new(entry->object, tally_objects_debug(entry), &table->lines, NULL);
+	if (tally_lines_new(entry->object, tally_objects_debug(entry), &table->lines, NULL) < 0)
+		return -ENOMEM;
+	tally_lines_use_cache(table->lines, names->cache);
+	return 0;
 }
 
 void tally_name_table_release(struct tally_name_table *table)
 {
+	if (table->lines)
+		tally_lines_keep(table->lines);
 	tally_lines_free(table->lines);
 	tally_symbols_free(table->symbols);
 	tally_map_release(&table->texts);

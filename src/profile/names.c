@@ -1,6 +1,7 @@
 #include "profile/names.h"
 
 #include "base/vector.h"
+#include "object/cache.h"
 #include "profile/name_functions.h"
 #include "profile/name_tables.h"
 
@@ -12,6 +13,12 @@ void tally_names_init(struct tally_names *names, struct tally_tasks *tasks)
 	*names = (struct tally_names){ .tasks = tasks };
 }
 
+void tally_names_use_cache(struct tally_names *names)
+{
+	if (!names->cache)
+		names->cache = tally_cache_open();
+}
+
 void tally_names_release(struct tally_names *names)
 {
 	for (size_t i = 0; i < names->tables.count; i++)
@@ -19,6 +26,7 @@ void tally_names_release(struct tally_names *names)
 	if (names->kernel)
 		tally_name_table_release(names->kernel);
 	free(names->kernel);
+	tally_cache_close(names->cache);
 	tally_vector_release(&names->tables);
 	tally_vector_release(&names->functions);
 	tally_vector_release(&names->frames);

@@ -11,6 +11,7 @@
 #include "task/objects.h"
 #include "task/tasks.h"
 
+struct tally_disk_cache;
 struct tally_name_table;
 
 struct tally_place {
@@ -67,10 +68,14 @@ struct tally_names {
 	struct tally_build_id kernel_build_id; /* recorded; size 0: not known */
 	bool keep_mangled;
 	bool no_inlines; /* set by who wants the symbols' functions alone */
+	struct tally_disk_cache *cache; /* NULL: nothing is kept for the next run */
 	struct tally_names_gaps gaps;
 };
 
 void tally_names_init(struct tally_names *names, struct tally_tasks *tasks);
+/* What is worked out from objects comes from the user's cache, and is put there for the next run. */
+void tally_names_use_cache(struct tally_names *names);
+
 void tally_names_release(struct tally_names *names);
 
 /* The function that holds a place, as an index into `functions`; `symbol_offset` (may be NULL) gets the distance

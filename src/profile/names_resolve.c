@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { THREADS_MAX = 16 };
+enum { THREADS_MAX = 16, COUNT_WORTH_KEEPING = 64 };
 
 /* What a job must be worth for a thread to be started, in bytes of a file that is read first: about a millisecond. */
 static const uint64_t COST_OF_THREAD = 2 << 20, COST_OF_KALLSYMS = 100 << 20, COST_OF_PLACE = 4096;
@@ -127,6 +127,8 @@ static int run(struct job *job)
 	if (lines && job->table->lines &&
 	    tally_lines_find(job->table->lines, job->addresses, job->count, job->answers) < 0)
 		return -ENOMEM;
+	if (lines && job->table->lines && job->count >= COUNT_WORTH_KEEPING)
+		tally_lines_keep(job->table->lines); /* what little comes later is kept when the table is released */
 	return see_names(job);
 }
 
