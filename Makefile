@@ -3,7 +3,7 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-.PHONY: all demo check check-slow soak mutants conformance bench bench-engine install fuzz clean
+.PHONY: all demo check check-slow soak mutants conformance bench bench-large bench-engine install fuzz clean
 all: build/build.ninja
 	@ninja -C build
 
@@ -41,6 +41,11 @@ conformance: all
 # Against perf, in the same run: the table of docs/performance.md.
 bench: all
 	@bench/run
+
+# The same on recordings of 50 MB to 2 GB, and what each goal says: BENCH="--quick", BENCH="--sizes 50 500 --rows script".
+BENCH ?=
+bench-large: all
+	@bench/large.py $(BENCH)
 
 # The engine's own costs, beside the kernel's: the second part of docs/performance.md.
 bench-engine: all
