@@ -23,7 +23,7 @@ struct copy {
 struct bench {
 	struct tally_recording *recording;
 	struct copy *copies;
-	size_t count;
+	size_t count, limit;
 	struct dwfl_oracle oracle;
 	size_t ends[TALLY_UNWIND_LIMIT + 1];
 };
@@ -44,7 +44,7 @@ static int read_samples(struct bench *bench)
 	int got;
 	bench->recording->leaves_only = true;
 	while ((got = tally_recording_next(bench->recording, &raw, &record, &err)) > 0) {
-		if (record.header.type != TALLY_RECORD_SAMPLE || !record.sample.stack || bench->count == SAMPLES_MAX)
+		if (record.header.type != TALLY_RECORD_SAMPLE || !record.sample.stack || bench->count == bench->limit)
 			continue;
 		struct copy *copy = &bench->copies[bench->count];
 		copy->bytes = malloc(raw.size);
@@ -157,11 +157,12 @@ int main(int argc, char **argv)
 	struct bench *bench = calloc(1, sizeof(*bench));
 	if (argc == 3 && !strcmp(argv[1], "--object"))
 		return free(bench), compile_object(argv[2]);
-	if (!bench || argc != 2 || tally_recording_open(argv[1], &bench->recording, &err) < 0) {
-		fprintf(stderr, "usage: bench_unwind RECORDING | --object FILE\n");
+	if (!bench || argc < 2 || argc > 3 || tally_recording_open(argv[1], &bench->recording, &err) < 0) {
+		fprintf(stderr, "usage: bench_unwind RECORDING [SAMPLES] | --object FILE\n");
 		return 2;
 	}
-	bench->copies = calloc(SAMPLES_MAX, sizeof(*bench->copies));
+	bench->limit = argc == 3 ? strtoull(argv[2], NULL, 10) : SAMPLES_MAX;
+	bench->copies = calloc(bench->limit, sizeof(*bench->copies));
 	if (!bench->copies || read_samples(bench) < 0)
 		return 1;
 	printf("%zu samples\n", bench->count);

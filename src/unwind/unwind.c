@@ -50,7 +50,7 @@
 
 #include <string.h>
 
-enum { WORD = TALLY_UNWIND_WORD };
+enum { WORD = TALLY_UNWIND_WORD, AHEAD = 512 };
 
 /* Farther from sp than any stack reaches: an address there is no sign of a copy that was too short. */
 #define FAR_BYTES ((uint64_t)1 << 30)
@@ -148,6 +148,16 @@ static inline void restore_saved(struct tally_unwind_walk *walk, const struct ta
 	frame->known = known;
 }
 
+/* A stack's copy is read once, from memory that was just written by someone else: where the next frames probably lie is
+ * asked for while this one is worked on.  (Without: a tenth longer.) */
+static inline void fetch_ahead(const struct tally_unwind_frame *frame, uint64_t cfa)
+{
+	uint64_t offset = cfa - frame->stack_address;
+	if (frame->stack_size > AHEAD && offset < frame->stack_size - AHEAD)
+		for (unsigned line = AHEAD / 2; line < AHEAD; line += 64)
+			__builtin_prefetch(frame->stack + offset + line);
+}
+
 static inline bool step_by_rule(struct tally_unwind_walk *walk, const struct tally_unwind_rule *rule)
 {
 	const struct tally_unwind_layout *layout = walk->layout;
@@ -170,6 +180,7 @@ static inline bool step_by_rule(struct tally_unwind_walk *walk, const struct tal
 	}
 	if (!may_enter(walk, cfa, back & walk->return_mask, false))
 		return false;
+	fetch_ahead(frame, cfa);
 	restore_saved(walk, rule, cfa);
 	frame->registers[column] = back;
 	frame->registers[layout->pc] = back & walk->return_mask;
@@ -218,10 +229,12 @@ static const struct tally_unwind_rule *find_rule(struct tally_unwind_walk *walk)
 static void resolve_anew(struct tally_unwind_walk *walk, struct tally_unwind_cached *slot, uint64_t address)
 {
 	walk->rule = find_rule(walk);
-	if (walk->rule && slot)
+	if (walk->rule && slot) {
+		*tally_unwind_cache_other(walk->request->cache, slot) = *slot;
 		*slot = (struct tally_unwind_cached){ address, walk->request->space, walk->rule };
-	else if (!walk->rule)
+	} else if (!walk->rule) {
 		walk->rule = interpret(walk);
+	}
 }
 
 /* Finds the rule of the current frame; false when nothing is mapped there. */
@@ -231,8 +244,10 @@ static inline bool resolve(struct tally_unwind_walk *walk)
 	uint64_t address = tally_unwind_lookup_address(walk), space = walk->request->space;
 	struct tally_unwind_cached *slot = cache ? tally_unwind_cache_slot(cache, address, space) : NULL;
 	walk->has_place = false;
-	if (slot && slot->address == address && slot->space == space && slot->rule)
+	if (slot && tally_unwind_cache_has(slot, address, space))
 		walk->rule = slot->rule;
+	else if (slot && tally_unwind_cache_has(tally_unwind_cache_other(cache, slot), address, space))
+		walk->rule = tally_unwind_cache_other(cache, slot)->rule;
 	else
 		resolve_anew(walk, slot, address);
 	return walk->rule->kind != TALLY_RULE_UNMAPPED;
