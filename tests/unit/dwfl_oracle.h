@@ -100,9 +100,13 @@ static inline void dwfl_oracle_report(struct dwfl_oracle *oracle, const struct t
 		uint64_t address;
 		if (!strcmp(path, "[vdso]"))
 			path = oracle->vdso;
-		if (path[0] != '/' || tally_object_open(AT_FDCWD, path, &object, NULL) < 0)
+		if (!mapping->executable || path[0] != '/' || tally_object_open(AT_FDCWD, path, &object, NULL) < 0)
 			continue;
-		if (tally_object_address_of_offset(object, mapping->file_offset, &address))
+		/* The first page's beginning may be the end of another segment. */
+		const uint64_t in_segment = 4095;
+		if (tally_object_address_of_offset(object, mapping->file_offset + in_segment, &address))
+			dwfl_report_elf(dwfl, path, path, -1, mapping->start + in_segment - address, true);
+		else if (tally_object_address_of_offset(object, mapping->file_offset, &address))
 			dwfl_report_elf(dwfl, path, path, -1, mapping->start - address, true);
 		tally_object_unref(object);
 	}
