@@ -2,7 +2,7 @@
 # Records programs with copies of their stacks (C, C++, Rust where there is a compiler, signal handlers), and has the
 # samples unwound by tally and by libdwfl: `unwind_samples.sh PROGRAM SIGNALS SAMPLES`.
 set -u
-compare=$1 signals=$2 wanted=$3
+compare=$(realpath "$1") signals=$(realpath "$2") wanted=$3
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder" || exit 1
