@@ -282,6 +282,16 @@ static int put_leaf(struct tally_script *script, const struct tally_sample *samp
 	return 0;
 }
 
+static void end_line(struct tally_buffer *out)
+{
+	if (out->capacity - out->length < 2) {
+		tally_buffer_char(out, '\n');
+		return;
+	}
+	out->bytes[out->length++] = '\n';
+	out->bytes[out->length] = '\0';
+}
+
 int tally_script_sample(struct tally_script *script, const struct tally_raw_record *raw,
 			const struct tally_record *record, struct tally_buffer *out)
 {
@@ -302,12 +312,12 @@ int tally_script_sample(struct tally_script *script, const struct tally_raw_reco
 	if (!stacks && !tracepoint && sample->type & TALLY_SAMPLE_IP)
 		result = put_leaf(script, sample, kernel, out);
 	else
-		tally_buffer_char(out, '\n');
+		end_line(out);
 	if (stacks && sample->stack)
 		result = put_unwound(script, raw, record, out);
 	else if (stacks)
 		result = put_words(script, record, kernel, out);
 	if (stacks)
-		tally_buffer_char(out, '\n');
+		end_line(out);
 	return result < 0 || out->failed || script->trace.failed ? -ENOMEM : 0;
 }

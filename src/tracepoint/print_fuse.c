@@ -3,6 +3,8 @@
  *     LITERAL "comm="  FIXED_STRING comm          SHORT_STRING comm, with "comm=" before it
  *     LITERAL " fd: 0x"  LOAD fd  NUMBER "%08lx"   FIELD_NUMBER fd "%08lx", with " fd: 0x" before it
  *
+ *     PUSH 3  INDEX args                           LOAD args + 3 * 8
+ *
  * An instruction that is jumped to begins a fused one or stays alone.  What the instructions mean doesn't change:
  * print_run.c runs both kinds, and tests/unit/test_tracepoint.c compares. */
 #include "tracepoint/print_program.h"
@@ -38,11 +40,24 @@ static bool follows(const struct fuser *fuser, size_t at, enum tally_print_opcod
 	return at < fuser->from->count && fuser->from->items[at].opcode == opcode && !fuser->is_target[at];
 }
 
+/* args[3] of a fixed place: a field like others. */
+static bool is_element(const struct fuser *fuser, size_t at, struct tally_print_instruction *load)
+{
+	const struct tally_print_instruction *push = &fuser->from->items[at], *index = push + 1;
+	if (push->opcode != TALLY_PRINT_PUSH || !follows(fuser, at + 1, TALLY_PRINT_INDEX) ||
+	    index->field->place != TALLY_FIELD_FIXED || push->value > UINT16_MAX || index->field->offset > UINT16_MAX)
+		return false;
+	*load = (struct tally_print_instruction){ .opcode = TALLY_PRINT_LOAD, .bytes = index->bytes };
+	load->offset = index->field->offset + (uint32_t)push->value * index->bytes;
+	return true;
+}
+
 /* The instruction at `at`, with those behind it that it can take in; how many that are. */
 static size_t take(const struct fuser *fuser, size_t at, struct tally_print_instruction *taken)
 {
 	*taken = fuser->from->items[at];
 	size_t next = at + 1;
+	next += is_element(fuser, at, taken);
 	if (taken->opcode == TALLY_PRINT_FIXED_STRING && taken->spec->plain && taken->field->size_bytes > 0 &&
 	    taken->field->size_bytes <= TALLY_PRINT_SHORT_MAX) {
 		taken->opcode = TALLY_PRINT_SHORT_STRING;
