@@ -625,7 +625,7 @@ static void text_of_this_kernel_is_libtraceevent_s(void **state)
 	for_each_of_this_kernel(compare_one, &compared);
 	if (!compared)
 		skip(); /* tracefs is root's */
-	print_message("%u tracepoints\n", compared);
+	print_message("# %u tracepoints\n", compared);
 }
 
 /* What the program prints before and after it was made shorter. */
