@@ -243,8 +243,14 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	tally_names_use_cache(&recording->names);
 	recording->leaves_only = request.children_given && !request.report.children &&
 				 request.report.tree == TALLY_TREE_NONE;
+	struct tally_profile_options samples = {
+		.filter = request.filter,
+		.merge_threads = !request.report.by[TALLY_SORT_PID] && !request.report.by[TALLY_SORT_TID],
+		.merge_cpus = !request.report.by[TALLY_SORT_CPU],
+		.progress = tally_command_progress, .context = &progress,
+	};
 	tally_command_progress_start(&progress);
-	int result = tally_profile_new(recording, &request.filter, tally_command_progress, &progress, &profile, &err);
+	int result = tally_profile_new(recording, &samples, &profile, &err);
 	tally_command_progress_end(&progress);
 	if (result < 0)
 		return tally_command_fail(command, &err);

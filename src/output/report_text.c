@@ -163,9 +163,11 @@ static void put_count(struct tally_buffer *out, uint64_t number)
 static const char *only_command(const struct table *table)
 {
 	const struct tally_profile *profile = table->profile;
-	for (size_t i = 0; i < profile->rows.count; i++)
-		if (profile->rows.items[i].event == table->options->event)
-			return tally_strings_text(&profile->recording->tasks.strings, profile->rows.items[i].comm);
+	for (size_t i = 0; i < profile->rows.rows.count; i++) {
+		const struct tally_class *class = &profile->classes.items[profile->rows.rows.items[i].class];
+		if (class->event == table->options->event)
+			return tally_strings_text(&profile->recording->tasks.strings, class->comm);
+	}
 	return "";
 }
 

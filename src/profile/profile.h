@@ -1,52 +1,61 @@
 /* A recording, aggregated: distinct (event, thread, CPU, stack) with their samples and periods.
  *
- * Stacks are interned as a tree of places first (a stack is its leaf's node), then only the distinct places are
- * named; nothing is kept per sample.  One model feeds report, fold and flame graphs.  Not thread-safe.
+ * A sample's chain is looked up whole; what was not seen before becomes a stack of places, and only the distinct
+ * places are named.  Nothing is kept per sample.  One model feeds report, fold and flame graphs.  Not thread-safe.
  */
 #ifndef TALLY_PROFILE_PROFILE_H
 #define TALLY_PROFILE_PROFILE_H
 
 #include "base/buffer.h"
+#include "profile/place_table.h"
 #include "profile/recording.h"
+#include "profile/row_table.h"
 #include "profile/stacks.h"
 
-#define TALLY_NODE_NONE UINT32_MAX
-
-/* A frame of the tree of stacks: what it is, and its caller. */
-struct tally_node {
-	uint32_t caller; /* TALLY_NODE_NONE for an outermost frame */
-	uint32_t place;  /* index into places, until named */
-	uint32_t function; /* of recording->names, once named */
+/* What samples have in common but for their stacks. */
+struct tally_class {
+	uint32_t event;  /* index into the recording's events */
+	uint32_t thread; /* of tasks.threads; UINT32_MAX where threads were not told apart */
+	uint32_t comm;   /* string id in tasks.strings: what the thread was called then */
+	uint32_t cpu;    /* UINT32_MAX where it is not known, or CPUs were not told apart */
 };
 
-struct tally_row {
-	uint32_t event;  /* index into the recording's events */
-	uint32_t thread; /* of tasks.threads */
-	uint32_t comm;   /* string id in tasks.strings: what the thread was called then */
-	uint32_t cpu;
-	uint32_t leaf;   /* node, TALLY_NODE_NONE for samples without any address */
-	uint64_t samples, period;
+struct tally_profile_options {
+	struct tally_profile_filter filter;
+	bool merge_threads, merge_cpus; /* don't tell them apart: fewer rows */
+	/* Called now and then with the share read, 0…1; NULL: nobody. */
+	void (*progress)(void *context, double share);
+	void *context;
 };
 
 struct tally_profile {
 	struct tally_recording *recording;
-	struct { struct tally_place *items; size_t count, capacity; } places;
-	struct { struct tally_node *items; size_t count, capacity; } nodes;
-	struct { struct tally_row *items; size_t count, capacity; } rows;
-	struct tally_map place_index, node_index, row_index;
+	struct { struct tally_class *items; size_t count, capacity; } classes;
+	struct tally_row_table rows;     /* stacks are of `places`, leaf first */
+	struct tally_place_table places;
+	struct tally_place_name *names;  /* by place: frames of recording->names */
+	struct tally_map merged_threads; /* event and thread of samples whose threads are not told apart: a set */
 	bool has_stacks;
 	size_t filtered; /* samples left out for their leaf; recording->counts.filtered has those left out before */
 };
 
-/* Reads the whole recording, or what of it the filter (NULL: all) takes.  Takes it over: released with the profile.
- * `progress` (may be NULL) is called now and then with the share read, 0…1. */
-int tally_profile_new(struct tally_recording *recording, const struct tally_profile_filter *filter,
-		      void (*progress)(void *context, double share), void *context, struct tally_profile **out,
-		      struct tally_error *err);
+/* Reads the whole recording, or what of it the options (NULL: none) take.  Takes it over: released with the profile. */
+int tally_profile_new(struct tally_recording *recording, const struct tally_profile_options *options,
+		      struct tally_profile **out, struct tally_error *err);
 void tally_profile_free(struct tally_profile *profile);
+
+/* The function of a place that its symbol names, whatever was inlined there. */
+static inline uint32_t tally_profile_function(const struct tally_profile *profile, uint32_t place)
+{
+	const struct tally_place_name *name = &profile->names[place];
+	return profile->recording->names.frames.items[name->first + name->count - 1].function;
+}
 
 /* Samples and period of one event. */
 void tally_profile_totals(const struct tally_profile *profile, uint32_t event, uint64_t *samples, uint64_t *period);
+
+/* How many commands and threads the event's samples are of. */
+int tally_profile_count_tasks(const struct tally_profile *profile, uint32_t event, size_t *comms, size_t *threads);
 
 /* The event that a name or a number ("0") means; -ENOENT with the list of names.  NULL: the first that has samples. */
 int tally_profile_event(const struct tally_profile *profile, const char *name, uint32_t *event,

@@ -235,6 +235,9 @@ static int apply_record(struct tally_recording *recording, const struct tally_ra
 		return 1;
 	}
 	count_record(&recording->counts, record);
+	if (recording->before_change.call &&
+	    recording->before_change.call(recording->before_change.context) < 0)
+		return -ENOMEM;
 	return tally_tasks_record(&recording->tasks, record) < 0 ? -ENOMEM : 1;
 }
 

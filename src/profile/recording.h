@@ -46,6 +46,10 @@ struct tally_recording {
 	bool leaves_only; /* set by who wants no stacks: they are not looked at */
 	struct tally_sample_filter filter; /* by tally_recording_filter() */
 	bool keep_groups; /* set by who wants samples as they were written: see tally_recording_next */
+	struct { /* set by who keeps samples for a while: called before maps or names of tasks change */
+		int (*call)(void *context); /* NULL: nobody; 0 or -ENOMEM */
+		void *context;
+	} before_change;
 	struct tally_map last_values; /* by event id: what its last sample read */
 	struct {
 		struct tally_raw_record raw;

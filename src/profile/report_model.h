@@ -1,7 +1,8 @@
 /* A profile, summed by keys: the rows of `tally report` and the call tree below each.
  *
  * `self` is what was sampled in a function itself, `total` what was sampled in it or in anything that it called:
- * each sample counts once for each distinct key in its stack, however deep a recursion.
+ * each sample counts once for each distinct key in its stack, however deep a recursion.  Entries are of functions that
+ * have a symbol; what was inlined into them (TALLY_FRAME_INLINED) is in call trees.
  */
 #ifndef TALLY_PROFILE_REPORT_MODEL_H
 #define TALLY_PROFILE_REPORT_MODEL_H
@@ -30,12 +31,12 @@ struct tally_report_options {
 	bool by_self;  /* heaviest self first, and percent_min is of self; else of total */
 	enum tally_tree_order tree;
 	double percent_min;      /* rows below are left out and counted */
-	double tree_percent_min; /* branches below are left out */
+	double tree_percent_min; /* branches below are left out, though not those within rounding */
 	size_t limit;            /* rows at most; 0: all */
 	uint32_t event;
 };
 
-/* A frame of an entry's call tree; siblings are sorted by weight. */
+/* A frame of an entry's call tree; siblings are sorted by weight, equal ones by name. */
 struct tally_branch_node {
 	uint32_t function; /* of names */
 	uint64_t weight;   /* period of all below, itself included */
@@ -48,7 +49,6 @@ struct tally_report_entry {
 	uint64_t self, total;          /* periods */
 	uint64_t self_samples, total_samples;
 	struct tally_branch_node *tree; /* first branch, or NULL */
-	size_t number;                  /* in the order in which entries were met */
 };
 
 struct tally_report {

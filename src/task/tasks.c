@@ -237,7 +237,7 @@ static int apply_ksymbol(struct tally_tasks *tasks, const struct tally_record_ks
 	struct tally_mapping mapping = { .start = ksymbol->address, .executable = true };
 	if (__builtin_add_overflow(ksymbol->address, ksymbol->length, &mapping.end) || !ksymbol->length)
 		return 0;
-	tasks->generation++;
+	tasks->kernel.generation = ++tasks->generation;
 	if (ksymbol->flags & TALLY_KSYMBOL_UNREGISTER)
 		return cut(&tasks->kernel, mapping.start, mapping.end);
 	struct tally_mapped_file file = {
@@ -257,7 +257,7 @@ static int share_mappings(struct tally_tasks *tasks, uint32_t from_pid, uint32_t
 	if (from == to)
 		return 0;
 	drop_mappings(to);
-	to->generation = ++tasks->generation;
+	to->generation = 0;
 	if (!from || !from->count)
 		return 0;
 	if (!from->shares) {
@@ -269,7 +269,6 @@ static int share_mappings(struct tally_tasks *tasks, uint32_t from_pid, uint32_t
 	++*from->shares;
 	*to = *from;
 	to->pid = to_pid;
-	to->generation = tasks->generation;
 	return 0;
 }
 

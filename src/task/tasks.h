@@ -45,7 +45,7 @@ struct tally_process {
 	uint32_t pid;
 	struct tally_mapping *mappings; /* sorted, without overlap */
 	size_t count, capacity;
-	uint64_t generation; /* of its mappings: no two states of any processes have the same, but 0: never mapped */
+	uint64_t generation; /* of its mappings: two states that have the same are equal; 0: nothing is mapped */
 	uint32_t *shares; /* how many processes have these mappings in common since a fork; NULL: one */
 };
 

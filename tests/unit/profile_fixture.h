@@ -160,10 +160,13 @@ static inline void fixture_usual(struct profile_fixture *fixture)
 static inline struct tally_profile *fixture_profile(struct profile_fixture *fixture,
 						    const struct tally_profile_filter *filter)
 {
+	struct tally_profile_options options = { 0 };
 	struct tally_recording *recording;
 	struct tally_profile *profile;
+	if (filter)
+		options.filter = *filter;
 	assert_int_equal(tally_recording_open_memory(fixture->bytes, fixture->size, &recording, NULL), 0);
-	assert_int_equal(tally_profile_new(recording, filter, NULL, NULL, &profile, NULL), 0);
+	assert_int_equal(tally_profile_new(recording, &options, &profile, NULL), 0);
 	return profile;
 }
 

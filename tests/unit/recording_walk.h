@@ -93,7 +93,7 @@ static inline int recording_walk_report(const void *bytes, size_t size, struct r
 	if (result < 0)
 		return result;
 	recording->names.kernel_tried = true;
-	result = tally_profile_new(recording, NULL, NULL, NULL, &profile, &err);
+	result = tally_profile_new(recording, NULL, &profile, &err);
 	if (result < 0) {
 		if (!err.message[0])
 			abort();

@@ -96,7 +96,7 @@ static void a_map_of_another_user_is_not_believed(void **state)
 	}
 	fixture_usual(&fixture);
 	struct tally_profile *profile = fixture_profile(&fixture, NULL);
-	uint32_t function = profile->nodes.items[0].function;
+	uint32_t function = tally_profile_function(profile, 0);
 	assert_string_equal(tally_names_text(&profile->recording->names, function), "[unknown]");
 	assert_int_equal(profile->recording->names.gaps.distrusted_maps, 1);
 	assert_int_equal(chown(path, 0, 0), 0);
@@ -114,7 +114,7 @@ static void a_map_that_is_a_link_is_not_followed(void **state)
 	assert_int_equal(symlink(moved, path), 0);
 	fixture_usual(&fixture);
 	struct tally_profile *profile = fixture_profile(&fixture, NULL);
-	assert_string_equal(tally_names_text(&profile->recording->names, profile->nodes.items[0].function), "[unknown]");
+	assert_string_equal(tally_names_text(&profile->recording->names, tally_profile_function(profile, 0)), "[unknown]");
 	fixture_release(&fixture, profile);
 	assert_int_equal(rename(moved, path), 0);
 }
@@ -156,7 +156,7 @@ static void a_marker_that_nobody_defined_is_no_context(void **state)
 	fixture_sample(&fixture, 1, fixture_pid(), 0, 1, stack, 3);
 	fixture_finish(&fixture, 0, 0);
 	struct tally_profile *profile = fixture_profile(&fixture, NULL);
-	assert_int_equal(profile->nodes.count, 2);
+	assert_int_equal(profile->places.places.count, 2);
 	fixture_release(&fixture, profile);
 }
 
@@ -202,7 +202,7 @@ static void a_kernel_that_has_moved_is_named_all_the_same(void **state)
 	fixture_put_words(&fixture, TALLY_RECORD_SAMPLE, TALLY_MISC_KERNEL, words, 9);
 	fixture_finish(&fixture, 0, 0);
 	struct tally_profile *profile = fixture_profile(&fixture, NULL);
-	const char *name = tally_names_text(&profile->recording->names, profile->nodes.items[0].function);
+	const char *name = tally_names_text(&profile->recording->names, tally_profile_function(profile, 0));
 	assert_non_null(strstr(name, "vfs_read"));
 	fixture_release(&fixture, profile);
 }

@@ -1,0 +1,34 @@
+/* Sorted stacks, as a tree of calls in preorder. */
+#ifndef TALLY_PROFILE_CALL_TREE_H
+#define TALLY_PROFILE_CALL_TREE_H
+
+#include "profile/stack_sort.h"
+
+/* A node's first child is the next node, its next sibling is at `end`; siblings are in the order of their codes. */
+struct tally_call_node {
+	uint64_t total; /* weight of all stacks that pass here, or end here */
+	uint64_t self;  /* of those that end here */
+	uint32_t code;  /* of a root: its number */
+	uint32_t end;   /* behind the last descendant */
+};
+
+/* Roots stand one behind the other, each with the trees of its stacks below. */
+struct tally_call_tree {
+	struct { struct tally_call_node *items; size_t count, capacity; } nodes;
+};
+
+/* Sums weigh no more than UINT64_MAX. */
+static inline uint64_t tally_sum_capped(uint64_t a, uint64_t b)
+{
+	uint64_t sum;
+	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+/* Sorts what was added and makes a tree of it.  The weight of a stack is at `weights` + item × `stride` bytes, a
+ * uint64_t.  Nodes (not roots) whose total is below `least` are left out; their weight is in that of those above.
+ * 0 or -ENOMEM. */
+int tally_call_tree_build(struct tally_call_tree *tree, struct tally_stack_sort *sort, const void *weights,
+			  size_t stride, uint64_t least);
+void tally_call_tree_release(struct tally_call_tree *tree);
+
+#endif

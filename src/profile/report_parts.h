@@ -1,0 +1,84 @@
+/* What a report is put together from.  For report_*.c.
+ *
+ * Rows of the profile come under roots (what of command, process, thread and CPU the report is sorted by); functions
+ * have codes in the order of their names and objects, equal ones one code, and keys: what of symbol and object the
+ * report is sorted by.  A root and a key make an entry.
+ */
+#ifndef TALLY_PROFILE_REPORT_PARTS_H
+#define TALLY_PROFILE_REPORT_PARTS_H
+
+#include "profile/call_tree.h"
+#include "profile/report_model.h"
+
+/* Each frame of a stack may head a tree of all the frames below it: 8,000 frames in a record of 64 KiB, which nobody's
+ * program has, would take 32 million branches. */
+enum { TALLY_BRANCHES_MAX = 4 << 20 };
+
+static const uint32_t TALLY_REPORT_NONE = UINT32_MAX;
+
+struct tally_report_root {
+	uint32_t comm, pid, tid, cpu; /* as an entry's key has them: 0 what is not sorted by */
+};
+
+struct tally_report_key {
+	uint32_t object, symbol; /* string ids of names, 0 what is not sorted by */
+};
+
+/* An entry on its way into the report. */
+struct tally_report_met {
+	struct tally_report_entry entry;
+	uint32_t root, key;
+	uint32_t shown; /* where it stands in the report; TALLY_REPORT_NONE: hidden */
+};
+
+struct tally_report_builder {
+	const struct tally_profile *profile;
+	const struct tally_report_options *options;
+	struct tally_report *report;
+
+	uint32_t *code_of_function; /* by function of names: 1 … code_max */
+	uint32_t *function_of_code; /* one of those that have it */
+	uint32_t *key_of_code;      /* TALLY_REPORT_NONE: inlined, heads no entry */
+	uint32_t code_max;
+	uint32_t *key_of_place;
+	struct { struct tally_report_key *items; size_t count, capacity; } keys; /* 0: of samples without any address */
+	uint32_t *root_of_class;    /* TALLY_REPORT_NONE: of another event */
+	struct { struct tally_report_root *items; size_t count, capacity; } roots;
+	uint32_t *rows;             /* the event's, by root; those of a root in the profile's order */
+	size_t *root_rows;          /* by root: where its rows begin in `rows`; one more at the end */
+
+	struct { struct tally_report_met *items; size_t count, capacity; } met;
+	uint32_t *leaf_entry;       /* by place in `rows`: number of the leaf's entry in `met`; where trees need it */
+	uint64_t least;             /* weight of a branch */
+	size_t branches;
+};
+
+/* Codes, keys, roots.  0 or -ENOMEM. */
+int tally_report_make_keys(struct tally_report_builder *builder);
+void tally_report_release_keys(struct tally_report_builder *builder);
+
+/* Fills `met`.  0 or -ENOMEM. */
+int tally_report_sum_rows(struct tally_report_builder *builder);
+
+/* Trees of the report's entries.  0 or -ENOMEM. */
+int tally_report_make_trees(struct tally_report_builder *builder);
+
+/* A node that heads an entry, or one of several whose branches are one; with the weight that goes its way. */
+struct tally_report_place {
+	uint32_t node;
+	uint32_t shown; /* the entry in the report */
+	uint64_t weight;
+};
+
+/* The branches below the nodes of one entry; with `callers` (by node: the node above) those above.
+ * 0 or -ENOMEM. */
+int tally_report_make_branches(struct tally_report_builder *builder, const struct tally_call_tree *tree,
+			       const uint32_t *callers, const struct tally_report_place *places, size_t count);
+
+/* A branch more, first in `*list`; NULL when memory is out. */
+struct tally_branch_node *tally_report_add_branch(struct tally_report_builder *builder,
+						  struct tally_branch_node **list, uint32_t code, uint64_t weight);
+/* Heaviest first; equal ones in the order that they have. */
+struct tally_branch_node *tally_report_sort_branches(struct tally_branch_node *first);
+
+#endif

@@ -1,0 +1,59 @@
+/* Distinct (class, stack) with their samples and periods.
+ *
+ * A stack is a string of bytes: the numbers of its places, leaf first, small numbers in one byte (LEB128).  Places
+ * are numbered as they are met, so most of a program's frames take one byte or two.  Not thread-safe.
+ */
+#ifndef TALLY_PROFILE_ROW_TABLE_H
+#define TALLY_PROFILE_ROW_TABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { TALLY_PLACE_BYTES_MAX = 5 };
+
+struct tally_row {
+	uint64_t samples, period;
+	uint64_t stack; /* where its bytes begin */
+	uint32_t stack_bytes; /* 0: samples without any address */
+	uint32_t class;
+};
+
+struct tally_row_table {
+	struct { struct tally_row *items; size_t count, capacity; } rows;
+	struct { uint8_t *items; size_t count, capacity; } stacks;
+	uint32_t *slots; /* row + 1; 0: free */
+	size_t capacity; /* of slots: a power of two, or 0 */
+};
+
+/* The row of a class and a stack, made without samples when it is new; UINT32_MAX when memory is out. */
+uint32_t tally_row_table_put(struct tally_row_table *table, uint32_t class, const uint8_t *stack, size_t size);
+
+/* Frees what only _put needs. */
+void tally_row_table_finish(struct tally_row_table *table);
+void tally_row_table_release(struct tally_row_table *table);
+
+/* Appends a place's number to a stack's bytes. */
+static inline uint8_t *tally_stack_put_place(uint8_t *at, uint32_t place)
+{
+	for (; place >= 0x80; place >>= 7)
+		*at++ = (uint8_t)(place | 0x80);
+	*at++ = (uint8_t)place;
+	return at;
+}
+
+/* The next place of a stack: `*at` moves behind it. */
+static inline uint32_t tally_stack_next_place(const uint8_t **at)
+{
+	uint32_t place = *(*at)++;
+	if (place < 0x80)
+		return place;
+	place &= 0x7f;
+	for (unsigned shift = 7;; shift += 7) {
+		uint32_t byte = *(*at)++;
+		place |= (byte & 0x7f) << shift;
+		if (byte < 0x80)
+			return place;
+	}
+}
+
+#endif

@@ -1,0 +1,73 @@
+/* Sorting stacks: what makes a call tree of them.
+ *
+ * A stack is a sequence of codes, outermost frame first; codes are 1 … code_max.  Sorted stacks have their common
+ * beginnings next to each other: call_tree.h reads its nodes off in preorder, siblings in the order of their codes.
+ * Stacks come under roots (threads, commands, entries of a report), whose stacks stay apart.  Not thread-safe.
+ */
+#ifndef TALLY_PROFILE_STACK_SORT_H
+#define TALLY_PROFILE_STACK_SORT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct tally_packed_stack {
+	uint64_t at;     /* of its first word */
+	uint32_t frames;
+	uint32_t item;   /* the caller's number for it */
+};
+
+struct tally_sorted_word {
+	uint64_t word;
+	uint32_t stack;
+};
+
+struct tally_packed_root {
+	uint32_t root;
+	uint32_t first; /* stack */
+};
+
+struct tally_stack_sort {
+	unsigned bits, per_word; /* of a code; codes in a word */
+	struct { uint64_t *items; size_t count, capacity; } words;
+	struct { struct tally_packed_stack *items; size_t count, capacity; } stacks;
+	struct { struct tally_packed_root *items; size_t count, capacity; } roots;
+	struct tally_sorted_word *keys, *scratch; /* of tally_stack_sort_run */
+	size_t room;
+};
+
+void tally_stack_sort_init(struct tally_stack_sort *sort, uint32_t code_max);
+void tally_stack_sort_release(struct tally_stack_sort *sort);
+
+/* What is added from now on belongs to `root`, which may not come again.  0 or -ENOMEM. */
+int tally_stack_sort_root(struct tally_stack_sort *sort, uint32_t root);
+
+/* Adds a stack under the last root.  0 or -ENOMEM. */
+int tally_stack_sort_add(struct tally_stack_sort *sort, const uint32_t *codes, size_t count, uint32_t item);
+
+/* Sorts the stacks [first, first + count): sort->keys has them in order.  0 or -ENOMEM. */
+int tally_stack_sort_run(struct tally_stack_sort *sort, size_t first, size_t count);
+
+/* How many frames two stacks begin with in common. */
+static inline uint32_t tally_stack_sort_common(const struct tally_stack_sort *sort, const struct tally_packed_stack *a,
+					       const struct tally_packed_stack *b)
+{
+	const uint64_t *x = &sort->words.items[a->at], *y = &sort->words.items[b->at];
+	uint32_t frames = a->frames < b->frames ? a->frames : b->frames;
+	uint32_t words = (frames + sort->per_word - 1) / sort->per_word, i = 0;
+	while (i < words && x[i] == y[i])
+		i++;
+	if (i == words)
+		return frames;
+	uint32_t common = i * sort->per_word + (unsigned)__builtin_clzll(x[i] ^ y[i]) / sort->bits;
+	return common < frames ? common : frames;
+}
+
+static inline uint32_t tally_stack_sort_code(const struct tally_stack_sort *sort, const struct tally_packed_stack *stack,
+					     uint32_t frame)
+{
+	uint64_t word = sort->words.items[stack->at + frame / sort->per_word];
+	unsigned above = frame % sort->per_word * sort->bits;
+	return (uint32_t)(word << above >> (64 - sort->bits));
+}
+
+#endif

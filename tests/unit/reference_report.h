@@ -1,0 +1,207 @@
+/* A report the plain way: each stack of the profile is walked for each sum and each tree that it belongs to.  What
+ * profile/report_*.c must come to. */
+#ifndef TALLY_TEST_REFERENCE_REPORT_H
+#define TALLY_TEST_REFERENCE_REPORT_H
+
+#include "base/vector.h"
+#include "profile/report_model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct reference_branch {
+	uint32_t function;
+	uint64_t weight;
+	struct reference_branch *child, *sibling;
+};
+
+struct reference_entry {
+	uint32_t key[TALLY_SORT_KEYS];
+	uint64_t self, total, self_samples, total_samples;
+	size_t seen; /* the last row (+ 1) that was counted */
+	struct reference_branch *tree;
+};
+
+struct reference_report {
+	const struct tally_profile *profile;
+	const struct tally_report_options *options;
+	struct { struct reference_entry *items; size_t count, capacity; } entries;
+	struct { uint32_t *items; size_t count, capacity; } path; /* functions of a stack, leaf first */
+	uint64_t period, samples;
+};
+
+static inline const struct tally_function *reference_function(const struct reference_report *report, uint32_t function)
+{
+	return &report->profile->recording->names.functions.items[function];
+}
+
+static inline bool reference_is_inlined(const struct reference_report *report, uint32_t function)
+{
+	return reference_function(report, function)->kind == TALLY_FRAME_INLINED;
+}
+
+static inline bool reference_same(const struct reference_report *report, uint32_t a, uint32_t b)
+{
+	const struct tally_function *x = reference_function(report, a), *y = reference_function(report, b);
+	return x->name == y->name && x->object == y->object &&
+	       (x->kind == TALLY_FRAME_INLINED) == (y->kind == TALLY_FRAME_INLINED);
+}
+
+static inline void reference_path(struct reference_report *report, const struct tally_row *row)
+{
+	const uint8_t *at = report->profile->rows.stacks.items + row->stack, *end = at + row->stack_bytes;
+	report->path.count = 0;
+	while (at < end) {
+		const struct tally_place_name *name = &report->profile->names[tally_stack_next_place(&at)];
+		for (uint32_t i = 0; i < name->count; i++)
+			assert_int_equal(tally_vector_push(&report->path, report->profile->recording->names.frames
+								   .items[name->first + i].function), 0);
+	}
+}
+
+static inline struct reference_entry *reference_entry(struct reference_report *report, const struct tally_row *row,
+						      uint32_t function)
+{
+	const struct tally_profile *profile = report->profile;
+	const struct tally_class *class = &profile->classes.items[row->class];
+	const bool *by = report->options->by;
+	struct reference_entry fresh = { 0 };
+	bool known = function != UINT32_MAX;
+	fresh.key[TALLY_SORT_COMM] = by[TALLY_SORT_COMM] ? class->comm : 0;
+	if (by[TALLY_SORT_PID])
+		fresh.key[TALLY_SORT_PID] = profile->recording->tasks.threads.items[class->thread].pid;
+	if (by[TALLY_SORT_TID])
+		fresh.key[TALLY_SORT_TID] = profile->recording->tasks.threads.items[class->thread].tid;
+	fresh.key[TALLY_SORT_CPU] = by[TALLY_SORT_CPU] ? class->cpu : 0;
+	if (by[TALLY_SORT_OBJECT])
+		fresh.key[TALLY_SORT_OBJECT] = known ? reference_function(report, function)->object : UINT32_MAX - 1;
+	if (by[TALLY_SORT_SYMBOL])
+		fresh.key[TALLY_SORT_SYMBOL] = known ? reference_function(report, function)->name : UINT32_MAX - 1;
+	for (size_t i = 0; i < report->entries.count; i++)
+		if (!memcmp(report->entries.items[i].key, fresh.key, sizeof(fresh.key)))
+			return &report->entries.items[i];
+	assert_int_equal(tally_vector_push(&report->entries, fresh), 0);
+	return &report->entries.items[report->entries.count - 1];
+}
+
+static inline struct reference_branch *reference_branch(const struct reference_report *report,
+							struct reference_branch **list, uint32_t function)
+{
+	while (*list && !reference_same(report, (*list)->function, function))
+		list = &(*list)->sibling;
+	if (!*list) {
+		*list = calloc(1, sizeof(**list));
+		assert_non_null(*list);
+		(*list)->function = function;
+	}
+	return *list;
+}
+
+/* Frames [from, to] of the path below an entry, in either direction. */
+static inline void reference_add_path(const struct reference_report *report, struct reference_entry *entry, long from,
+				      long to, uint64_t weight)
+{
+	struct reference_branch **list = &entry->tree;
+	for (long i = from, step = from <= to ? 1 : -1;; i += step) {
+		struct reference_branch *branch = reference_branch(report, list, report->path.items[i]);
+		branch->weight += weight;
+		list = &branch->child;
+		if (i == to)
+			return;
+	}
+}
+
+static inline long reference_leaf(const struct reference_report *report)
+{
+	long leaf = 0;
+	while (reference_is_inlined(report, report->path.items[leaf]))
+		leaf++;
+	return leaf;
+}
+
+static inline void reference_add_trees(struct reference_report *report, const struct tally_row *row, size_t stamp)
+{
+	long depth = (long)report->path.count;
+	bool down = report->options->tree == TALLY_TREE_CALLER;
+	for (long i = 0; i < depth; i++) {
+		long at = down ? depth - 1 - i : i;
+		if (reference_is_inlined(report, report->path.items[at]) ||
+		    (!report->options->children && at != reference_leaf(report)))
+			continue;
+		struct reference_entry *entry = reference_entry(report, row, report->path.items[at]);
+		if (entry->seen == stamp)
+			continue;
+		entry->seen = stamp;
+		if (down && !report->options->children)
+			reference_add_path(report, entry, depth - 1, 0, row->period);
+		else if (down && at)
+			reference_add_path(report, entry, at - 1, 0, row->period);
+		else if (!down && at + 1 < depth)
+			reference_add_path(report, entry, at + 1, depth - 1, row->period);
+	}
+}
+
+static inline void reference_sum(struct reference_report *report, const struct tally_row *row, size_t stamp)
+{
+	bool is_leaf = true;
+	report->samples += row->samples;
+	report->period += row->period;
+	for (size_t i = 0; i < report->path.count || (is_leaf && !report->path.count); i++) {
+		uint32_t function = report->path.count ? report->path.items[i] : UINT32_MAX;
+		if (report->path.count && reference_is_inlined(report, function))
+			continue;
+		if (!is_leaf && !report->options->children)
+			break;
+		struct reference_entry *entry = reference_entry(report, row, function);
+		if (is_leaf) {
+			entry->self += row->period;
+			entry->self_samples += row->samples;
+		}
+		if (entry->seen != stamp) {
+			entry->total += row->period;
+			entry->total_samples += row->samples;
+		}
+		entry->seen = stamp;
+		is_leaf = false;
+		if (!report->path.count)
+			break;
+	}
+}
+
+static inline void reference_build(struct reference_report *report, const struct tally_profile *profile,
+				   const struct tally_report_options *options)
+{
+	size_t count = profile->rows.rows.count;
+	*report = (struct reference_report){ .profile = profile, .options = options };
+	for (size_t pass = 0; pass < 2; pass++)
+		for (size_t i = 0; i < count; i++) {
+			const struct tally_row *row = &profile->rows.rows.items[i];
+			if (profile->classes.items[row->class].event != options->event)
+				continue;
+			reference_path(report, row);
+			if (!pass)
+				reference_sum(report, row, i + 1);
+			else if (options->tree != TALLY_TREE_NONE)
+				reference_add_trees(report, row, count + i + 1);
+		}
+}
+
+static inline void reference_free_branches(struct reference_branch *first)
+{
+	while (first) {
+		struct reference_branch *next = first->sibling;
+		reference_free_branches(first->child);
+		free(first);
+		first = next;
+	}
+}
+
+static inline void reference_release(struct reference_report *report)
+{
+	for (size_t i = 0; i < report->entries.count; i++)
+		reference_free_branches(report->entries.items[i].tree);
+	tally_vector_release(&report->entries);
+	tally_vector_release(&report->path);
+}
+
+#endif
