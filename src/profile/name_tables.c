@@ -12,72 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { KALLSYMS_BYTES_MAX = 256 << 20, PERF_MAP_BYTES_MAX = 1 << 30 };
-
-/* ---- the kernel ---------------------------------------------------------------------------------------- */
-
-static bool running_kernel_is(const struct tally_build_id *recorded)
-{
-	struct tally_buffer notes = { 0 };
-	struct tally_build_id running;
-	bool same = true;
-	if (recorded->size && !tally_buffer_read_file(&notes, AT_FDCWD, "/sys/kernel/notes", 1 << 16) &&
-	    tally_build_id_from_notes(notes.bytes, notes.length, &running))
-		same = tally_build_id_equal(recorded, &running);
-	tally_buffer_release(&notes);
-	return same;
-}
-
-/* The address of a symbol in kallsyms' text.  Not from the table of symbols, which keeps one for each address: the
- * first byte of the kernel has several. */
-static bool find_in_kallsyms(const struct tally_buffer *text, const char *name, uint64_t *address)
-{
-	size_t length = strlen(name);
-	for (const char *line = tally_buffer_string(text), *end; *line; line = end + (*end == '\n')) {
-		end = line + strcspn(line, "\n");
-		char *type;
-		*address = strtoull(line, &type, 16);
-		if ((size_t)(end - type) == length + 3 && !memcmp(type + 3, name, length))
-			return true;
-	}
-	return false;
-}
-
-/* KASLR moved the kernel since the recording when "[kernel.kallsyms]_text" was elsewhere: perf's MMAP of the
- * kernel has the address of that symbol as its file offset.  Modules move by themselves: theirs stay unnamed then. */
-static void see_kernel_shift(struct tally_names *names, const struct tally_buffer *kallsyms)
-{
-	static const char prefix[] = "[kernel.kallsyms]";
-	const struct tally_process *kernel = &names->tasks->kernel;
-	uint64_t now;
-	for (size_t i = 0; i < kernel->count; i++) {
-		const struct tally_mapping *mapping = &kernel->mappings[i];
-		const char *path = tally_tasks_path(names->tasks, mapping->file);
-		if (strncmp(path, prefix, sizeof(prefix) - 1) || !path[sizeof(prefix) - 1] ||
-		    !find_in_kallsyms(kallsyms, path + sizeof(prefix) - 1, &now))
-			continue;
-		names->kernel_shift = (int64_t)(mapping->file_offset - now);
-		return;
-	}
-}
-
-/* Nothing else of `names` than what is told of the kernel: other files may be read at the same time. */
-static void read_kernel(struct tally_names *names, struct tally_name_table *table)
-{
-	struct tally_buffer text = { 0 };
-	if (names->foreign_machine || !running_kernel_is(&names->kernel_build_id)) {
-		names->gaps.kernel_differs = true;
-		return;
-	}
-	if (tally_buffer_read_file(&text, AT_FDCWD, "/proc/kallsyms", KALLSYMS_BYTES_MAX) < 0 ||
-	    tally_symbols_from_kallsyms(text.bytes ? text.bytes : "", text.length, &table->symbols, NULL) < 0) {
-		table->symbols = NULL;
-		names->gaps.kernel_hidden = true;
-	} else {
-		see_kernel_shift(names, &text);
-	}
-	tally_buffer_release(&text);
-}
+/* Objects from this size on have their symbols kept: node's 150,000 take 25 ms to read and sort, and 3 from the cache. */
+enum { PERF_MAP_BYTES_MAX = 1 << 30, KEPT_OBJECT_BYTES = 8 << 20, SYMBOLS_VERSION = 1 };
 
 static struct tally_name_table *kernel_table(struct tally_names *names)
 {
@@ -190,14 +126,45 @@ struct tally_object_entry *tally_name_table_entry(struct tally_names *names, uin
 	return entry && entry->object ? entry : NULL;
 }
 
+static bool read_kept_symbols(struct tally_name_table *table, struct tally_disk_cache *cache,
+			      const struct tally_cache_key *key)
+{
+	if (!tally_cache_get(cache, key, &table->blob))
+		return false;
+	if (!tally_symbols_unpack(table->blob.bytes, table->blob.size, 0, &table->symbols))
+		return true;
+	tally_cache_blob_release(&table->blob);
+	return false;
+}
+
+static void read_symbols(const struct tally_names *names, struct tally_name_table *table,
+			 struct tally_object_entry *entry)
+{
+	struct tally_object *debug = tally_objects_debug(entry);
+	const struct tally_cache_key key = {
+		.id = *tally_object_build_id(entry->object), .kind = "symbols", .part = debug ? 1 : 0,
+		.version = SYMBOLS_VERSION,
+	};
+	size_t size;
+	struct tally_buffer packed = { .maximum = 1 << 30 };
+	tally_object_image(entry->object, &size);
+	bool is_kept = names->cache && size >= KEPT_OBJECT_BYTES;
+	if (is_kept && read_kept_symbols(table, names->cache, &key))
+		return;
+	if (tally_symbols_from_object(entry->object, debug, &table->symbols, NULL) < 0)
+		table->symbols = NULL;
+	else if (is_kept && !tally_symbols_pack(table->symbols, 0, &packed))
+		tally_cache_put(names->cache, &key, tally_object_path(entry->object), packed.bytes, packed.length);
+	tally_buffer_release(&packed);
+}
+
 int tally_name_table_read(struct tally_names *names, struct tally_name_table *table, struct tally_object_entry *entry,
 			  bool lines)
 {
 	if (!table->is_read && table->is_kernel)
-		read_kernel(names, table);
-	else if (!table->is_read && entry &&
-		 tally_symbols_from_object(entry->object, tally_objects_debug(entry), &table->symbols, NULL) < 0)
-		table->symbols = NULL;
+		tally_kernel_names_read(names, table);
+	else if (!table->is_read && entry)
+		read_symbols(names, table, entry);
 	table->is_read = true;
 	if (!lines || table->lines_tried || !entry)
 		return 0;
@@ -214,6 +181,8 @@ void tally_name_table_release(struct tally_name_table *table)
 		tally_lines_keep(table->lines);
 	tally_lines_free(table->lines);
 	tally_symbols_free(table->symbols);
+	tally_symbols_free(table->kept);
+	tally_cache_blob_release(&table->blob);
 	tally_map_release(&table->texts);
 }
 

@@ -3,6 +3,7 @@
 #ifndef TALLY_PROFILE_NAME_TABLES_H
 #define TALLY_PROFILE_NAME_TABLES_H
 
+#include "object/cache.h"
 #include "profile/names.h"
 #include "symbol/symbol.h"
 
@@ -11,9 +12,12 @@ struct tally_lines;
 struct tally_name_table {
 	struct tally_symbols *symbols; /* NULL: none */
 	struct tally_lines *lines;     /* NULL: none */
+	struct tally_symbols *kept;    /* the kernel's of the cache, when `symbols` had to be read after all */
+	struct tally_cache_blob blob;  /* where names of the cache lie */
 	struct tally_map texts; /* what symbols and lines call things → string id of the readable name */
 	bool is_open, is_read, lines_tried;
 	bool is_jit, is_kernel; /* addresses are raw ones */
+	bool is_partial; /* the kernel without its modules */
 	uint32_t object; /* string id */
 	enum tally_frame_kind kind;
 };
@@ -43,6 +47,13 @@ const struct tally_symbol *tally_name_table_called(const struct tally_name_table
  * the recording is taken away. */
 uint32_t tally_name_table_object(struct tally_names *names, const struct tally_name_table *table,
 				 const struct tally_symbol **symbol);
+
+/* kernel_names.c: reads the kernel's symbols, from the cache or kallsyms.  Nothing else of `names` than what is told of
+ * the kernel is touched: other files may be read at the same time. */
+void tally_kernel_names_read(struct tally_names *names, struct tally_name_table *table);
+
+/* Makes sure that the symbols reach to `address`: the cache has the kernel's alone, not its modules'. */
+void tally_kernel_names_reach(struct tally_names *names, struct tally_name_table *table, uint64_t address);
 
 void tally_name_table_release(struct tally_name_table *table);
 

@@ -148,6 +148,8 @@ uint32_t tally_names_function(struct tally_names *names, const struct tally_plac
 		return UINT32_MAX;
 	uint64_t address;
 	size_t cursor = 0;
+	if (table->is_kernel)
+		tally_kernel_names_reach(names, table, place->address);
 	const struct tally_symbol *symbol = NULL;
 	if (tally_name_table_address(names, table, entry, place, &address))
 		symbol = tally_name_table_called(table, address, place->before, &cursor);

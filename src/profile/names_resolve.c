@@ -120,6 +120,8 @@ static int run(struct job *job)
 	bool lines = !job->names->no_inlines;
 	if (allocate(job) < 0 || tally_name_table_read(job->names, job->table, job->entry, lines) < 0)
 		return -ENOMEM;
+	for (size_t i = 0; job->table->is_kernel && i < job->count; i++)
+		tally_kernel_names_reach(job->names, job->table, job->places[job->members[i]].address);
 	sort_members(job);
 	for (size_t i = 0; i < job->count; i++)
 		job->symbols[i] = tally_name_table_called(job->table, job->addresses[i],

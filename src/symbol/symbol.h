@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct tally_buffer;
 struct tally_object;
 
 struct tally_symbol {
@@ -47,6 +48,13 @@ const char *tally_symbol_module(const struct tally_symbols *symbols, const struc
 
 /* All symbols, sorted by address. */
 const struct tally_symbol *tally_symbols_list(const struct tally_symbols *symbols, size_t *count);
+
+/* A table as bytes, to be kept and read again: addresses relative to `base`, a kernel's without its modules.  -ERANGE
+ * when they lie before it or too far apart, -ENOMEM; `out` is of no use then. */
+int tally_symbols_pack(const struct tally_symbols *symbols, uint64_t base, struct tally_buffer *out);
+
+/* The table again; `bytes`, where its names lie, must outlive it.  -EBADMSG when they are damaged, -ENOMEM. */
+int tally_symbols_unpack(const void *bytes, size_t size, uint64_t base, struct tally_symbols **out);
 
 void tally_symbols_free(struct tally_symbols *symbols);
 

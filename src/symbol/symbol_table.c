@@ -156,6 +156,33 @@ static void choose(struct tally_symbols_builder *builder)
 	builder->count = kept;
 }
 
+void tally_symbols_nest(struct tally_symbols *symbols)
+{
+	for (size_t i = 0; i < symbols->count; i++) {
+		uint32_t outer = i > 0 ? (uint32_t)i - 1 : OUTER_NONE;
+		while (outer != OUTER_NONE && symbols->list[outer].end <= symbols->list[i].end)
+			outer = symbols->outer[outer];
+		symbols->outer[i] = outer;
+	}
+}
+
+int tally_symbols_new(size_t count, struct tally_symbol **list, struct tally_symbols **out)
+{
+	struct tally_symbols *symbols = calloc(1, sizeof(*symbols));
+	if (symbols && count < OUTER_NONE) {
+		symbols->count = count;
+		symbols->list = calloc(count + 1, sizeof(*symbols->list));
+		symbols->outer = calloc(count + 1, sizeof(*symbols->outer));
+	}
+	if (!symbols || !symbols->list || !symbols->outer) {
+		tally_symbols_free(symbols);
+		return -ENOMEM;
+	}
+	*list = symbols->list;
+	*out = symbols;
+	return 0;
+}
+
 static void fill(struct tally_symbols *symbols, const struct tally_symbols_builder *builder)
 {
 	for (size_t i = 0; i < builder->count; i++) {
@@ -163,12 +190,8 @@ static void fill(struct tally_symbols *symbols, const struct tally_symbols_build
 		symbols->list[i] = (struct tally_symbol){ entry->start, entry->end, entry->name };
 		if (symbols->modules)
 			symbols->modules[i] = entry->module;
-		uint32_t outer = i > 0 ? (uint32_t)i - 1 : OUTER_NONE;
-		while (outer != OUTER_NONE && symbols->list[outer].end <= entry->end)
-			outer = symbols->outer[outer];
-		symbols->outer[i] = outer;
 	}
-	symbols->count = builder->count;
+	tally_symbols_nest(symbols);
 }
 
 int tally_symbols_finish(struct tally_symbols_builder *builder, struct tally_symbols **out, struct tally_error *err)
@@ -177,14 +200,14 @@ int tally_symbols_finish(struct tally_symbols_builder *builder, struct tally_sym
 	give_ends(builder);
 	choose(builder);
 
-	struct tally_symbols *symbols = calloc(1, sizeof(*symbols));
-	if (symbols) {
-		symbols->list = calloc(builder->count + 1, sizeof(*symbols->list));
-		symbols->outer = calloc(builder->count + 1, sizeof(*symbols->outer));
-		if (builder->module_count)
-			symbols->modules = calloc(builder->count + 1, sizeof(*symbols->modules));
+	struct tally_symbol *list;
+	struct tally_symbols *symbols = NULL;
+	bool failed = tally_symbols_new(builder->count, &list, &symbols) < 0;
+	if (!failed && builder->module_count) {
+		symbols->modules = calloc(builder->count + 1, sizeof(*symbols->modules));
+		failed = !symbols->modules;
 	}
-	if (!symbols || !symbols->list || !symbols->outer || (builder->module_count && !symbols->modules)) {
+	if (failed) {
 		tally_symbols_free(symbols);
 		tally_symbols_abandon(builder);
 		return tally_error_set(err, -ENOMEM, "out of memory for symbols");

@@ -48,6 +48,12 @@ bool tally_symbol_is_better(const struct tally_symbol_entry *a, const struct tal
  * succeeds or not. */
 int tally_symbols_finish(struct tally_symbols_builder *builder, struct tally_symbols **out, struct tally_error *err);
 
+/* A table of symbols that are sorted and chosen already, to be filled in; then tally_symbols_nest().  0 or -ENOMEM. */
+int tally_symbols_new(size_t count, struct tally_symbol **list, struct tally_symbols **out);
+
+/* Finds which symbols lie in others. */
+void tally_symbols_nest(struct tally_symbols *symbols);
+
 void tally_symbols_abandon(struct tally_symbols_builder *builder);
 
 /* plt.c: NAME@plt for the slots of an object's procedure linkage table.  0 or -ENOMEM.  `builder` holds the functions

@@ -1,5 +1,6 @@
 #include "test.h"
 
+#include "profile/name_tables.h"
 #include "profile/names.h"
 #include "symbol/lines.h"
 #include "symbol/symbol.h"
@@ -208,6 +209,66 @@ static void ids_do_not_depend_on_the_threads(void **state)
 	tally_tasks_release(&tasks);
 }
 
+static uint64_t kernel_text(void)
+{
+	FILE *kallsyms = fopen("/proc/kallsyms", "r");
+	char line[512], name[256];
+	uint64_t address = 0;
+	while (kallsyms && fgets(line, sizeof(line), kallsyms))
+		if (sscanf(line, "%" SCNx64 " %*c %255s", &address, name) == 2 && !strcmp(name, "_text"))
+			break;
+	if (kallsyms)
+		fclose(kallsyms);
+	return address;
+}
+
+/* Symbols, kallsyms and lines: stored by the first, read by the second. */
+static void names_from_the_cache_are_the_same(void **state)
+{
+	(void)state;
+	struct tally_tasks tasks = { 0 };
+	struct tally_place *places = calloc(PLACES, sizeof(*places));
+	struct tally_place_name *out[3];
+	struct tally_names names[3];
+	char folder[] = "/tmp/tally-names-XXXXXX";
+	uint64_t text = kernel_text(), files, bytes;
+	assert_non_null(mkdtemp(folder));
+	feed_own_maps(&tasks);
+	if (text)
+		feed_mmap(&tasks, UINT32_MAX, text, 32 << 20, text, "[kernel.kallsyms]_text");
+	choose_places(&tasks, places);
+	for (size_t i = 0; i < 3; i++) {
+		out[i] = calloc(PLACES, sizeof(*out[i]));
+		tally_names_init(&names[i], &tasks);
+		names[i].cache = i ? tally_cache_open_at(folder, 1 << 30) : NULL;
+		assert_int_equal(tally_names_resolve(&names[i], places, PLACES, out[i]), 0);
+	}
+	if (text)
+		assert_true(names[2].kernel->is_partial || names[2].kernel->kept);
+	for (size_t i = 0; i < PLACES; i++)
+		for (size_t other = 1; other < 3; other++) {
+			assert_int_equal(out[other][i].count, out[0][i].count);
+			assert_int_equal(out[other][i].offset, out[0][i].offset);
+			for (uint32_t frame = 0; frame < out[0][i].count; frame++) {
+				const struct tally_place_frame *a = &names[0].frames.items[out[0][i].first + frame];
+				const struct tally_place_frame *b = &names[other].frames.items[out[other][i].first + frame];
+				expect_same_function(&names[other], b->function, &names[0], a->function);
+				assert_int_equal(a->line, b->line);
+			}
+		}
+	tally_cache_clear(names[1].cache, &files, &bytes);
+	assert_true(!text || files > 0);
+	for (size_t i = 0; i < 3; i++) {
+		tally_names_release(&names[i]);
+		free(out[i]);
+	}
+	free(places);
+	tally_tasks_release(&tasks);
+	char command[64];
+	snprintf(command, sizeof(command), "rm -r %s", folder);
+	assert_int_equal(system(command), 0);
+}
+
 /* As perf: object and function are called alike. */
 static void code_that_the_kernel_announces_has_its_name_while_it_is_there(void **state)
 {
@@ -259,6 +320,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(places_by_the_lot_are_named_as_one_by_one),
 		cmocka_unit_test(ids_do_not_depend_on_the_threads),
+		cmocka_unit_test(names_from_the_cache_are_the_same),
 		cmocka_unit_test(code_that_the_kernel_announces_has_its_name_while_it_is_there),
 		cmocka_unit_test(no_places_are_named_at_once),
 	};

@@ -360,6 +360,83 @@ static void ascending_lookups_give_what_single_ones_give(void **state)
 	tally_buffer_release(&text);
 }
 
+static void expect_equal(const struct tally_symbols *a, const struct tally_symbols *b, uint64_t shift)
+{
+	size_t count, count_b;
+	const struct tally_symbol *list = tally_symbols_list(a, &count), *list_b = tally_symbols_list(b, &count_b);
+	assert_int_equal(count, count_b);
+	for (size_t i = 0; i < count; i++) {
+		assert_int_equal(list[i].start + shift, list_b[i].start);
+		assert_int_equal(list[i].end + shift, list_b[i].end);
+		assert_string_equal(list[i].name, list_b[i].name);
+	}
+}
+
+static void a_packed_table_is_the_same_elsewhere(void **state)
+{
+	(void)state;
+	struct tally_buffer text = { 0 }, packed = { 0 };
+	size_t skipped;
+	srand(5);
+	for (int line = 0; line < 500; line++)
+		tally_buffer_printf(&text, "%x %x f%d\n", 0x4000 + rand() % 0x8000, 1 + rand() % 900, line);
+	struct tally_symbols *symbols = perf_map(tally_buffer_string(&text), &skipped), *again, *empty = perf_map("", &skipped);
+	assert_int_equal(tally_symbols_pack(symbols, 0x5000, &packed), -ERANGE);
+	tally_buffer_clear(&packed);
+	assert_int_equal(tally_symbols_pack(symbols, 0x3000, &packed), 0);
+	assert_int_equal(tally_symbols_unpack(packed.bytes, packed.length, 0x1003000, &again), 0);
+	expect_equal(symbols, again, 0x1000000);
+	for (uint64_t address = 0x3ff0; address < 0xd000; address++) {
+		const struct tally_symbol *a = tally_symbols_find(symbols, address);
+		const struct tally_symbol *b = tally_symbols_find(again, address + 0x1000000);
+		assert_int_equal(!a, !b);
+		if (a)
+			assert_string_equal(a->name, b->name);
+	}
+	tally_symbols_free(again);
+	tally_buffer_clear(&packed);
+	assert_int_equal(tally_symbols_pack(empty, 0, &packed), 0);
+	assert_int_equal(tally_symbols_unpack(packed.bytes, packed.length, 0, &again), 0);
+	expect_equal(empty, again, 0);
+	tally_symbols_free(again);
+	tally_symbols_free(empty);
+	tally_symbols_free(symbols);
+	tally_buffer_release(&text);
+	tally_buffer_release(&packed);
+}
+
+static void a_damaged_packed_table_does_no_harm(void **state)
+{
+	(void)state;
+	struct tally_buffer packed = { 0 };
+	size_t skipped, refused = 0;
+	struct tally_symbols *symbols = perf_map("1000 100 a\n1010 20 bb\n1200 8 ccc\n", &skipped), *again;
+	assert_int_equal(tally_symbols_pack(symbols, 0, &packed), 0);
+	for (size_t size = 0; size < packed.length; size++) {
+		char *cut = malloc(size + 1);
+		memcpy(cut, packed.bytes, size);
+		assert_int_equal(tally_symbols_unpack(cut, size, 0, &again), -EBADMSG);
+		free(cut);
+	}
+	for (size_t bit = 0; bit < packed.length * 8; bit++) {
+		char *mutant = malloc(packed.length);
+		memcpy(mutant, packed.bytes, packed.length);
+		mutant[bit / 8] = (char)(mutant[bit / 8] ^ 1 << bit % 8);
+		int result = tally_symbols_unpack(mutant, packed.length, UINT64_MAX - 0x2000, &again);
+		refused += result < 0;
+		for (uint64_t address = UINT64_MAX - 0x3000; !result && address > UINT64_MAX - 0x4000; address--)
+			(void)tally_symbols_find(again, address);
+		if (!result)
+			expect_equal(again, again, 0); /* reads all names */
+		if (!result)
+			tally_symbols_free(again);
+		free(mutant);
+	}
+	assert_true(refused > 64);
+	tally_symbols_free(symbols);
+	tally_buffer_release(&packed);
+}
+
 static void expect_readable(const char *mangled, const char *name, const char *signature)
 {
 	char *got = tally_demangle(mangled), *got_signature = tally_demangle_signature(mangled);
@@ -495,6 +572,8 @@ int main(void)
 		cmocka_unit_test(malformed_lines_of_a_perf_map_are_counted),
 		cmocka_unit_test(overlapping_lines_are_as_if_painted),
 		cmocka_unit_test(ascending_lookups_give_what_single_ones_give),
+		cmocka_unit_test(a_packed_table_is_the_same_elsewhere),
+		cmocka_unit_test(a_damaged_packed_table_does_no_harm),
 		cmocka_unit_test(names_are_made_readable),
 		cmocka_unit_test(names_that_explode_are_left_alone),
 		IN_DIRECTORY(mutants_do_no_harm),
