@@ -401,6 +401,8 @@ void tally_print_run(const struct tally_tracepoint *tracepoint, const struct tal
 	uint64_t stack[TALLY_PRINT_STACK_MAX + 1]; /* its depth was checked when the program was made */
 	uint64_t *top = stack;                     /* the last number; stack[0] is none */
 	const struct tally_print_instruction *at = program->items, *end = at + program->count;
+	if (!out->bytes && !tally_buffer_room(out, USUAL_ROOM))
+		return;
 	struct cursor cursor = cursor_of(out);
 	while (at < end) {
 		const struct tally_print_instruction *instruction = at++;
@@ -469,8 +471,6 @@ void tally_print_run(const struct tally_tracepoint *tracepoint, const struct tal
 			cursor = cursor_of(out);
 		}
 	}
-	if (out->bytes && !out->failed) {
-		out->length = (size_t)(cursor.at - out->bytes);
-		*cursor.at = '\0';
-	}
+	out->length = (size_t)(cursor.at - out->bytes);
+	*cursor.at = '\0';
 }

@@ -1,5 +1,5 @@
 /* A format file, then (behind the first NUL) an event's raw bytes; without a NUL the text serves as the event. */
-#include "tracepoint/print.h"
+#include "tracepoint/print_program.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +21,26 @@ static void read_fields(const struct tally_tracepoint *tracepoint, const uint8_t
 	}
 }
 
+/* What a program prints before it is made shorter is what it prints afterwards. */
+static void compare_fused(const struct tally_tracepoint *tracepoint, const uint8_t *raw, size_t size,
+			  const struct tally_buffer *printed)
+{
+	struct tally_arena arena = { 0 };
+	struct tally_print_source source;
+	struct tally_print_program program;
+	struct tally_buffer out = { .maximum = 1 << 20 };
+	if (!tally_print_parse(tracepoint, &arena, &source, NULL) &&
+	    !tally_print_generate(tracepoint, &source, &arena, &program, NULL)) {
+		tally_print_run(tracepoint, &program, raw, size, NULL, &out);
+		if (!out.failed && !printed->failed &&
+		    (out.length != printed->length || memcmp(tally_buffer_string(&out), tally_buffer_string(printed),
+							     out.length)))
+			abort();
+	}
+	tally_buffer_release(&out);
+	tally_arena_release(&arena);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	const uint8_t *nul = size ? memchr(bytes, 0, size) : NULL;
@@ -39,6 +59,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		read_fields(tracepoint, raw, raw_size);
 		if (tally_print_compile(tracepoint, NULL, &print, NULL) == 0)
 			tally_print_event(print, raw, raw_size, NULL, &out);
+		if (print && tally_print_means(print) == TALLY_PRINT_COMPILED)
+			compare_fused(tracepoint, raw, raw_size, &out);
 		tally_print_fields(tracepoint, raw, raw_size, &out);
 		tally_print_free(print);
 		tally_buffer_release(&out);
