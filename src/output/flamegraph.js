@@ -376,7 +376,36 @@ function mix(colour, other, share) {
 		.toString(16).padStart(2, '0')).join('');
 }
 
+/* As output/function_name.c has it. */
+function withoutParameters(name) {
+	let inner = 0;
+	for (let at = 0; at < name.length; at++) {
+		if (name.slice(Math.max(at - 8, 0), at) === 'operator') {
+			at += /^(\(\)|[<>=-]*)/.exec(name.slice(at))[0].length;
+			if (at >= name.length)
+				break;
+		}
+		if ('<{'.includes(name[at]))
+			inner++;
+		else if ('>}'.includes(name[at]) && inner && name[at - 1] !== '-')
+			inner--;
+		if (name[at] !== '(' || inner)
+			continue;
+		let depth = 0, behind = at;
+		do
+			depth += (name[behind] === '(') - (name[behind] === ')');
+		while (++behind < name.length && depth);
+		if (at && name[at - 1] === '.' && name[behind] === '.')
+			return name;
+		if (at && !name.startsWith('::', behind) && !name.startsWith('(anonymous namespace)', at))
+			return name.slice(0, at);
+		at = behind - 1;
+	}
+	return name;
+}
+
 const fitted = new Map();
+
 /* The name as it fits: whole, without parameters, or cut. */
 function fit(name, width) {
 	const advance = ui.advance, room = Math.floor(width / advance);
@@ -391,8 +420,7 @@ function fit(name, width) {
 	const measure = t => ui.context.measureText(t).width <= width;
 	text = name;
 	if (!measure(text)) {
-		const open = name.search(/(?!^)\((?!\)\(|anonymous)/);
-		text = open > 0 && name[open - 1] !== '.' ? name.slice(0, open) : name;
+		text = withoutParameters(name);
 	}
 	if (!measure(text)) {
 		const letters = Array.from(text.slice(0, 2 * room + 2));

@@ -1,5 +1,7 @@
 #include "output/flamegraph_text.h"
 
+#include "output/function_name.h"
+
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -98,15 +100,6 @@ static unsigned cells_of(const char *name, size_t length)
 	return sum;
 }
 
-/* Where the parameter list begins: "f(int)"; not in "operator()" or "(anonymous namespace)::f". */
-static size_t length_without_parameters(const char *name)
-{
-	const char *open = strchr(name, '(');
-	while (open && (open == name || !strncmp(open, "()(", 3) || !strncmp(open, "(anonymous", 10)))
-		open = strchr(open + 1, '(');
-	return open ? (size_t)(open - name) : strlen(name);
-}
-
 void tally_flame_label(struct tally_buffer *out, const char *name, unsigned columns)
 {
 	size_t length = strlen(name);
@@ -114,7 +107,7 @@ void tally_flame_label(struct tally_buffer *out, const char *name, unsigned colu
 	if (columns < 3)
 		return;
 	if (cells_of(name, length) > columns)
-		length = length_without_parameters(name);
+		length = tally_function_name_length(name);
 	if (cells_of(name, length) > columns) {
 		cut = true;
 		columns--;

@@ -1,5 +1,7 @@
 #include "output/folded.h"
 
+#include "output/function_name.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,20 +12,6 @@ struct folded_line {
 	size_t offset;
 	uint64_t weight;
 };
-
-/* Where a parameter list begins: the first '(' that isn't "(anonymous namespace)", nor a Go receiver's "(*T)." */
-static size_t length_without_parameters(const char *name)
-{
-	for (const char *open = strchr(name, '('); open; open = strchr(open + 1, '(')) {
-		const char *close = strchr(open, ')');
-		bool is_go = open > name && open[-1] == '.' && close && close[1] == '.';
-		if (is_go)
-			return strlen(name);
-		if (open > name && strncmp(open, "(anonymous namespace)", 21) != 0)
-			return (size_t)(open - name);
-	}
-	return strlen(name);
-}
 
 /* A name that can't end the line, the frame, or upset a terminal. */
 static void append_name(struct tally_buffer *out, const char *name, size_t length, bool full)
@@ -64,10 +52,10 @@ static void append_frame(const struct tally_stacks *stacks, const struct tally_f
 	const char *name = tally_strings_text(&stacks->strings, frame->name);
 	bool full = options->full_names;
 	/* "Ljava/io/PrintStream;::print": the L is the JVM's mark of a class. */
-	if (is_java && !full && *name == 'L' && memchr(name, '/', length_without_parameters(name)))
+	if (is_java && !full && *name == 'L' && memchr(name, '/', tally_function_name_length(name)))
 		name++;
 	tally_buffer_char(out, ';');
-	append_name(out, name, full ? strlen(name) : length_without_parameters(name), full);
+	append_name(out, name, full ? strlen(name) : tally_function_name_length(name), full);
 	if (options->suffix_kernel && frame->kind == TALLY_FRAME_KERNEL)
 		tally_buffer_text(out, "_[k]");
 	if (options->suffix_jit && frame->kind == TALLY_FRAME_JIT)

@@ -11,6 +11,9 @@
 
 enum { CELL_MAX = 48, TREE_DEPTH_MAX = 120, NAME_BYTES = 1024 };
 
+/* Behind a function of a call tree that has no call of its own. */
+static const char INLINED[] = " (inlined)";
+
 struct column {
 	enum tally_sort_key key;
 	const char *title;
@@ -264,6 +267,8 @@ static void put_branch_line(struct table *table, const struct tally_branch_node 
 {
 	char name[NAME_BYTES];
 	int used = tally_text_width(prefix) + tally_text_width(joint);
+	bool inlined = branch->function != UINT32_MAX &&
+		       names_of(table)->functions.items[branch->function].kind == TALLY_FRAME_INLINED;
 	function_text(table, branch->function, name, sizeof(name));
 	tally_buffer_printf(table->out, "%s%s%s%s", colour(table, "\x1b[2m"), prefix, joint, colour(table, "\x1b[0m"));
 	if (percent) {
@@ -271,8 +276,10 @@ static void put_branch_line(struct table *table, const struct tally_branch_node 
 		tally_buffer_printf(table->out, "%s%.2f%%%s ", heat(table, share), share, colour(table, "\x1b[0m"));
 		used += share >= 10 ? 7 : 6;
 	}
-	int room = table->view->columns ? (int)table->view->columns - used : 0;
+	int room = table->view->columns ? (int)table->view->columns - used - (inlined ? (int)strlen(INLINED) : 0) : 0;
 	tally_fit_text(table->out, name, room < 8 && table->view->columns ? 8 : room, table->view->ascii);
+	if (inlined)
+		tally_buffer_printf(table->out, "%s%s%s", colour(table, "\x1b[2m"), INLINED, colour(table, "\x1b[0m"));
 	tally_buffer_char(table->out, '\n');
 }
 

@@ -103,6 +103,36 @@ else
 	for name in 60 80 160 ASCII pager escapes; do skip "on a terminal: $name" "no script(1)"; done
 fi
 
+# ---- what was inlined ----------------------------------------------------------------------------------
+cat >inlined.c <<'C'
+static inline __attribute__((always_inline)) unsigned long step(unsigned long value)
+{
+	for (int i = 0; i < 1000; i++)
+		value = value * 6364136223846793005u + 1;
+	return value;
+}
+static inline __attribute__((always_inline)) unsigned long twice(unsigned long value) { return step(step(value)); }
+__attribute__((noinline)) unsigned long outer(unsigned long value) { return twice(value) + 1; }
+int main(void)
+{
+	unsigned long value = 1;
+	for (int i = 0; i < 60000; i++)
+		value = outer(value);
+	return value == 42;
+}
+C
+if have cc && cc -O2 -g inlined.c -o inlined 2>/dev/null && record -e cpu-clock -F 999 -g ./inlined; then
+	check "inlined functions are in call trees, marked" eval 'report -g && grep -q "step (inlined)" out && grep -q "twice (inlined)" out'
+	check "they have no rows: a row is a symbol" jq '{r["function"] for r in x} & {"step", "twice"} == set() and [r for r in x if r["function"] == "outer"][0]["self"] > .5 * e[0]["period"]'
+	check "JSON gives them a kind" jq '[(b["function"], b["kind"]) for b in [r for r in x if r["function"] == "outer"][0]["tree"]][:2] == [("twice", "inlined"), ("step", "inlined")]' -g caller
+	check "--no-inline leaves them out" eval 'report -g --no-inline && grep -q outer out && ! grep -q "step" out'
+	check "folded stacks mark them when asked to" eval '"$TALLY" fold -a perf.data >out && grep -q ";outer;twice_\[i\];step_\[i\] " out'
+	check "fold --no-inline leaves them out" eval '"$TALLY" fold --no-inline perf.data >out && grep -q ";outer [0-9]*$" out && ! grep -q step out'
+	check "a flame graph has their kind" eval '"$TALLY" flamegraph -o graph.svg perf.data 2>out && grep -q ">inlined<" graph.svg'
+else
+	skip "inlined functions" "no C compiler"
+fi
+
 # ---- what can't be read --------------------------------------------------------------------------------
 cp /dev/null empty
 check "an empty file is said to be empty" eval '! "$TALLY" report --stdio empty >out 2>&1 && grep -q "file is empty" out'

@@ -1,5 +1,6 @@
 #include "test.h"
 
+#include "output/function_name.h"
 #include "output/flamegraph.h"
 #include "output/flamegraph_colours.h"
 #include "output/flamegraph_parts.h"
@@ -238,6 +239,26 @@ static void labels_fit_or_are_cut(void **state)
 	}
 }
 
+static void parameters_begin_behind_the_whole_name(void **state)
+{
+	(void)state;
+	static const char *const names[][2] = {
+		{ "main", "" }, { "f", "(int, char)" }, { "ns::f", "(int) const" }, { "(anonymous namespace)::f", "(int (*)(char))" },
+		{ "ns::(anonymous namespace)::f", "()" }, { "sort<It, ns::f(int)::<lambda(u64, u64)> >", "" },
+		{ "sort<It, ns::f(int)::{lambda(long)#1}>", "(It, It)" }, { "ns::f(int)::{lambda(long)#1}::operator()", "(long) const" },
+		{ "operator()", "" }, { "operator()<long*, T<long> >", "(long*)" }, { "T::operator<< <int>", "(T&, int)" },
+		{ "T::operator->", "()" }, { "operator new", "(unsigned long)" }, { "T<(E)1>::f", "(int)" },
+		{ "main.(*T).Run", "" }, { "std::map<int, ns::T>::find", "(int const&) const" }, { "unclosed", "(int" },
+		{ "", "" }, { "(", "" }, { "a>b", "(c)" }, { "operator", "" }, { "a<b(c)", "" },
+	};
+	char name[256];
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(name, sizeof(name), "%s%s", names[i][0], names[i][1]);
+		if (tally_function_name_length(name) != strlen(names[i][0]))
+			fail_msg("%s: %zu", name, tally_function_name_length(name));
+	}
+}
+
 static void weights_are_told_in_their_unit(void **state)
 {
 	(void)state;
@@ -296,6 +317,7 @@ int main(void)
 		cmocka_unit_test(many_threads_share_a_box_by_command),
 		cmocka_unit_test(nothing_to_draw_is_an_error),
 		cmocka_unit_test(labels_fit_or_are_cut),
+		cmocka_unit_test(parameters_begin_behind_the_whole_name),
 		cmocka_unit_test(weights_are_told_in_their_unit),
 		cmocka_unit_test(text_has_the_contrast_that_wcag_wants),
 	};

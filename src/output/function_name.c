@@ -1,0 +1,43 @@
+#include "output/function_name.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+static const char *behind_parenthesis(const char *open)
+{
+	int depth = 0;
+	for (const char *at = open; *at; at++) {
+		depth += (*at == '(') - (*at == ')');
+		if (!depth)
+			return at + 1;
+	}
+	return open + strlen(open);
+}
+
+static bool follows_operator(const char *name, const char *at)
+{
+	return at - name >= 8 && !memcmp(at - 8, "operator", 8);
+}
+
+size_t tally_function_name_length(const char *name)
+{
+	int inner = 0; /* brackets that are open */
+	for (const char *at = name; *at; at++) {
+		if (follows_operator(name, at)) {
+			at += strncmp(at, "()", 2) != 0 ? strspn(at, "<>-=") : 2;
+			if (!*at)
+				break;
+		}
+		inner += *at == '<' || *at == '{';
+		inner -= (*at == '>' || *at == '}') && inner > 0 && at[-1] != '-';
+		if (*at != '(' || inner)
+			continue;
+		const char *behind = behind_parenthesis(at);
+		if (at > name && at[-1] == '.' && *behind == '.')
+			return strlen(name);
+		if (at > name && strncmp(behind, "::", 2) != 0 && strncmp(at, "(anonymous namespace)", 21) != 0)
+			return (size_t)(at - name);
+		at = behind - 1;
+	}
+	return strlen(name);
+}
