@@ -355,26 +355,35 @@ static const uint8_t *next_whole(struct tally_perfdata *data, struct tally_recor
 	return bytes;
 }
 
+uint64_t tally_record_payload(const uint8_t *record, const struct tally_record_header *header)
+{
+	uint64_t size = 0;
+	uint32_t tracing_size;
+	if (header->type == TALLY_RECORD_AUXTRACE && header->size >= 16)
+		memcpy(&size, record + sizeof(*header), sizeof(size));
+	if (header->type == TALLY_RECORD_HEADER_TRACING_DATA && header->size >= 12) {
+		memcpy(&tracing_size, record + sizeof(*header), sizeof(tracing_size));
+		size = tracing_size;
+	}
+	return size;
+}
+
 /* Bytes that follow a record and are none; they must be there. */
 static int take_payload(struct tally_perfdata *data, const struct tally_record_header *header,
 			const uint8_t **bytes)
 {
 	uint64_t offset = data->source.offset;
-	if (header->type == TALLY_RECORD_AUXTRACE && header->size >= 16)
-		memcpy(&data->payload, *bytes + sizeof(*header), sizeof(data->payload));
+	data->payload = tally_record_payload(*bytes, header);
 	if (header->type != TALLY_RECORD_HEADER_TRACING_DATA || header->size < 12)
 		return 0;
-	uint32_t size;
-	memcpy(&size, *bytes + sizeof(*header), sizeof(size));
-	const uint8_t *whole = tally_source_peek(&data->source, (size_t)header->size + size);
+	const uint8_t *whole = tally_source_peek(&data->source, (size_t)header->size + data->payload);
 	if (!whole) {
 		tally_perfdata_note_damage(data, true, offset, "the tracing data ends early");
 		*bytes = NULL;
 		return 0;
 	}
 	*bytes = whole;
-	data->payload = size;
-	return tally_perfdata_apply_tracing(data, whole + header->size, size, offset);
+	return tally_perfdata_apply_tracing(data, whole + header->size, data->payload, offset);
 }
 
 /* One step on: 1 a record, 0 the end, -EAGAIN to be called again. */
@@ -385,7 +394,7 @@ static int step(struct tally_perfdata *data, struct tally_raw_record *record)
 	int result = tally_unpacker_next(data, &bytes);
 	if (result > 0) {
 		memcpy(&header, bytes, sizeof(header));
-		if (header.type == TALLY_RECORD_COMPRESSED || header.type == TALLY_RECORD_COMPRESSED2) {
+		if (tally_record_is_compressed(&header)) {
 			tally_perfdata_note_damage(data, true, data->unpacker.offset, "compressed data in compressed data");
 			data->unpacker.start = data->unpacker.end;
 			data->unpacker.has_input = false;
@@ -416,7 +425,7 @@ static int step(struct tally_perfdata *data, struct tally_raw_record *record)
 	if (result || !bytes)
 		return result;
 	tally_source_skip(&data->source, header.size);
-	if (header.type == TALLY_RECORD_COMPRESSED || header.type == TALLY_RECORD_COMPRESSED2) {
+	if (tally_record_is_compressed(&header)) {
 		result = tally_unpacker_feed(data, bytes, offset);
 		return result ? result : -EAGAIN;
 	}
@@ -504,11 +513,11 @@ void tally_perfdata_close(struct tally_perfdata *data)
 {
 	if (!data)
 		return;
+	tally_unpacker_release(data); /* its thread reads the mapping */
 	if (data->mapping)
 		munmap(data->mapping, data->source.memory_size);
 	if (data->source.fd > STDERR_FILENO)
 		close(data->source.fd);
-	tally_unpacker_release(data);
 	tally_source_release(&data->source);
 	tally_block_drop(&data->blocks, data->slurped);
 	tally_blocks_release(&data->blocks);

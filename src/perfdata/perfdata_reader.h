@@ -6,6 +6,7 @@
 #include "base/vector.h"
 #include "perfdata/block.h"
 #include "perfdata/disk.h"
+#include "perfdata/unpack_ahead.h"
 
 #include <zstd.h>
 
@@ -41,6 +42,8 @@ struct tally_unpacker {
 	size_t start, end;        /* of it: what was unpacked and not yet given */
 	ZSTD_inBuffer input;      /* of the current COMPRESSED record */
 	bool has_input;
+	struct tally_unpack_ahead *ahead; /* unpacks instead, in a thread; NULL: nobody does */
+	bool ahead_tried;
 	uint64_t offset;          /* of the current COMPRESSED record */
 	uint64_t bytes_in, bytes_out;
 };
@@ -116,6 +119,19 @@ int tally_perfdata_apply_feature(struct tally_perfdata *data, unsigned feature, 
 int tally_perfdata_apply_record(struct tally_perfdata *data, const void *bytes, size_t size, uint64_t offset);
 /* HEADER_TRACING_DATA's payload. */
 int tally_perfdata_apply_tracing(struct tally_perfdata *data, const void *bytes, size_t size, uint64_t offset);
+
+static inline bool tally_record_is_compressed(const struct tally_record_header *header)
+{
+	return header->type == TALLY_RECORD_COMPRESSED || header->type == TALLY_RECORD_COMPRESSED2;
+}
+
+/* Where in a COMPRESSED or COMPRESSED2 record, which is all there, the compressed bytes are; false when it is longer than
+ * itself. */
+bool tally_compressed_bytes(const uint8_t *record, size_t *head, size_t *size);
+/* Bytes behind a record that are no records. */
+uint64_t tally_record_payload(const uint8_t *record, const struct tally_record_header *header);
+/* Whether compressed bytes unpack to more than recordings do. */
+bool tally_unpacks_too_much(uint64_t bytes_in, uint64_t bytes_out);
 
 /* Starts on a COMPRESSED or COMPRESSED2 record, which must stay until tally_unpacker_next() wants more. */
 int tally_unpacker_feed(struct tally_perfdata *data, const uint8_t *record, uint64_t offset);

@@ -42,7 +42,7 @@ static void set_window(struct tally_source *source, struct tally_block *block, c
 /* Reads on into a block of their own: what the last one has left is read again. */
 static bool read_window(struct tally_source *source, size_t size, size_t left)
 {
-	bool is_ours = source->block && source->block->holders == 1;
+	bool is_ours = source->block && tally_block_is_ours(source->block);
 	size_t shift = source->offset % 8; /* records are aligned as they are in the file */
 	if (size > TALLY_BLOCK_BYTES - shift || (!is_ours && source->blocks->count >= BLOCKS_MAX && !source->blocks->unused))
 		return false;
@@ -79,7 +79,7 @@ static bool make_room(struct tally_source *source)
 	size_t left = in_window(source), capacity = TALLY_BLOCK_BYTES;
 	if (block && block->capacity - source->end >= READ_BYTES_MIN)
 		return true;
-	if (block && block->holders == 1 && block->capacity - left >= block->capacity / 2) {
+	if (block && tally_block_is_ours(block) && block->capacity - left >= block->capacity / 2) {
 		memmove(block->bytes, source->window + source->used, left);
 	} else {
 		while (capacity < 2 * left)

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define AHEAD_BYTES_MIN (1u << 20) /* compressed: some 20 ms of work */
 #define ROOM_MIN ((size_t)32 << 10) /* below it another block is filled */
 #define RATIO_MAX 8192u                               /* 64 KiB stack copies that differ in a few bytes */
 #define RATIO_FREE_BYTES ((uint64_t)4 << 20)
@@ -31,7 +32,7 @@ static int make_room(struct tally_perfdata *data)
 	struct tally_unpacker *unpacker = &data->unpacker;
 	struct tally_block *block = unpacker->block;
 	size_t left = unpacker->end - unpacker->start;
-	bool is_ours = block->holders == 1;
+	bool is_ours = tally_block_is_ours(block);
 	if (block->capacity - unpacker->end >= ROOM_MIN && !(is_ours && !left))
 		return 0;
 	if (!is_ours && !(block = tally_block_take(&data->blocks, TALLY_BLOCK_BYTES)))
@@ -45,36 +46,71 @@ static int make_room(struct tally_perfdata *data)
 	return 0;
 }
 
+bool tally_compressed_bytes(const uint8_t *record, size_t *head, size_t *size)
+{
+	struct tally_record_header header;
+	uint64_t meant = 0;
+	memcpy(&header, record, sizeof(header));
+	*head = sizeof(header);
+	*size = header.size - sizeof(header);
+	if (header.type == TALLY_RECORD_COMPRESSED)
+		return true;
+	/* COMPRESSED2 is padded: a word says how many bytes are meant. */
+	*head += sizeof(meant);
+	if (header.size < *head)
+		return false;
+	memcpy(&meant, record + sizeof(header), sizeof(meant));
+	*size = (size_t)meant;
+	return meant <= header.size - *head;
+}
+
+bool tally_unpacks_too_much(uint64_t bytes_in, uint64_t bytes_out)
+{
+	return bytes_out > RATIO_FREE_BYTES + RATIO_MAX * bytes_in;
+}
+
+/* A thread unpacks ahead where there is enough of it. */
+static void start_ahead(struct tally_perfdata *data, uint64_t offset)
+{
+	struct tally_unpacker *unpacker = &data->unpacker;
+	if (!unpacker->ahead_tried && data->source.memory && data->data_end <= data->source.memory_size &&
+	    data->data_end - offset >= AHEAD_BYTES_MIN)
+		unpacker->ahead = tally_unpack_ahead_start(data->source.memory, offset, data->data_end);
+	unpacker->ahead_tried = true;
+}
+
 int tally_unpacker_feed(struct tally_perfdata *data, const uint8_t *record, uint64_t offset)
 {
 	struct tally_unpacker *unpacker = &data->unpacker;
-	struct tally_record_header header;
-	memcpy(&header, record, sizeof(header));
-	size_t head = sizeof(header), size = header.size - sizeof(header);
-	if (header.type == TALLY_RECORD_COMPRESSED2) { /* padded: a word says how many bytes are meant */
-		uint64_t meant = 0;
-		head += sizeof(meant);
-		if (header.size >= head)
-			memcpy(&meant, record + sizeof(header), sizeof(meant));
-		if (header.size < head || meant > header.size - head) {
-			tally_perfdata_note_damage(data, true, offset, "a COMPRESSED2 record is longer than itself");
-			return 0;
-		}
-		size = (size_t)meant;
+	size_t head, size;
+	if (!tally_compressed_bytes(record, &head, &size)) {
+		tally_perfdata_note_damage(data, true, offset, "a COMPRESSED2 record is longer than itself");
+		return 0;
 	}
+	start_ahead(data, offset);
 	unpacker->input = (ZSTD_inBuffer){ record + head, size, 0 };
 	unpacker->has_input = true;
 	unpacker->offset = offset;
 	unpacker->bytes_in += size;
-	return start(data);
+	return unpacker->ahead ? 0 : start(data);
 }
 
-/* Unpacks behind what is left: 1, 0 when there is nothing more to unpack, -ENOMEM. */
-static int refill(struct tally_perfdata *data)
+static void note_failure(struct tally_perfdata *data, enum tally_unpack_failure failure, size_t zstd_result)
+{
+	if (failure)
+		data->unpacker.has_input = false;
+	if (failure == TALLY_UNPACK_DAMAGED)
+		tally_perfdata_note_damage(data, true, data->unpacker.offset, "compressed data can't be unpacked (%s)",
+					   ZSTD_getErrorName(zstd_result));
+	else if (failure == TALLY_UNPACK_BOMB)
+		tally_perfdata_note_damage(data, true, data->unpacker.offset,
+					   "compressed data unpacks to more than recordings do");
+}
+
+/* Unpacks behind what is left. */
+static int refill_here(struct tally_perfdata *data)
 {
 	struct tally_unpacker *unpacker = &data->unpacker;
-	if (!unpacker->has_input)
-		return 0;
 	if (make_room(data) < 0)
 		return -ENOMEM;
 	ZSTD_outBuffer output = { unpacker->block->bytes, unpacker->block->capacity, unpacker->end };
@@ -83,16 +119,43 @@ static int refill(struct tally_perfdata *data)
 	unpacker->end = output.pos;
 	/* All input taken and room left in the output: zstd holds nothing back. */
 	unpacker->has_input = unpacker->input.pos < unpacker->input.size || output.pos == output.size;
-	if (ZSTD_isError(result)) {
-		unpacker->has_input = false;
-		tally_perfdata_note_damage(data, true, unpacker->offset, "compressed data can't be unpacked (%s)",
-					   ZSTD_getErrorName(result));
-	} else if (unpacker->bytes_out > RATIO_FREE_BYTES + RATIO_MAX * unpacker->bytes_in) {
-		unpacker->has_input = false;
-		tally_perfdata_note_damage(data, true, unpacker->offset,
-					   "compressed data unpacks to more than recordings do");
-	}
+	if (ZSTD_isError(result))
+		note_failure(data, TALLY_UNPACK_DAMAGED, result);
+	else if (tally_unpacks_too_much(unpacker->bytes_in, unpacker->bytes_out))
+		note_failure(data, TALLY_UNPACK_BOMB, 0);
 	return 1;
+}
+
+/* Takes what the thread has unpacked: behind what is left, or with that in front of it. */
+static int refill_from_ahead(struct tally_perfdata *data)
+{
+	struct tally_unpacker *unpacker = &data->unpacker;
+	struct tally_unpacked piece;
+	if (!tally_unpack_ahead_next(unpacker->ahead, &piece) || piece.failure == TALLY_UNPACK_NO_MEMORY)
+		return -ENOMEM;
+	if (piece.block == unpacker->block) {
+		tally_block_drop(&data->blocks, piece.block);
+	} else {
+		size_t left = unpacker->end - unpacker->start; /* less than a record */
+		piece.start -= left;
+		if (left)
+			memcpy(piece.block->bytes + piece.start, unpacker->block->bytes + unpacker->start, left);
+		tally_block_drop(&data->blocks, unpacker->block);
+		unpacker->block = piece.block;
+		unpacker->start = piece.start;
+	}
+	unpacker->end = piece.end;
+	unpacker->has_input = !piece.is_last;
+	note_failure(data, piece.failure, piece.zstd_result);
+	return 1;
+}
+
+/* More bytes behind what is left: 1, 0 when there is nothing more to unpack, -ENOMEM. */
+static int refill(struct tally_perfdata *data)
+{
+	if (!data->unpacker.has_input)
+		return 0;
+	return data->unpacker.ahead ? refill_from_ahead(data) : refill_here(data);
 }
 
 int tally_unpacker_next(struct tally_perfdata *data, const uint8_t **bytes)
@@ -125,4 +188,5 @@ void tally_unpacker_release(struct tally_perfdata *data)
 {
 	ZSTD_freeDStream(data->unpacker.stream);
 	tally_block_drop(&data->blocks, data->unpacker.block);
+	tally_unpack_ahead_stop(data->unpacker.ahead);
 }
