@@ -10,7 +10,7 @@
 
 enum {
 	THREADS_MAX = 16,
-	BYTES_PER_THREAD = 1 << 20, /* of .debug_info: some milliseconds' work, against 50 µs to start a thread */
+	BYTES_PER_THREAD = 1 << 18, /* of .debug_info: a millisecond of work, against 50 µs to start a thread */
 };
 
 struct work {
