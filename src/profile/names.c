@@ -117,6 +117,8 @@ uint32_t tally_names_plain_function(struct tally_names *names, const struct tall
 	*offset = 0;
 	if (place->file == TALLY_FILE_NONE) {
 		function.object = tally_strings_intern(&names->strings, "[unknown]");
+		if (place->address == TALLY_PLACE_CUT)
+			function.name = tally_strings_intern(&names->strings, "[truncated]");
 	} else {
 		const char *name = tally_tasks_path(names->tasks, place->file);
 		function = (struct tally_function){

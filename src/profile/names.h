@@ -14,6 +14,9 @@
 struct tally_disk_cache;
 struct tally_name_table;
 
+/* The address, with TALLY_FILE_NONE, of what isn't known of a stack whose copy ended: named "[truncated]". */
+#define TALLY_PLACE_CUT (UINT64_MAX - 1)
+
 struct tally_place {
 	uint32_t file;    /* of tasks, or TALLY_FILE_NONE, TALLY_FILE_KERNEL */
 	uint32_t before;  /* the bytes by which `address` was moved from a return address into the call: 1 or 0 */

@@ -49,6 +49,7 @@ int tally_profile_new(struct tally_recording *recording, const struct tally_prof
 		return tally_error_set(err, -ENOMEM, "out of memory");
 	}
 	profile->recording = recording;
+	recording->marks_cut = true;
 	if (options)
 		chosen = *options;
 	/* Whose samples pass is known when their leaf is named. */

@@ -35,6 +35,8 @@ static int apply_build_ids(struct tally_recording *recording)
 static void see_machine(struct tally_recording *recording)
 {
 	struct utsname here;
+	const char *machine = tally_perfdata_feature_text(recording->data, TALLY_FEATURE_ARCH);
+	recording->names.objects.machine = tally_unwind_machine_named(machine);
 	const char *release = tally_perfdata_feature_text(recording->data, TALLY_FEATURE_OSRELEASE);
 	if (release && !uname(&here) && strcmp(release, here.release))
 		recording->names.foreign_machine = true;
@@ -88,6 +90,7 @@ void tally_recording_close(struct tally_recording *recording)
 	tally_perfdata_close(recording->data);
 	tally_vector_release(&recording->chain);
 	tally_map_release(&recording->last_values);
+	tally_map_release(&recording->stack_tops);
 	tally_sample_filter_release(&recording->filter);
 	free(recording);
 }

@@ -31,7 +31,14 @@ struct tally_recording_counts {
 	uint64_t undecodable;   /* records whose fields don't fit; skipped */
 	uint64_t unknown;       /* record types that nobody defined; skipped */
 	uint64_t unknown_ids;   /* values of groups whose id no event has; left out */
-	uint64_t stacks_cut;    /* user stacks unwound here that ended for want of bytes */
+	uint64_t stacks;        /* user stacks unwound here */
+	uint64_t stacks_cut;    /* of these: ended for want of bytes */
+	struct {
+		uint64_t too_large; /* of stacks_cut: no copy can be large enough */
+		uint64_t handlers;  /* of stacks_cut: on a signal handler's own stack, all of which is there */
+		uint64_t bytes;     /* what would have sufficed for the others */
+		bool is_at_least;   /* … as far as it is known */
+	} cut;
 	uint64_t first_time, last_time; /* of the samples given, ns */
 };
 
@@ -43,6 +50,8 @@ struct tally_recording {
 	struct { struct tally_chain_frame *items; size_t count, capacity; } chain;
 	struct tally_recording_counts counts;
 	size_t build_ids_seen;
+	struct tally_map stack_tops; /* thread → where its stack ends, told by whole ones */
+	bool marks_cut;   /* set by who draws trees: a cut stack gets TALLY_PLACE_CUT for its outermost frame */
 	bool leaves_only; /* set by who wants no stacks: they are not looked at */
 	struct tally_sample_filter filter; /* by tally_recording_filter() */
 	bool keep_groups; /* set by who wants samples as they were written: see tally_recording_next */

@@ -6,7 +6,8 @@
 
 #include <errno.h>
 
-enum { USER_FRAMES_MAX = 1024 };
+/* A record has 64 KiB at most: so much of it is left for a stack, as tally's option has it. */
+enum { USER_FRAMES_MAX = 1024, STACK_COPY_MAX = 64512 };
 
 static int push_frame(struct tally_recording *recording, uint32_t pid, uint64_t address, bool is_return, bool kernel)
 {
@@ -38,20 +39,53 @@ static int push_kernel_chain(struct tally_recording *recording, const struct tal
 	return 0;
 }
 
+/* What the recording should have been made with.  A thread's stack ends where its whole ones did; the mapping's end,
+ * with the environment above, is the second best. */
+static void count_cut(struct tally_recording *recording, const struct tally_attr *attr,
+		      const struct tally_sample *sample, const struct tally_unwind_extent *extent)
+{
+	struct tally_recording_counts *counts = &recording->counts;
+	const uint64_t *top = tally_map_get(&recording->stack_tops, sample->tid);
+	struct tally_user_stack_need need = tally_user_stack_needed(&recording->tasks, &recording->names.objects, attr,
+								    sample, extent, top ? *top : 0);
+	counts->stacks_cut++;
+	counts->cut.handlers += need.bytes == 0;
+	counts->cut.too_large += need.bytes > STACK_COPY_MAX;
+	if (need.bytes > STACK_COPY_MAX || need.bytes == 0)
+		return;
+	counts->cut.is_at_least |= !need.is_at_most;
+	if (need.bytes > counts->cut.bytes)
+		counts->cut.bytes = need.bytes;
+}
+
 static int push_user_stack(struct tally_recording *recording, const struct tally_attr *attr,
 			   const struct tally_record *record)
 {
 	uint64_t addresses[USER_FRAMES_MAX];
 	bool is_exact[USER_FRAMES_MAX];
 	enum tally_unwind_end end;
-	size_t count = tally_user_stack_frames(&recording->tasks, &recording->names.objects, attr, &record->sample,
-					       addresses, is_exact, USER_FRAMES_MAX, &end);
-	recording->counts.stacks_cut += count && end == TALLY_UNWIND_TRUNCATED;
+	struct tally_unwind_extent extent;
+	const struct tally_sample *sample = &record->sample;
+	size_t count = tally_user_stack_frames(&recording->tasks, &recording->names.objects, attr, sample,
+					       addresses, is_exact, USER_FRAMES_MAX, &end, &extent);
+	if (!count)
+		return 0;
+	recording->counts.stacks++;
+	if (end == TALLY_UNWIND_TRUNCATED) {
+		count_cut(recording, attr, sample, &extent);
+	} else if (end == TALLY_UNWIND_COMPLETE) {
+		uint64_t *top = tally_map_put(&recording->stack_tops, sample->tid, NULL);
+		if (!top)
+			return -ENOMEM;
+		*top = extent.reached;
+	}
 	/* The call rather than the return, as perf shows stacks that it unwinds itself. */
 	for (size_t i = 0; i < count; i++)
-		if (push_frame(recording, record->sample.pid, addresses[i] - !is_exact[i], false, false) < 0)
+		if (push_frame(recording, sample->pid, addresses[i] - !is_exact[i], false, false) < 0)
 			return -ENOMEM;
-	return 0;
+	struct tally_chain_frame cut = { .address = TALLY_PLACE_CUT,
+					 .place = { .file = TALLY_FILE_NONE, .address = TALLY_PLACE_CUT } };
+	return recording->marks_cut && end == TALLY_UNWIND_TRUNCATED ? tally_vector_push(&recording->chain, cut) : 0;
 }
 
 int tally_recording_chain(struct tally_recording *recording, const struct tally_raw_record *raw,

@@ -24,6 +24,23 @@ static void warn_names(const struct tally_names_gaps *gaps, struct tally_buffer 
 		tally_buffer_text(out, "kernel functions are not named: the recording is of another kernel\n");
 }
 
+static void warn_cut(const struct tally_recording_counts *counts, struct tally_buffer *out)
+{
+	uint64_t too_large = counts->cut.too_large, handlers = counts->cut.handlers;
+	tally_buffer_printf(out, "%" PRIu64 " of %" PRIu64 " stacks are cut short: the copied stack ended", counts->stacks_cut,
+			    counts->stacks);
+	if (counts->cut.bytes && counts->cut.is_at_least)
+		tally_buffer_printf(out, "; record with more than --call-graph dwarf,%" PRIu64, counts->cut.bytes);
+	else if (counts->cut.bytes)
+		tally_buffer_printf(out, "; --call-graph dwarf,%" PRIu64 " would have sufficed%s", counts->cut.bytes,
+				    too_large + handlers ? " for the others" : "");
+	if (too_large)
+		tally_buffer_printf(out, "; %" PRIu64 " are larger than any copy (64512 bytes)", too_large);
+	if (handlers)
+		tally_buffer_printf(out, "; %" PRIu64 " are a signal handler's own, without what it interrupted", handlers);
+	tally_buffer_text(out, "\n");
+}
+
 void tally_profile_warnings(const struct tally_recording *recording, struct tally_buffer *out)
 {
 	const struct tally_recording_counts *counts = &recording->counts;
@@ -37,8 +54,7 @@ void tally_profile_warnings(const struct tally_recording *recording, struct tall
 		tally_buffer_printf(out, "the kernel throttled sampling %" PRIu64 " times: the figures are too low "
 				    "there\n", counts->throttled);
 	if (counts->stacks_cut)
-		tally_buffer_printf(out, "%" PRIu64 " stacks are cut short: the copied stack ended "
-				    "(record with a larger --call-graph dwarf,SIZE)\n", counts->stacks_cut);
+		warn_cut(counts, out);
 	if (counts->undecodable)
 		tally_buffer_printf(out, "%" PRIu64 " records don't fit their own size and were skipped\n",
 				    counts->undecodable);

@@ -1,5 +1,7 @@
 #include "task/user_stack.h"
 
+#include <string.h>
+
 struct finder {
 	const struct tally_tasks *tasks;
 	struct tally_objects *objects;
@@ -24,12 +26,13 @@ size_t tally_user_stack_unwind(const struct tally_tasks *tasks, struct tally_obj
 			       const struct tally_attr *attr, const struct tally_sample *sample,
 			       uint64_t *addresses, size_t limit, enum tally_unwind_end *end)
 {
-	return tally_user_stack_frames(tasks, objects, attr, sample, addresses, NULL, limit, end);
+	return tally_user_stack_frames(tasks, objects, attr, sample, addresses, NULL, limit, end, NULL);
 }
 
 size_t tally_user_stack_frames(const struct tally_tasks *tasks, struct tally_objects *objects,
 			       const struct tally_attr *attr, const struct tally_sample *sample,
-			       uint64_t *addresses, bool *is_exact, size_t limit, enum tally_unwind_end *end)
+			       uint64_t *addresses, bool *is_exact, size_t limit, enum tally_unwind_end *end,
+			       struct tally_unwind_extent *extent)
 {
 	struct finder finder = { tasks, objects, sample->pid };
 	if (!objects->unwind_cache)
@@ -44,6 +47,7 @@ size_t tally_user_stack_frames(const struct tally_tasks *tasks, struct tally_obj
 		.find = find_place,
 		.context = &finder,
 		.is_exact = is_exact,
+		.extent = extent,
 	};
 	*end = TALLY_UNWIND_NO_RULES;
 	const uint64_t abi_64bit = 2; /* PERF_SAMPLE_REGS_ABI_64 */
@@ -51,4 +55,36 @@ size_t tally_user_stack_frames(const struct tally_tasks *tasks, struct tally_obj
 	    !tally_unwind_registers(objects->machine, sample->regs_user.words, attr->sample_regs_user, request.registers))
 		return 0;
 	return tally_unwind(&request, addresses, limit, end);
+}
+
+/* Where the mapping ends that a stack lies in.  The first one grows downwards without a record: it is known by its
+ * name, and by being near. */
+static uint64_t stack_mapping_end(const struct tally_tasks *tasks, uint32_t pid, uint64_t sp, uint64_t missed)
+{
+	const struct tally_mapping *at_sp = tally_tasks_find(tasks, pid, false, sp);
+	const struct tally_mapping *mapping = at_sp ? at_sp : tally_tasks_find(tasks, pid, false, missed);
+	bool is_stack = mapping && (at_sp || !strcmp(tally_tasks_path(tasks, mapping->file), "[stack]"));
+	return is_stack && mapping->end > missed ? mapping->end : 0;
+}
+
+struct tally_user_stack_need tally_user_stack_needed(const struct tally_tasks *tasks,
+						     const struct tally_objects *objects,
+						     const struct tally_attr *attr,
+						     const struct tally_sample *sample,
+						     const struct tally_unwind_extent *extent, uint64_t top)
+{
+	enum { WORD = 8 };
+	const uint64_t far = (uint64_t)1 << 30;
+	uint64_t registers[TALLY_UNWIND_REGISTERS];
+	struct tally_user_stack_need need = { 0 };
+	if (sample->stack_dynamic_size < sample->stack_size || !extent->missed ||
+	    !tally_unwind_registers(objects->machine, sample->regs_user.words, attr->sample_regs_user, registers))
+		return need;
+	uint64_t sp = registers[tally_unwind_stack_pointer(objects->machine)];
+	if (top <= extent->missed || top - sp > far)
+		top = stack_mapping_end(tasks, sample->pid, sp, extent->missed);
+	need.is_at_most = top > extent->missed;
+	need.bytes = (need.is_at_most ? top : extent->missed + WORD) - sp;
+	need.bytes = (need.bytes + WORD - 1) & ~(uint64_t)(WORD - 1);
+	return need;
 }

@@ -13,9 +13,24 @@ size_t tally_user_stack_unwind(const struct tally_tasks *tasks, struct tally_obj
 			       uint64_t *addresses, size_t limit, enum tally_unwind_end *end);
 
 /* The same; `is_exact` (room for `limit`) is set where the address is not one that something returns to: of the leaf
- * and of what a signal interrupted. */
+ * and of what a signal interrupted.  `extent` may be NULL. */
 size_t tally_user_stack_frames(const struct tally_tasks *tasks, struct tally_objects *objects,
 			       const struct tally_attr *attr, const struct tally_sample *sample,
-			       uint64_t *addresses, bool *is_exact, size_t limit, enum tally_unwind_end *end);
+			       uint64_t *addresses, bool *is_exact, size_t limit, enum tally_unwind_end *end,
+			       struct tally_unwind_extent *extent);
+
+/* Why a copy was too short, and what would have been long enough. */
+struct tally_user_stack_need {
+	uint64_t bytes;  /* of stack; 0: the copy has all that there was (a signal handler's own stack) */
+	bool is_at_most; /* `bytes` suffice for certain; else for one frame more at least */
+};
+
+/* Of a stack that ended with TALLY_UNWIND_TRUNCATED.  `top` is where the thread's stack is known to end (what a whole
+ * one of its reached), 0: not known; then the mapping's end is taken, where the recording tells of it. */
+struct tally_user_stack_need tally_user_stack_needed(const struct tally_tasks *tasks,
+						     const struct tally_objects *objects,
+						     const struct tally_attr *attr,
+						     const struct tally_sample *sample,
+						     const struct tally_unwind_extent *extent, uint64_t top);
 
 #endif

@@ -47,6 +47,11 @@ enum tally_unwind_machine tally_unwind_machine_named(const char *name)
 	return strcmp(name, "aarch64") == 0 ? TALLY_UNWIND_ARM64 : TALLY_UNWIND_OTHER;
 }
 
+unsigned tally_unwind_stack_pointer(enum tally_unwind_machine machine)
+{
+	return tally_unwind_layout(machine)->sp;
+}
+
 uint64_t tally_unwind_regs_mask(enum tally_unwind_machine machine)
 {
 	const struct tally_unwind_layout *layout = tally_unwind_layout(machine);

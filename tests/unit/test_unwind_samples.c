@@ -89,7 +89,7 @@ static bool check(const char *path, size_t causes[CAUSES])
 			continue;
 		const struct tally_attr *attr = &raw.event->attr;
 		chains->count = tally_user_stack_frames(tasks, &chains->recording->names.objects, attr, sample,
-							chains->addresses, chains->is_exact, FRAMES, &chains->end);
+							chains->addresses, chains->is_exact, FRAMES, &chains->end, NULL);
 		if (!chains->count || !dwfl_oracle_unwind(chains->theirs, tasks, attr, sample))
 			continue;
 		enum cause cause = compare(chains, sample);
