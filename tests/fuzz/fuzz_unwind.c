@@ -25,12 +25,18 @@ static bool find(void *context, uint64_t address, struct tally_unwind_place *pla
 }
 
 /* From the start, the middle and the end of a function. */
+static uint64_t spaces;
+
 static void walk(struct tally_unwind_table *table, const struct tally_unwind_function *function,
 		 const uint8_t *stack, size_t stack_size)
 {
 	const struct tally_unwind_layout *layout = tally_unwind_layout(table->machine);
+	/* One for all inputs, each of which is a space of its own. */
+	static struct tally_unwind_cache *cache;
+	if (!cache)
+		cache = tally_unwind_cache_new();
 	for (unsigned part = 0; part < 3; part++) {
-		struct tally_unwind_request request = { .machine = table->machine, .stack = stack, .stack_size = stack_size, .find = find,
+		struct tally_unwind_request request = { .space = spaces, .machine = table->machine, .stack = stack, .stack_size = stack_size, .find = find,
 							.context = table };
 		for (unsigned reg = 0; reg < TALLY_UNWIND_REGISTERS; reg++)
 			request.registers[reg] = STACK + reg * 8;
@@ -38,7 +44,7 @@ static void walk(struct tally_unwind_table *table, const struct tally_unwind_fun
 		request.registers[layout->pc] =
 			function->start + (part == 0 ? 0 : part == 1 ? function->size / 2 : function->size - 1);
 		struct unwind_way way;
-		if (!unwind_every_way(&request, NULL, FRAMES, &way) || way.count == 0 || way.count > FRAMES ||
+		if (!unwind_every_way(&request, cache, FRAMES, &way) || way.count == 0 || way.count > FRAMES ||
 		    !tally_unwind_end_text(way.end)[0])
 			abort();
 	}
@@ -57,6 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size < 2)
 		return 0;
+	spaces++;
 	size_t stack_size = data[1] * (size_t)8;
 	if (size - 2 < stack_size)
 		stack_size = size - 2;
