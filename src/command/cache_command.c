@@ -1,4 +1,4 @@
-/* tally cache: what is kept on the disk about objects, so that their symbols and lines are not worked out again. */
+/* tally cache: what is kept on the disk about objects, so that their lines are not worked out again. */
 #include "base/terminal.h"
 #include "base/vector.h"
 #include "command/command.h"
@@ -187,7 +187,7 @@ const struct tally_command tally_command_cache = {
 	.name = "cache",
 	.summary = "what is kept on the disk about programs and libraries",
 	.usage = "[--list] [--clear]",
-	.details = "Symbols and lines of an object are worked out once and kept by its build-id, in\n"
+	.details = "Lines and inlined functions of an object are worked out once and kept by its build-id, in\n"
 		   "$XDG_CACHE_HOME/tally or ~/.cache/tally, so that the next report of the same programs starts at once.\n"
 		   "All of it can be made again: it may be removed at any time, also while tally runs.\n\n"
 		   "TALLY_CACHE_BYTES says how much there may be, such as 2G (512M where it is unset; 0: no cache).  Beyond it,\n"

@@ -1,0 +1,50 @@
+#!/bin/bash
+# What bench/large_recording makes is a recording to perf and to tally alike, so that benchmarks compare the same work.
+# TAP; $TALLY is the binary, $BENCH the folder of bench's programs.
+set -u
+number=0
+here=$(cd "$(dirname "$0")" && pwd)
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 1
+export NO_COLOR= HOME=$scratch
+
+ok() { number=$((number + 1)); echo "ok $number - $1"; }
+not_ok() { number=$((number + 1)); echo "not ok $number - $1"; sed 's/^/# /' out | head -20; }
+check() { if "${@:2}"; then ok "$1"; else not_ok "$1"; fi; }
+
+if ! command -v perf >/dev/null || ! command -v python3 >/dev/null ||
+	! perf record -q -F 2000 -e cpu-clock -g -o small.data "$BENCH/bench_stacks" 1 20 >out 2>&1; then
+	echo "1..0 # SKIP needs perf, which may record, and python3"
+	exit 0
+fi
+samples() { perf script -F tid -i "$1" 2>/dev/null | grep -c .; }
+same() {
+	perf script --no-inline -i "$1" >perf.txt 2>/dev/null && "$TALLY" script --no-inline -i "$1" >tally.txt 2>out &&
+		"$TALLY" script --records -i "$1" >records.txt 2>out &&
+		"$here/compare_script.py" perf.txt tally.txt records.txt >out
+}
+
+repeated() {
+	"$BENCH/large_recording" repeat small.data repeated.data 3 >out 2>&1 && same repeated.data &&
+		[ $(($(stat -c %s repeated.data) / 1000000)) = 3 ] && [ "$(samples repeated.data)" -gt "$(samples small.data)" ]
+}
+check "samples repeated at later times" repeated
+
+# Two who read it by other means find the same samples and the same period.
+stacked() {
+	"$BENCH/large_recording" stacks small.data stacks.data 3 >out 2>&1 && same stacks.data &&
+		"$BENCH/bench_interning" stacks.data >floor &&
+		[ "$(cut -d' ' -f1 floor)" = "$(samples stacks.data)" ] && "$TALLY" fold -i stacks.data >folded &&
+		[ "$(awk '{ sum += $NF } END { printf "%.0f", sum }' folded)" = "$(sed 's/.*period //' floor)" ]
+}
+check "stacks of a program that never was" stacked
+
+refused() {
+	perf record -q -e cpu-clock -o flat.data true >out 2>&1
+	! "$BENCH/large_recording" stacks flat.data none.data 1 >out 2>&1 && grep -q 'call chain' out &&
+		head -c 5000 small.data >cut.data && ! "$BENCH/large_recording" repeat cut.data none.data 1 >out 2>&1
+}
+check "what has no chains, or was cut short, is refused" refused
+
+echo "1..$number"
