@@ -78,7 +78,8 @@ static uint64_t bytes_max_from(const char *text)
 		return BYTES_MAX_DEFAULT;
 	errno = 0;
 	unsigned long long value = strtoull(text, &end, 10);
-	unsigned shift = *end == 'K' || *end == 'k' ? 10 : *end == 'M' || *end == 'm' ? 20 : *end == 'G' || *end == 'g' ? 30 : 0;
+	const char *unit = *end ? strchr("kKmMgG", *end) : NULL;
+	unsigned shift = unit ? 10 * (1 + (unsigned)(unit - "kKmMgG") / 2) : 0;
 	if (errno || value > UINT64_MAX >> shift || end[shift ? 1 : 0])
 		return BYTES_MAX_DEFAULT;
 	return (uint64_t)value << shift;

@@ -470,6 +470,14 @@ static void the_environment_says_where(void **state)
 	snprintf(expected, sizeof(expected), "%s/tally", xdg);
 	setenv("TALLY_CACHE_BYTES", "3M", 1);
 	expect_folder(expected, 3 << 20);
+	setenv("TALLY_CACHE_BYTES", "2g", 1);
+	expect_folder(expected, 2ull << 30);
+	setenv("TALLY_CACHE_BYTES", "70K", 1);
+	expect_folder(expected, 70 << 10);
+	setenv("TALLY_CACHE_BYTES", "5000", 1);
+	expect_folder(expected, 5000);
+	setenv("TALLY_CACHE_BYTES", "3MB", 1);
+	expect_folder(expected, 512 << 20);
 	setenv("TALLY_CACHE_BYTES", "many", 1);
 	expect_folder(expected, 512 << 20);
 	setenv("TALLY_CACHE_BYTES", "0", 1);
