@@ -12,7 +12,7 @@ enum { BYTES_MAX = 256 << 20 };
 
 static void forget_cache(struct tally_frame_lines *lines)
 {
-	memset(lines->cache, 0xff, sizeof(*lines->cache) << TALLY_FRAME_LINES_BITS); /* no space is all ones */
+	memset(lines->cache, 0xff, sizeof(*lines->cache) << TALLY_FRAME_LINES_BITS); /* no generation is all ones */
 }
 
 int tally_frame_lines_init(struct tally_frame_lines *lines, struct tally_names *names)
@@ -142,7 +142,7 @@ static int line_of_place(struct tally_frame_lines *lines, const struct tally_pla
 const struct tally_frame_line *tally_frame_lines_make(struct tally_frame_lines *lines, uint32_t pid,
 						      uint64_t space, uint64_t address)
 {
-	bool before = space & 1, kernel = (space & ~1ull) == 2;
+	bool before = space & 1, kernel = space & 2;
 	struct tally_place place = tally_place_of(lines->names->tasks, pid, kernel, address - before);
 	struct tally_frame_lines_slot *slot = tally_frame_lines_slot(lines, space, address);
 	struct tally_frame_line line;

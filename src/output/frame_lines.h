@@ -48,12 +48,11 @@ struct tally_frame_lines {
 int tally_frame_lines_init(struct tally_frame_lines *lines, struct tally_names *names);
 void tally_frame_lines_release(struct tally_frame_lines *lines);
 
-/* What an address means depends on: the mappings' state, whether it is the kernel's, whether it is looked up a byte
- * before, as return addresses are.  `generation`: tally_tasks_generation(); any for the kernel, whose lines depend on
- * the address alone. */
+/* What an address means depends on: whose mappings it is looked up in, their state (a struct tally_process's
+ * generation: the kernel's or the process's), and whether a byte before it is looked up, as for return addresses. */
 static inline uint64_t tally_frame_space(uint64_t generation, bool kernel, bool before)
 {
-	return (kernel ? 2 : generation << 2) | before;
+	return generation << 2 | (uint64_t)kernel << 1 | before;
 }
 
 static inline struct tally_frame_lines_slot *tally_frame_lines_slot(const struct tally_frame_lines *lines,

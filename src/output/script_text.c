@@ -42,8 +42,11 @@ struct tally_script {
 	struct { struct event_head *items; size_t count, capacity; } events;
 	struct thread_head threads[THREAD_HEADS]; /* by tid */
 	int name_width;
-	uint32_t pid; /* whose mappings had `pid_space`, when all mappings were at `generation` */
-	uint64_t generation, pid_space;
+	struct {
+		uint64_t generation; /* of all mappings, and the process, that these hold for */
+		uint32_t pid;
+		uint64_t user, kernel; /* tally_frame_space() of sampled addresses */
+	} spaces;
 };
 
 int tally_script_new(struct tally_recording *recording, struct tally_script **out, struct tally_error *err)
@@ -55,7 +58,7 @@ int tally_script_new(struct tally_recording *recording, struct tally_script **ou
 	}
 	script->recording = recording;
 	script->trace.recording = recording;
-	script->generation = UINT64_MAX;
+	script->spaces.generation = UINT64_MAX;
 	*out = script;
 	return 0;
 }
@@ -195,16 +198,20 @@ static bool is_kernel_mode(uint16_t misc)
 	return mode == TALLY_MISC_KERNEL || mode == TALLY_MISC_GUEST_KERNEL;
 }
 
-/* Where an address of the user of process `pid` is looked up, as long as no mappings change. */
-static uint64_t user_space(struct tally_script *script, uint32_t pid)
+static void see_spaces(struct tally_script *script, uint32_t pid)
 {
 	const struct tally_tasks *tasks = &script->recording->tasks;
-	if (script->pid != pid || script->generation != tasks->generation) {
-		script->pid = pid;
-		script->generation = tasks->generation;
-		script->pid_space = tally_frame_space(tally_tasks_generation(tasks, pid), false, false);
-	}
-	return script->pid_space;
+	if (script->spaces.pid == pid && script->spaces.generation == tasks->generation)
+		return;
+	script->spaces.pid = pid;
+	script->spaces.generation = tasks->generation;
+	script->spaces.user = tally_frame_space(tally_tasks_generation(tasks, pid), false, false);
+	script->spaces.kernel = tally_frame_space(tasks->kernel.generation, true, false);
+}
+
+static uint64_t space_of(const struct tally_script *script, bool kernel)
+{
+	return kernel ? script->spaces.kernel : script->spaces.user;
 }
 
 static int put_line(struct tally_script *script, uint32_t pid, uint64_t space, uint64_t address,
@@ -237,15 +244,15 @@ static int put_words(struct tally_script *script, const struct tally_record *rec
 {
 	const struct tally_sample *sample = &record->sample;
 	struct tally_chain_walk walk = tally_chain_walk_of(sample, kernel);
-	uint64_t address, user = user_space(script, sample->pid), in_kernel = tally_frame_space(0, true, false);
+	uint64_t address;
 	size_t before = out->length;
 	while (tally_chain_walk_next(&walk, &address)) {
-		uint64_t space = (walk.kernel ? in_kernel : user) | (walk.is_return && address);
+		uint64_t space = space_of(script, walk.kernel) | (walk.is_return && address);
 		if (put_line(script, sample->pid, space, address, out) < 0)
 			return -ENOMEM;
 	}
 	if (out->length == before && sample->type & TALLY_SAMPLE_IP)
-		return put_line(script, sample->pid, kernel ? in_kernel : user, sample->ip, out);
+		return put_line(script, sample->pid, space_of(script, kernel), sample->ip, out);
 	return 0;
 }
 
@@ -253,12 +260,11 @@ static int put_words(struct tally_script *script, const struct tally_record *rec
 static int put_unwound(struct tally_script *script, const struct tally_raw_record *raw,
 		       const struct tally_record *record, struct tally_buffer *out)
 {
-	uint64_t user = user_space(script, record->sample.pid);
 	if (tally_recording_chain(script->recording, raw, record) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < script->recording->chain.count; i++) {
 		const struct tally_chain_frame *frame = &script->recording->chain.items[i];
-		uint64_t space = (frame->kernel ? tally_frame_space(0, true, false) : user) | frame->before;
+		uint64_t space = space_of(script, frame->kernel) | frame->before;
 		if (put_line(script, record->sample.pid, space, frame->address, out) < 0)
 			return -ENOMEM;
 	}
@@ -269,8 +275,8 @@ static int put_unwound(struct tally_script *script, const struct tally_raw_recor
 static int put_leaf(struct tally_script *script, const struct tally_sample *sample, bool kernel,
 		    struct tally_buffer *out)
 {
-	uint64_t space = kernel ? tally_frame_space(0, true, false) : user_space(script, sample->pid);
-	const struct tally_frame_line *line = tally_frame_line(&script->lines, sample->pid, space, sample->ip);
+	const struct tally_frame_line *line =
+		tally_frame_line(&script->lines, sample->pid, space_of(script, kernel), sample->ip);
 	char *at = line ? tally_buffer_room(out, line->length + 32) : NULL;
 	if (!at)
 		return -ENOMEM;
@@ -302,6 +308,7 @@ int tally_script_sample(struct tally_script *script, const struct tally_raw_reco
 	bool stacks = tally_recording_has_stacks(&raw->event->attr), tracepoint = is_tracepoint(raw->event);
 	bool kernel = is_kernel_mode(record->header.misc);
 	int result = 0;
+	see_spaces(script, sample->pid);
 	if ((script->events.count != count || script->events.items[index].name != raw->event->name) &&
 	    make_event_heads(script, events, count) < 0)
 		return -ENOMEM;

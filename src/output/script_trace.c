@@ -41,11 +41,12 @@ static struct tally_script_format *make_format(struct tally_script_trace *trace,
 static void look_up(struct tally_script_trace *trace, struct tally_script_name *name, uint64_t address)
 {
 	struct tally_names *names = &trace->recording->names;
-	struct tally_place place = { .file = TALLY_FILE_KERNEL, .address = address };
+	struct tally_place place = tally_place_of(&trace->recording->tasks, 0, true, address);
 	uint64_t offset;
 	uint32_t function = tally_names_function(names, &place, &offset);
 	bool known = function != UINT32_MAX && names->functions.items[function].name != TALLY_STRING_NONE;
 	*name = (struct tally_script_name){ .address = address, .start = address - offset,
+					    .generation = trace->recording->tasks.kernel.generation,
 					    .text = known ? tally_names_text(names, function) : NULL };
 }
 
@@ -56,7 +57,7 @@ static const char *kernel_function(void *context, uint64_t address, uint64_t *st
 		return NULL;
 	struct tally_script_name *name =
 		&trace->names[address * 0x9e3779b97f4a7c15ull >> (64 - TALLY_SCRIPT_NAMES_BITS)];
-	if (name->address != address)
+	if (name->address != address || name->generation != trace->recording->tasks.kernel.generation)
 		look_up(trace, name, address);
 	*start = name->start;
 	return name->text;

@@ -16,6 +16,7 @@ struct tally_script_format {
 /* A kernel address that was asked for by name: %pS. */
 struct tally_script_name {
 	uint64_t address, start;
+	uint64_t generation; /* of the kernel's mappings */
 	const char *text; /* NULL: unknown */
 };
 

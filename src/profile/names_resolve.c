@@ -362,12 +362,33 @@ static int name_plainly(struct tally_names *names, const struct tally_place *pla
 	return 0;
 }
 
+/* One place alone: what is done for all files would take longer than it. */
+static int resolve_one(struct tally_names *names, const struct tally_place *place, struct tally_place_name *out)
+{
+	uint32_t member = 0;
+	struct job job = { .names = names, .places = place, .members = &member, .count = 1,
+			   .file = tally_names_file(names, place) };
+	if (job.file == TALLY_FILE_NONE)
+		return name_plainly(names, place, 1, out);
+	job.table = tally_name_table_of(names, job.file);
+	if (!job.table)
+		return -ENOMEM;
+	job.entry = tally_name_table_entry(names, job.file);
+	int result = run(&job);
+	if (!result)
+		result = intern_job(&job, out);
+	release_job(&job);
+	return result;
+}
+
 int tally_names_resolve(struct tally_names *names, const struct tally_place *places, size_t count,
 			struct tally_place_name *out)
 {
 	struct shares shares = { 0 };
 	struct job *jobs = NULL;
 	size_t job_count = 0;
+	if (count == 1)
+		return resolve_one(names, places, out);
 	int result = share_places(names, places, count, &shares);
 	if (!result)
 		result = make_jobs(names, places, &shares, &jobs, &job_count);

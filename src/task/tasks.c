@@ -257,6 +257,7 @@ static int share_mappings(struct tally_tasks *tasks, uint32_t from_pid, uint32_t
 	if (from == to)
 		return 0;
 	drop_mappings(to);
+	tasks->generation++;
 	to->generation = 0;
 	if (!from || !from->count)
 		return 0;

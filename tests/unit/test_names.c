@@ -144,7 +144,7 @@ static void places_by_the_lot_are_named_as_one_by_one(void **state)
 	tally_names_init(&pieces, &tasks);
 	assert_int_equal(tally_names_resolve(&batch, places, PLACES, out), 0);
 	for (size_t i = 0, piece; i < PLACES; i += piece) {
-		piece = 1 + (size_t)rand() % 2000;
+		piece = rand() % 32 ? 1 : 1 + (size_t)rand() % 2000; /* one alone takes a way of its own */
 		piece = piece < PLACES - i ? piece : PLACES - i;
 		assert_int_equal(tally_names_resolve(&pieces, places + i, piece, out_pieces + i), 0);
 	}

@@ -108,6 +108,14 @@ static void put_fork(struct profile_fixture *fixture, uint32_t parent, uint32_t 
 	fixture_put_words(fixture, TALLY_RECORD_FORK, 0, words, 7);
 }
 
+static void put_ksymbol(struct profile_fixture *fixture, uint64_t address, bool gone, const char *name)
+{
+	uint64_t words[8] = { address, 0x8000 | 1ull << 32 | (uint64_t)gone << 48, 0, 0, fixture_ids_of(UINT32_MAX, 0),
+			      ++fixture->time_ns, 0, 1 };
+	strncpy((char *)&words[2], name, 15);
+	fixture_put_words(fixture, TALLY_RECORD_KSYMBOL, 0, words, 8);
+}
+
 static void put_sample(struct profile_fixture *fixture, uint64_t *seed, uint32_t pid, bool stacks)
 {
 	uint64_t any = next_random(seed), words[48], count = 0;
@@ -143,6 +151,8 @@ static void make_random(struct profile_fixture *fixture, uint64_t *seed, bool st
 		case 1: put_map(fixture, pid, CODE + (any >> 40 & 0xf00), 0x800, paths[any >> 32 & 3]); break;
 		case 2: put_map(fixture, pid, CODE, 0x2000, "//anon"); break;
 		case 3: put_fork(fixture, pid, pid + 16); break;
+		case 4: put_ksymbol(fixture, 0xffffffff81000000u + (any >> 48 & 0xf0000), any >> 40 & 1, names[any >> 32 & 3]);
+			break;
 		default: put_sample(fixture, seed, pid, stacks);
 		}
 	}
