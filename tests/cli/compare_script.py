@@ -19,7 +19,7 @@ LEAF = re.compile(r'^(.*: +)([0-9a-f]+) (.*) ' + OBJECT)
 TIMER_FLAGS = re.compile(r'(.* timer:timer_start: .*) flags=[MDPI|]*$')
 CONTEXTS = {(1 << 64) - n for n in (32, 128, 512, 640, 2048, 2176, 2560)}
 MARKERS_START = (1 << 64) - 4095
-STRAYED_MAX = 4
+STRAYED_MAX, GOES_ON_MIN = 4, 12
 
 OUTERMOST = {'_start', '__clone3', '__GI___clone3', 'clone3', '__clone', 'clone'}
 
@@ -135,8 +135,8 @@ def frames_causes(perf, tally):
 
 def unwound_further(perf, tally):
     """perf's unwinder skipped frames, strayed or stopped.  What it found is in tally's stack, in this order; behind that
-    it may have one frame that is in no file, or, where tally's stack goes on to the program's start and perf's does not,
-    a few of anywhere.  The causes, or None."""
+    it may have one frame that is in no file, or a few of anywhere, where tally's stack goes on to the program's start, or
+    as far as only a right one does, and perf's doesn't.  The causes, or None."""
     causes, found, at = ['unwound-further'], 0, 0
     for frame in perf:
         same = next((i for i in range(at, len(tally)) if tally[i] == frame or cause_at(frame, tally, i)), None)
@@ -150,8 +150,8 @@ def unwound_further(perf, tally):
         return None
     if len(strayed) <= 1 and all(map(is_garbage, strayed)):
         return causes
-    reaches_start = split(tally[-1])[1] in OUTERMOST and split(perf[-1])[1] not in OUTERMOST
-    return causes if reaches_start and len(strayed) <= STRAYED_MAX else None
+    goes_on = split(tally[-1])[1] in OUTERMOST or len(tally) - found >= GOES_ON_MIN
+    return causes if goes_on and split(perf[-1])[1] not in OUTERMOST and len(strayed) <= STRAYED_MAX else None
 
 
 def past_the_end(perf, tally):
