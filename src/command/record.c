@@ -30,7 +30,7 @@ static const struct tally_option options[] = {
 	{ 'c', "count", TALLY_ARGUMENT_REQUIRED, "N", "a sample every N events", NULL, 0 },
 	{ 'g', NULL, TALLY_ARGUMENT_NONE, NULL, "record call graphs (the default)", NULL, 0 },
 	{ 0, "call-graph", TALLY_ARGUMENT_REQUIRED, "fp|dwarf[,SIZE]|none",
-	  "by frame pointers, or by unwinding SIZE bytes of stack;\nby default what the target's executable needs", NULL,
+	  "by frame pointers, or by unwinding copies of the stack (SIZE bytes,\nelse as many as prove needed); by default what the target's executable needs", NULL,
 	  OPTION_CALL_GRAPH },
 	{ 0, "no-call-graph", TALLY_ARGUMENT_NONE, NULL, "addresses alone", NULL, OPTION_NO_CALL_GRAPH },
 	{ 0, "keep-stacks", TALLY_ARGUMENT_NONE, NULL, "keep the stack copies in the file, unwind when reading", NULL,
@@ -362,6 +362,10 @@ static void say_warnings(const struct request *request, const struct tally_recor
 				"it\n", status->throttled);
 	if (request->quiet)
 		return;
+	if (status->stacks_completed)
+		fprintf(stderr, "tally: of %" PRIu64 " stacks %" PRIu64 " were longer than their copies and completed from the "
+				"tasks' memory, %" PRIu64 " are cut short\n", status->stacks, status->stacks_completed,
+			status->stacks_cut);
 	if (status->stacks_cut * 10 > status->stacks)
 		fprintf(stderr, "warning: %" PRIu64 " of %" PRIu64 " stacks are cut short; --call-graph dwarf,SIZE copies "
 				"more (to 64512)\n", status->stacks_cut, status->stacks);

@@ -221,11 +221,15 @@ int tally_record_drain(struct tally_recorder *recorder, bool last, struct tally_
 	for (size_t i = 0; i < recorder->ring_count; i++)
 		if (recorder->rings[i].page)
 			tally_ring_note(&recorder->rings[i]);
+	if (recorder->outer)
+		tally_record_outer_pass(recorder->outer);
 	clock_gettime(CLOCK_MONOTONIC, &now); /* the clock of the records */
 	uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 	int result = drain_side_band(recorder, last ? UINT64_MAX : now_ns, err);
 	for (size_t i = 0; !result && i < recorder->ring_count; i++)
 		if (recorder->rings[i].page)
 			result = drain_samples(recorder, &recorder->rings[i], err);
-	return !result && before != bytes_read(recorder) ? finish_round(recorder, err) : result;
+	if (!result && before != bytes_read(recorder))
+		result = finish_round(recorder, err);
+	return !result && !last ? tally_record_copies_adapt(recorder, err) : result;
 }

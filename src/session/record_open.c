@@ -132,15 +132,22 @@ static bool relax(struct tally_record_source *source, int code)
 }
 
 /* Opens one event at one place; the handle, or -errno. */
-static int open_one(struct tally_recorder *recorder, size_t source_index, const struct place *place, int leader)
+static int open_one(struct tally_recorder *recorder, size_t source_index, const struct place *place, int leader,
+		    uint32_t copy_bytes)
 {
 	struct tally_record_source *source = &recorder->sources[source_index];
 	struct tally_provider *provider = recorder->provider;
-	struct tally_record_handle opened = { .ring = (uint32_t)place->ring, .source = (uint32_t)source_index };
+	struct tally_record_handle opened = { .ring = (uint32_t)place->ring, .source = (uint32_t)source_index,
+					      .copy_bytes = copy_bytes };
 	int handle;
-	do
-		handle = provider->ops->open(provider, &source->attr, place->tid, place->cpu, leader, 0);
-	while (handle < 0 && relax(source, handle));
+	do {
+		struct tally_attr attr = source->attr;
+		if (copy_bytes)
+			attr.sample_stack_user = copy_bytes;
+		if (copy_bytes && copy_bytes != recorder->copies.sizes[recorder->copies.now])
+			attr.flags &= ~TALLY_ATTR_ENABLE_ON_EXEC;
+		handle = provider->ops->open(provider, &attr, place->tid, place->cpu, leader, 0);
+	} while (handle < 0 && relax(source, handle));
 	if (handle < 0)
 		return handle;
 	opened.handle = handle;
@@ -246,12 +253,36 @@ static int leader_of(const struct tally_recorder *recorder, size_t source, int l
 	return member ? last_leader : -1;
 }
 
+/* One event, or one for each size of copies; *handle is the (first) one's. */
+static int open_source(struct tally_recorder *recorder, size_t index, const struct place *place, int group, int *handle,
+		       struct ring_sizes *sizes, struct tally_error *err)
+{
+	const struct tally_record_source *source = &recorder->sources[index];
+	const struct tally_record_copies *copies = &recorder->copies;
+	unsigned count = tally_record_has_copies(recorder, source) ? copies->count : 1;
+	int result = 0;
+	for (unsigned i = 0; !result && i < count; i++) {
+		int opened = open_one(recorder, index, place, group, count > 1 ? copies->sizes[i] : 0);
+		if (opened < 0) {
+			struct tally_event asked = *source->event;
+			asked.attr = source->attr;
+			tally_provider_open_error(&asked, opened, place->tid, place->cpu, err);
+			return opened;
+		}
+		if (!i)
+			*handle = opened;
+		result = join_ring(recorder, &recorder->rings[place->ring], opened, place->cpu, &sizes->sample_pages,
+				   err);
+	}
+	return result;
+}
+
 /* All events on one task and CPU; the side-band first, so that no map is missed. */
 static int open_place(struct tally_recorder *recorder, const struct place *place, struct ring_sizes *sizes,
 		      struct tally_error *err)
 {
 	size_t side = recorder->source_count - 1;
-	int handle = open_one(recorder, side, place, -1), leader = -1, result;
+	int handle = open_one(recorder, side, place, -1, 0), leader = -1, result;
 	if (handle < 0) {
 		/* What is refused to the side-band's event is refused to all: the user knows the one asked for. */
 		tally_provider_open_error(recorder->sources[0].event, handle, place->tid, place->cpu, err);
@@ -260,17 +291,9 @@ static int open_place(struct tally_recorder *recorder, const struct place *place
 	result = join_ring(recorder, &recorder->side_rings[place->ring], handle, place->cpu, &sizes->side_pages, err);
 	for (size_t i = 0; !result && i < side; i++) {
 		int group = leader_of(recorder, i, leader);
-		handle = open_one(recorder, i, place, group);
-		if (handle < 0) {
-			struct tally_event asked = *recorder->sources[i].event;
-			asked.attr = recorder->sources[i].attr;
-			tally_provider_open_error(&asked, handle, place->tid, place->cpu, err);
-			return handle;
-		}
+		result = open_source(recorder, i, place, group, &handle, sizes, err);
 		if (group < 0)
 			leader = handle;
-		result = join_ring(recorder, &recorder->rings[place->ring], handle, place->cpu,
-				   &sizes->sample_pages, err);
 	}
 	return result;
 }
@@ -376,6 +399,7 @@ int tally_record_open(struct tally_recorder *recorder, struct tally_error *err)
 		tried = sizes;
 		close_all(recorder);
 		set_wakeups(recorder, &sizes);
+		tally_record_copies_init(recorder, sizes.sample_pages * page_bytes());
 		result = open_everywhere(recorder, &sizes, err);
 		if ((result == -EACCES || result == -EPERM) && !recorder->target->all && fall_back_to_user(recorder)) {
 			close_all(recorder);
@@ -401,8 +425,12 @@ void tally_record_close(struct tally_recorder *recorder)
 
 int tally_record_enable(struct tally_recorder *recorder, bool enable, struct tally_error *err)
 {
+	const struct tally_record_copies *copies = &recorder->copies;
 	for (size_t i = 0; i < recorder->handles.count; i++) {
-		int result = recorder->provider->ops->ioctl(recorder->provider, recorder->handles.items[i].handle,
+		const struct tally_record_handle *opened = &recorder->handles.items[i];
+		if (enable && opened->copy_bytes && opened->copy_bytes != copies->sizes[copies->now])
+			continue;
+		int result = recorder->provider->ops->ioctl(recorder->provider, opened->handle,
 							    enable ? TALLY_IOCTL_ENABLE : TALLY_IOCTL_DISABLE, NULL, 0);
 		if (result < 0)
 			return tally_error_set(err, result, "switching an event %s failed: %s", enable ? "on" : "off",

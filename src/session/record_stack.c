@@ -42,21 +42,54 @@ static void put_chain(struct output *output, const struct tally_sample *sample, 
 	put(output, user, users * 8);
 }
 
+/* Of a stack whose copy was too short. */
+static enum tally_record_stack_fate complete(struct tally_recorder *recorder, const struct tally_attr *attr,
+					     const struct tally_sample *sample, struct tally_record_frames *frames)
+{
+	enum tally_record_outer_result result = TALLY_RECORD_OUTER_UNCERTAIN;
+	bool has_all = sample->stack_dynamic_size < sample->stack_size; /* of a signal handler's own stack */
+	if (recorder->outer && !has_all)
+		result = tally_record_outer_complete(recorder->outer, &recorder->tasks, &recorder->objects, attr, sample,
+						     frames);
+	recorder->status.stacks_completed += result == TALLY_RECORD_OUTER_COMPLETED;
+	recorder->status.stacks_cut += result != TALLY_RECORD_OUTER_COMPLETED;
+	if (result == TALLY_RECORD_OUTER_COMPLETED || has_all)
+		return TALLY_RECORD_STACK_WHOLE; /* more of a copy would not have done more */
+	return result == TALLY_RECORD_OUTER_NEW ? TALLY_RECORD_STACK_NEW : TALLY_RECORD_STACK_CUT;
+}
+
+static void unwind(struct tally_recorder *recorder, const struct tally_attr *attr, const struct tally_sample *sample,
+		   struct tally_record_frames *frames)
+{
+	/* The stack before was most likely the same task's. */
+	uint64_t before[TALLY_RECORD_FRAMES_MAX];
+	memcpy(before, frames->stack_pointers, frames->count * sizeof(*before));
+	const struct tally_user_stack_walk walk = { .stack_pointers = frames->stack_pointers,
+						    .expected = before, .expected_count = frames->count };
+	enum tally_unwind_end end;
+	frames->count = tally_user_stack_walk(&recorder->tasks, &recorder->objects, attr, sample, &walk,
+					      frames->addresses, TALLY_RECORD_FRAMES_MAX, &end);
+	if (!frames->count)
+		return;
+	recorder->status.stacks++;
+	recorder->status.stacks_deep += end == TALLY_UNWIND_LIMIT;
+	bool is_cut = end == TALLY_UNWIND_TRUNCATED;
+	uint64_t needed = is_cut ? UINT64_MAX : frames->stack_pointers[frames->count - 1] - frames->stack_pointers[0];
+	tally_record_copies_note(recorder, sample, is_cut ? complete(recorder, attr, sample, frames) :
+							    TALLY_RECORD_STACK_WHOLE, needed);
+}
+
 long tally_record_unwind_sample(struct tally_recorder *recorder, const struct tally_record_source *source,
 				const void *bytes, size_t size, void *out)
 {
 	struct tally_record record;
-	uint64_t user[TALLY_RECORD_FRAMES_MAX];
-	enum tally_unwind_end end;
 	int result = tally_record_decode(&source->attr, bytes, size, &record);
 	const struct tally_sample *sample = &record.sample;
 	if (result < 0)
 		return result;
-	size_t users = tally_user_stack_unwind(&recorder->tasks, &recorder->objects, &source->attr, sample, user,
-					       TALLY_RECORD_FRAMES_MAX, &end);
-	recorder->status.stacks += users > 0;
-	recorder->status.stacks_cut += users && end == TALLY_UNWIND_TRUNCATED;
-	recorder->status.stacks_deep += users && end == TALLY_UNWIND_LIMIT;
+	unwind(recorder, &source->attr, sample, &recorder->frames);
+	uint64_t *user = recorder->frames.addresses;
+	size_t users = recorder->frames.count;
 	/* No way to unwind (a 32-bit program): where it was is known all the same. */
 	bool in_user = (record.header.misc & TALLY_MISC_CPUMODE_MASK) == TALLY_MISC_USER;
 	if (!users && in_user)

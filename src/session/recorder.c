@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -45,6 +46,21 @@ static void describe_sources(struct tally_recorder *recorder)
 	}
 }
 
+/* Not of a zombie, nor of another user's task: -errno, and its stacks stay as their copies have them. */
+static long read_task(void *context, uint32_t tid, uint64_t address, void *out, size_t size)
+{
+	struct iovec local = { out, size }, remote = { (void *)(uintptr_t)address, size };
+	(void)context;
+	ssize_t got = process_vm_readv((pid_t)tid, &local, 1, &remote, 1, 0);
+	return got < 0 ? -errno : got;
+}
+
+static uint64_t sample_clock_ns(void *context)
+{
+	(void)context;
+	return now_ns();
+}
+
 int tally_recorder_new(struct tally_provider *provider, const struct tally_event_list *events,
 		       struct tally_target *target, const struct tally_record_options *options, int output_fd,
 		       bool pipe, struct tally_spawn *spawn, struct tally_buffer *notes,
@@ -73,6 +89,8 @@ int tally_recorder_new(struct tally_provider *provider, const struct tally_event
 		result = tally_record_features(recorder, err);
 	if (!result)
 		result = tally_record_synthesize(recorder, err);
+	if (!result && recorder->unwinds && provider == tally_provider_kernel())
+		recorder->outer = tally_record_outer_new(read_task, sample_clock_ns, NULL); /* goes without, too */
 	if (result < 0) {
 		tally_recorder_free(recorder);
 		return result;
@@ -307,6 +325,7 @@ void tally_recorder_free(struct tally_recorder *recorder)
 		return;
 	tally_record_close(recorder);
 	tally_perfdata_writer_free(recorder->writer);
+	tally_record_outer_free(recorder->outer);
 	tally_objects_release(&recorder->objects);
 	tally_tasks_release(&recorder->tasks);
 	tally_arena_release(&recorder->arena);

@@ -48,6 +48,7 @@ struct tally_record_status {
 	uint64_t samples, lost, bytes, throttled;
 	uint64_t stacks;          /* unwound here */
 	uint64_t stacks_cut;      /* of these: the copy ended before the stack did */
+	uint64_t stacks_completed; /* of these: it did, and the rest was taken from the task's memory */
 	uint64_t stacks_deep;     /* of these: longer than what is kept of one */
 	double own_cpu_s;         /* recorder's user and system time */
 	uint64_t wakeups;

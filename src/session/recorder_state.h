@@ -4,9 +4,8 @@
 
 #include "base/buffer.h"
 #include "base/map.h"
+#include "session/record_outer.h"
 #include "session/recorder.h"
-
-enum { TALLY_RECORD_FRAMES_MAX = 512 };
 
 /* One event of the recording; the last one is the side-band dummy. */
 struct tally_record_source {
@@ -22,6 +21,18 @@ struct tally_record_handle {
 	int handle;
 	uint32_t ring;   /* which of the rings it writes to */
 	uint32_t source;
+	uint32_t copy_bytes; /* one of several sizes of which one is on; 0: there is but this one */
+};
+
+/* How much of each stack is copied: record_copy.c. */
+enum { TALLY_RECORD_COPY_SIZES = 4 };
+struct tally_record_copies {
+	uint32_t sizes[TALLY_RECORD_COPY_SIZES]; /* rising; events are open for each */
+	unsigned count, now;                     /* count 0: the size is fixed */
+	/* Stacks with the size in force since it is: of which the copy was too short, or their task's first, or of
+	 * which the next smaller size would have done. */
+	uint64_t stacks, cut, new, small;
+	unsigned switches;
 };
 
 struct tally_recorder {
@@ -41,11 +52,14 @@ struct tally_recorder {
 	size_t ring_count;
 	struct tally_map source_of_id;
 	bool unwinds; /* any of the sources does */
+	struct tally_record_copies copies;
 	enum tally_call_graph call_graph;
 	char call_graph_text[256];
 
 	struct tally_tasks tasks;
 	struct tally_objects objects;
+	struct tally_record_frames frames; /* of the stack unwound last */
+	struct tally_record_outer *outer; /* NULL: stacks that were cut stay so */
 	struct tally_perfdata_writer *writer;
 	bool pipe;
 	int output_fd;
@@ -66,6 +80,17 @@ int tally_record_open(struct tally_recorder *recorder, struct tally_error *err);
 void tally_record_close(struct tally_recorder *recorder);
 /* Enables or disables what was opened disabled. */
 int tally_record_enable(struct tally_recorder *recorder, bool enable, struct tally_error *err);
+
+/* record_copy.c: which sizes of copies there are to be with rings of so many bytes; the smallest is in force. */
+void tally_record_copies_init(struct tally_recorder *recorder, size_t ring_bytes);
+/* Is the source one whose copies have several sizes? */
+bool tally_record_has_copies(const struct tally_recorder *recorder, const struct tally_record_source *source);
+/* Notes what became of a stack: `needed` bytes of copy for all of it, UINT64_MAX where they did not do. */
+enum tally_record_stack_fate { TALLY_RECORD_STACK_WHOLE, TALLY_RECORD_STACK_CUT, TALLY_RECORD_STACK_NEW };
+void tally_record_copies_note(struct tally_recorder *recorder, const struct tally_sample *sample,
+			      enum tally_record_stack_fate fate, uint64_t needed);
+/* After a pass: goes over to larger or smaller copies where that is better. */
+int tally_record_copies_adapt(struct tally_recorder *recorder, struct tally_error *err);
 
 /* record_synthesize.c: records of what is there before the first event: kernel, processes, threads, maps. */
 int tally_record_synthesize(struct tally_recorder *recorder, struct tally_error *err);

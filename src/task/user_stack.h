@@ -33,4 +33,21 @@ struct tally_user_stack_need tally_user_stack_needed(const struct tally_tasks *t
 						     const struct tally_sample *sample,
 						     const struct tally_unwind_extent *extent, uint64_t top);
 
+/* The same with more to say. */
+struct tally_user_stack_walk {
+	const void *stack; /* NULL: the sample's copy; else what stands for it, from the same sp up */
+	size_t stack_size;
+	bool *is_exact;                     /* NULL, or room for `limit` */
+	uint64_t *stack_pointers;           /* NULL, or room for `limit`: each frame's sp */
+	struct tally_unwind_extent *extent; /* NULL, or filled in */
+	/* Stack pointers of a stack that may be like this one: what lies there is fetched from memory ahead of its use.
+	 * A copy fresh from the ring is in another CPU's cache, and each frame's place is known from the one before. */
+	const uint64_t *expected;
+	size_t expected_count;
+};
+size_t tally_user_stack_walk(const struct tally_tasks *tasks, struct tally_objects *objects,
+			     const struct tally_attr *attr, const struct tally_sample *sample,
+			     const struct tally_user_stack_walk *walk, uint64_t *addresses, size_t limit,
+			     enum tally_unwind_end *end);
+
 #endif

@@ -278,6 +278,8 @@ static void put_frame(const struct tally_unwind_walk *walk, uint64_t *addresses,
 	addresses[at] = tally_unwind_get(walk, walk->layout->pc);
 	if (walk->request->is_exact)
 		walk->request->is_exact[at] = walk->is_exact;
+	if (walk->request->stack_pointers)
+		walk->request->stack_pointers[at] = tally_unwind_get(walk, walk->layout->sp);
 }
 
 /* Linux gives user space 48 bits of address on arm64, or 52 to those who ask for it; what lies above in a return

@@ -104,6 +104,7 @@ struct tally_unwind_request {
 	bool is_interpreted; /* run the rules' programs at each frame: the slow reference, for tests */
 	struct tally_unwind_extent *extent; /* NULL, or filled in */
 	bool *is_exact; /* NULL, or an array of `limit`: set for frames that did not call, but were interrupted */
+	uint64_t *stack_pointers; /* NULL, or an array of `limit`: each frame's sp */
 };
 
 /* Writes at most `limit` addresses, leaf first: the leaf is the sampled ip, the others raw return addresses

@@ -354,7 +354,7 @@ __attribute__((noinline)) long deep(long n)
 int main(void) { return deep(20000) == 7; }
 C
 	cc -O1 -fomit-frame-pointer -fno-optimize-sibling-calls deep.c -o deep &&
-		run 0 ./tally record -o deep.data --call-graph dwarf -- ./deep && has 'cut short' && has 'dwarf,SIZE'
+		run 0 ./tally record -o deep.data --call-graph dwarf,16384 -- ./deep && has 'cut short' && has 'dwarf,SIZE'
 	check "cut stacks are warned of, with the option that helps"
 	cc -O1 -static -fomit-frame-pointer -fno-optimize-sibling-calls -Ddeep=shallow deep.c -o static 2>out &&
 		sed 's/20000/20/' deep.c >shallow.c && cc -O1 -static -fomit-frame-pointer -fno-optimize-sibling-calls shallow.c -o static &&
@@ -437,7 +437,7 @@ cat >truth.py <<'PY'
 # share: 2 points for 10,000 samples.
 import collections, math, re, subprocess, sys
 file, rate = sys.argv[1], float(sys.argv[2])
-text = subprocess.run(["./tally", "script", "--stdio", "-i", file], capture_output=True, text=True).stdout
+text = subprocess.run(["./tally", "script", "--stdio", "--no-inline", "-i", file], capture_output=True, text=True).stdout
 leaves, total, leaf = collections.Counter(), 0, False
 for line in text.splitlines():
     if line and line[0] not in "\t ":
@@ -484,8 +484,8 @@ import re, subprocess, sys
 def script(*command):
     out = subprocess.run(command, capture_output=True).stdout.decode(errors="replace").splitlines()
     return [line.rstrip() for line in out if line.strip()]
-theirs = script("perf", "script", "-i", sys.argv[1])
-ours = script("./tally", "script", "--stdio", "-i", sys.argv[1])
+theirs = script("perf", "script", "--no-inline", "-i", sys.argv[1])
+ours = script("./tally", "script", "--stdio", "--no-inline", "-i", sys.argv[1])
 other, depth = 0, 0
 print(len(theirs), len(ours))
 for a, b in zip(theirs, ours):

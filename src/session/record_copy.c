@@ -1,0 +1,126 @@
+/* How much of a stack is copied with each sample.
+ *
+ * Too little, and stacks lack their roots; too much, and the rings overflow, since the kernel sets aside the full size
+ * whatever is copied.  What is enough depends on the program (4 KiB for python, 60 for clang), and on how much of
+ * what a copy lacks can be had otherwise (record_outer.c).
+ *
+ * Where samples are few, the largest copies fit and are taken.  At high rates it begins with small ones, and grows when
+ * more than a hundredth of the stacks stay cut.  The size is the event's, and an event opened later would miss
+ * the threads and children that are there: so one for each size is open from the start, all but one of them off, and
+ * switching off and on reaches what they have been inherited by.
+ */
+#include "session/recorder_state.h"
+
+enum {
+	SMALLEST = 16 << 10,
+	STEP = 16 << 10,
+	LARGEST = 63 << 10,
+	ROOM_MS = 16,          /* a ring shall last so long with the largest copies, or there are smaller ones first */
+	CUT_MIN = 8,           /* stacks cut, before it grows */
+	NEW_STACKS_MIN = 1000, /* seen, before it grows because tasks are too short-lived to be completed */
+	CALM_STACKS = 8192,    /* seen, before it shrinks; twice as many after each switch */
+	SWITCHES_MAX = 8,
+};
+
+bool tally_record_has_copies(const struct tally_recorder *recorder, const struct tally_record_source *source)
+{
+	return recorder->copies.count > 1 && source->unwinds && source->event->group == TALLY_EVENT_NO_GROUP;
+}
+
+static uint64_t highest_rate(const struct tally_recorder *recorder)
+{
+	uint64_t rate = 0;
+	for (size_t i = 0; i + 1 < recorder->source_count; i++) {
+		const struct tally_record_source *source = &recorder->sources[i];
+		if (source->unwinds && !(source->attr.flags & TALLY_ATTR_FREQ))
+			return UINT64_MAX / LARGEST;
+		if (source->unwinds)
+			rate += source->attr.sample_period;
+	}
+	return rate;
+}
+
+static void set_size(struct tally_recorder *recorder, uint32_t bytes)
+{
+	for (size_t i = 0; i + 1 < recorder->source_count; i++)
+		if (recorder->sources[i].unwinds)
+			recorder->sources[i].attr.sample_stack_user = bytes;
+}
+
+void tally_record_copies_init(struct tally_recorder *recorder, size_t ring_bytes)
+{
+	static const uint32_t sizes[] = { SMALLEST, SMALLEST + STEP, SMALLEST + 2 * STEP, LARGEST };
+	struct tally_record_copies *copies = &recorder->copies;
+	*copies = (struct tally_record_copies){ 0 };
+	if (!recorder->unwinds || recorder->options.stack_bytes || ring_bytes / 8 < SMALLEST)
+		return;
+	while (copies->count < TALLY_RECORD_COPY_SIZES && sizes[copies->count] <= ring_bytes / 8) {
+		copies->sizes[copies->count] = sizes[copies->count];
+		copies->count++;
+	}
+	uint32_t largest = copies->sizes[copies->count - 1];
+	bool few = highest_rate(recorder) * ROOM_MS / 1000 <= ring_bytes / largest;
+	if (few)
+		copies->count = 0;
+	set_size(recorder, few ? largest : copies->sizes[0]);
+}
+
+void tally_record_copies_note(struct tally_recorder *recorder, const struct tally_sample *sample,
+			      enum tally_record_stack_fate fate, uint64_t needed)
+{
+	struct tally_record_copies *copies = &recorder->copies;
+	if (!copies->count || sample->stack_size != copies->sizes[copies->now])
+		return; /* of a size that was in force before */
+	copies->stacks++;
+	copies->cut += fate == TALLY_RECORD_STACK_CUT;
+	copies->new += fate == TALLY_RECORD_STACK_NEW;
+	copies->small += copies->now && needed < copies->sizes[copies->now - 1];
+}
+
+/* Off and on, place by place: what is missed in between is far less than a sample's interval. */
+static int switch_to(struct tally_recorder *recorder, unsigned next, struct tally_error *err)
+{
+	struct tally_record_copies *copies = &recorder->copies;
+	const struct tally_provider_ops *ops = recorder->provider->ops;
+	for (size_t i = 0; i < recorder->handles.count; i++) {
+		const struct tally_record_handle *old = &recorder->handles.items[i], *new = old + next - copies->now;
+		if (old->copy_bytes != copies->sizes[copies->now] || !old->copy_bytes)
+			continue;
+		/* The sizes of a place stand together, unless its task ended while they were opened. */
+		size_t at = i + next - copies->now;
+		if (at >= recorder->handles.count || new->source != old->source || new->ring != old->ring ||
+		    new->copy_bytes != copies->sizes[next])
+			continue;
+		int result = ops->ioctl(recorder->provider, old->handle, TALLY_IOCTL_DISABLE, NULL, 0);
+		if (!result)
+			result = ops->ioctl(recorder->provider, new->handle, TALLY_IOCTL_ENABLE, NULL, 0);
+		if (result < 0)
+			return tally_error_set(err, result, "going over to other stack copies failed: %s",
+					       tally_errno_text(result));
+	}
+	copies->now = next;
+	copies->stacks = copies->cut = copies->new = copies->small = 0;
+	copies->switches++;
+	return 0;
+}
+
+int tally_record_copies_adapt(struct tally_recorder *recorder, struct tally_error *err)
+{
+	struct tally_record_copies *copies = &recorder->copies;
+	uint64_t calm = (uint64_t)CALM_STACKS << copies->switches;
+	if (copies->count < 2 || copies->switches >= SWITCHES_MAX)
+		return 0;
+	bool is_cut = copies->cut >= CUT_MIN && copies->cut * 100 > copies->stacks;
+	bool is_new = copies->stacks >= NEW_STACKS_MIN && copies->new * 100 > copies->stacks;
+	if ((is_cut || is_new) && copies->now + 1 < copies->count)
+		return switch_to(recorder, copies->now + 1, err);
+	if (copies->stacks >= calm && copies->small * 200 >= copies->stacks * 199 && copies->now)
+		return switch_to(recorder, copies->now - 1, err);
+	if (copies->stacks >= 2 * calm) { /* what was long ago counts less */
+		copies->stacks /= 2;
+		copies->cut /= 2;
+		copies->new /= 2;
+		copies->small /= 2;
+	}
+	return 0;
+}

@@ -1,0 +1,283 @@
+/* Stacks that were cut are completed with what is certain, and never wrongly (session/record_outer.c); how much is
+ * copied follows what is needed (session/record_copy.c). */
+#include "test.h"
+
+#include "session/recorder_state.h"
+#include "unwind/unwind.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum {
+	FRAMES = 40,      /* in the task's stack, each of 64 bytes: rbp at 16, the return address behind */
+	FRAME_BYTES = 64,
+	COPIED = 3,       /* frames in a copy */
+	REGISTER_COUNT = 20,
+};
+
+static const uint64_t STACK = 0x7fff0000, CODE = 0x400000, CODE_BYTES = 0x10000000;
+
+/* A task whose functions keep frame pointers and have no rules. */
+struct task {
+	struct tally_tasks tasks;
+	struct tally_objects objects;
+	struct tally_attr attr;
+	uint64_t memory[FRAMES * FRAME_BYTES / 8];
+	uint64_t next_address; /* no return address comes twice */
+	uint64_t time, random;
+	int refusal;           /* of reading its memory: -errno */
+	unsigned reads;
+	bool runs_on;          /* while its memory is read */
+};
+
+static uint64_t random_below(struct task *task, uint64_t limit)
+{
+	task->random = task->random * 6364136223846793005u + 1442695040888963407u;
+	return (task->random >> 33) % limit;
+}
+
+static void return_elsewhere(struct task *task, unsigned frame)
+{
+	task->memory[frame * FRAME_BYTES / 8 + 3] = task->next_address += 16;
+}
+
+static void start(struct task *task)
+{
+	struct tally_record map = { .header = { .type = TALLY_RECORD_MMAP2 } };
+	*task = (struct task){ .next_address = CODE, .time = 1000, .random = 1 };
+	task->attr = (struct tally_attr){ .size = sizeof(task->attr), .sample_regs_user = TALLY_UNWIND_REGS_MASK };
+	map.mmap = (struct tally_record_mmap){ .pid = 42, .tid = 42, .start = CODE, .length = CODE_BYTES,
+					       .protection = 5, .filename = "//anon" };
+	assert_int_equal(tally_tasks_record(&task->tasks, &map), 0);
+	for (unsigned i = 0; i < FRAMES; i++) {
+		task->memory[i * FRAME_BYTES / 8 + 2] = STACK + (i + 1) * FRAME_BYTES + 16;
+		return_elsewhere(task, i);
+	}
+	task->memory[(FRAMES - 1) * FRAME_BYTES / 8 + 3] = 0; /* the outermost returns to nowhere */
+}
+
+static void end(struct task *task)
+{
+	tally_objects_release(&task->objects);
+	tally_tasks_release(&task->tasks);
+}
+
+/* The outer the rarer. */
+static void run(struct task *task)
+{
+	unsigned frame = (unsigned)random_below(task, FRAMES - 1);
+	if (random_below(task, FRAMES) > frame || !random_below(task, 20))
+		return_elsewhere(task, frame);
+	task->time++;
+}
+
+static long read_memory(void *context, uint32_t tid, uint64_t address, void *out, size_t size)
+{
+	struct task *task = context;
+	task->reads++;
+	assert_int_equal(tid, 43);
+	if (task->refusal)
+		return task->refusal;
+	uint64_t offset = address - STACK;
+	if (offset >= sizeof(task->memory))
+		return -EFAULT;
+	if (size > sizeof(task->memory) - offset)
+		size = sizeof(task->memory) - offset;
+	memcpy(out, (const uint8_t *)task->memory + offset, size);
+	if (task->runs_on && !random_below(task, 3))
+		run(task);
+	return (long)size;
+}
+
+static uint64_t now(void *context)
+{
+	return ++((struct task *)context)->time;
+}
+
+struct taken {
+	uint64_t time, registers[REGISTER_COUNT], copy[COPIED * FRAME_BYTES / 8];
+	uint64_t truth[FRAMES]; /* addresses of all frames */
+};
+
+static void take(struct task *task, struct taken *taken)
+{
+	*taken = (struct taken){ .time = ++task->time };
+	taken->registers[6] = STACK + 16; /* the kernel's order: … BP SP IP */
+	taken->registers[7] = STACK;
+	taken->registers[8] = taken->truth[0] = CODE;
+	memcpy(taken->copy, task->memory, sizeof(taken->copy));
+	for (unsigned i = 1; i < FRAMES; i++)
+		taken->truth[i] = task->memory[(i - 1) * FRAME_BYTES / 8 + 3];
+}
+
+static enum tally_record_outer_result complete(struct tally_record_outer *outer, struct task *task,
+					       const struct taken *taken, struct tally_record_frames *frames)
+{
+	struct tally_sample sample = { .pid = 42, .tid = 43, .time = taken->time, .stack = taken->copy,
+				       .stack_size = sizeof(taken->copy), .stack_dynamic_size = sizeof(taken->copy) };
+	sample.regs_user.abi = 2;
+	sample.regs_user.words = taken->registers;
+	sample.regs_user.count = REGISTER_COUNT;
+	enum tally_unwind_end end;
+	const struct tally_user_stack_walk walk = { .stack_pointers = frames->stack_pointers };
+	frames->count = tally_user_stack_walk(&task->tasks, &task->objects, &task->attr, &sample, &walk,
+					      frames->addresses, TALLY_RECORD_FRAMES_MAX, &end);
+	assert_int_equal(frames->count, COPIED + 1);
+	enum tally_record_outer_result result =
+		tally_record_outer_complete(outer, &task->tasks, &task->objects, &task->attr, &sample, frames);
+	assert_int_equal(frames->count, result == TALLY_RECORD_OUTER_COMPLETED ? FRAMES : COPIED + 1);
+	assert_memory_equal(frames->addresses, taken->truth, frames->count * sizeof(*taken->truth));
+	return result;
+}
+
+static void what_stands_there_before_and_after_is_the_sample_s(void **state)
+{
+	static struct tally_record_frames frames;
+	struct task task;
+	struct taken taken, older;
+	(void)state;
+	start(&task);
+	struct tally_record_outer *outer = tally_record_outer_new(read_memory, now, &task);
+	assert_non_null(outer);
+	take(&task, &taken);
+	tally_record_outer_pass(outer);
+	assert_int_equal(complete(outer, &task, &taken, &frames), TALLY_RECORD_OUTER_NEW);
+	older = taken;
+	take(&task, &taken);
+	tally_record_outer_pass(outer);
+	assert_int_equal(complete(outer, &task, &taken, &frames), TALLY_RECORD_OUTER_COMPLETED);
+	assert_int_equal(complete(outer, &task, &older, &frames), TALLY_RECORD_OUTER_NEW); /* older than the first look */
+	assert_int_equal(task.reads, 2); /* once in a pass */
+
+	take(&task, &taken);
+	return_elsewhere(&task, 20); /* behind the sample: afterwards it is no longer as it was */
+	tally_record_outer_pass(outer);
+	assert_int_equal(complete(outer, &task, &taken, &frames), TALLY_RECORD_OUTER_UNCERTAIN);
+	return_elsewhere(&task, 30);
+	take(&task, &taken); /* before it, it was something else */
+	tally_record_outer_pass(outer);
+	assert_int_equal(complete(outer, &task, &taken, &frames), TALLY_RECORD_OUTER_UNCERTAIN);
+	take(&task, &taken);
+	tally_record_outer_pass(outer);
+	assert_int_equal(complete(outer, &task, &taken, &frames), TALLY_RECORD_OUTER_COMPLETED);
+
+	task.refusal = -EPERM;
+	take(&task, &taken);
+	tally_record_outer_pass(outer);
+	assert_int_equal(complete(outer, &task, &taken, &frames), TALLY_RECORD_OUTER_UNCERTAIN);
+	tally_record_outer_free(outer);
+	end(&task);
+}
+
+/* complete() holds each stack against the truth of its moment. */
+static void a_task_that_runs_on_is_never_completed_wrongly(void **state)
+{
+	static struct tally_record_frames frames;
+	struct task task;
+	struct taken taken[20];
+	unsigned results[3] = { 0 };
+	(void)state;
+	start(&task);
+	task.runs_on = true;
+	struct tally_record_outer *outer = tally_record_outer_new(read_memory, now, &task);
+	assert_non_null(outer);
+	for (int pass = 0; pass < 3000; pass++) {
+		unsigned count = 1 + (unsigned)random_below(&task, 20);
+		for (unsigned i = 0; i < count; i++) {
+			if (!random_below(&task, 4))
+				run(&task);
+			take(&task, &taken[i]);
+		}
+		tally_record_outer_pass(outer);
+		for (unsigned i = 0; i < count; i++)
+			results[complete(outer, &task, &taken[i], &frames)]++;
+	}
+	assert_true(results[TALLY_RECORD_OUTER_COMPLETED] > 1000 && results[TALLY_RECORD_OUTER_UNCERTAIN] > 1000);
+	tally_record_outer_free(outer);
+	end(&task);
+}
+
+/* ---- how much is copied ----------------------------------------------------------------------------------- */
+
+struct switches {
+	struct tally_provider provider;
+	bool is_on[TALLY_RECORD_COPY_SIZES];
+};
+
+static int switch_event(struct tally_provider *provider, int handle, enum tally_ioctl request, void *argument,
+			int whole_group)
+{
+	struct switches *switches = (struct switches *)provider;
+	(void)argument;
+	(void)whole_group;
+	switches->is_on[handle] = request == TALLY_IOCTL_ENABLE;
+	return 0;
+}
+
+static void note(struct tally_recorder *recorder, unsigned times, enum tally_record_stack_fate fate, uint64_t needed)
+{
+	const struct tally_sample sample = { .stack_size = recorder->copies.sizes[recorder->copies.now] };
+	for (unsigned i = 0; i < times; i++)
+		tally_record_copies_note(recorder, &sample, fate, needed);
+	assert_int_equal(tally_record_copies_adapt(recorder, NULL), 0);
+}
+
+static void copies_grow_when_stacks_are_cut_and_shrink_when_they_are_far_too_large(void **state)
+{
+	static const struct tally_provider_ops ops = { .name = "switches", .ioctl = switch_event };
+	static struct tally_recorder recorder;
+	static const struct tally_event event = { .group = TALLY_EVENT_NO_GROUP };
+	struct tally_record_source sources[2] = { { .event = &event, .unwinds = true } };
+	struct tally_record_handle handles[TALLY_RECORD_COPY_SIZES];
+	struct switches switches = { .provider = { &ops } };
+	const uint64_t small = 1000;
+	(void)state;
+	recorder = (struct tally_recorder){ .provider = &switches.provider, .sources = sources, .source_count = 2,
+					    .unwinds = true };
+	sources[0].attr.flags = TALLY_ATTR_FREQ;
+	sources[0].attr.sample_period = 999;
+	tally_record_copies_init(&recorder, 8 << 20); /* few samples: the largest, and no other */
+	assert_false(tally_record_has_copies(&recorder, &sources[0]));
+	assert_int_equal(sources[0].attr.sample_stack_user, 63 << 10);
+
+	sources[0].attr.sample_period = 20000;
+	tally_record_copies_init(&recorder, 4 << 20);
+	assert_true(tally_record_has_copies(&recorder, &sources[0]));
+	assert_int_equal(recorder.copies.count, TALLY_RECORD_COPY_SIZES);
+	assert_int_equal(sources[0].attr.sample_stack_user, 16 << 10);
+	for (int i = 0; i < TALLY_RECORD_COPY_SIZES; i++)
+		handles[i] = (struct tally_record_handle){ .handle = i, .copy_bytes = recorder.copies.sizes[i] };
+	recorder.handles.items = handles;
+	recorder.handles.count = TALLY_RECORD_COPY_SIZES;
+	assert_int_equal(tally_record_enable(&recorder, true, NULL), 0);
+	assert_true(switches.is_on[0] && !switches.is_on[1] && !switches.is_on[2] && !switches.is_on[3]);
+
+	note(&recorder, 900, TALLY_RECORD_STACK_WHOLE, small);
+	note(&recorder, 9, TALLY_RECORD_STACK_CUT, UINT64_MAX); /* less than a hundredth */
+	assert_true(switches.is_on[0]);
+	note(&recorder, 1, TALLY_RECORD_STACK_CUT, UINT64_MAX);
+	assert_true(!switches.is_on[0] && switches.is_on[1]);
+	note(&recorder, 1000, TALLY_RECORD_STACK_NEW, UINT64_MAX); /* tasks too short-lived to be completed */
+	assert_true(!switches.is_on[1] && switches.is_on[2]);
+	note(&recorder, 8000, TALLY_RECORD_STACK_WHOLE, 40 << 10); /* needed as it is */
+	assert_true(switches.is_on[2]);
+	for (int i = 0; i < 50; i++) /* for long, less would have done */
+		note(&recorder, recorder.copies.now == 2 ? 10000 : 0, TALLY_RECORD_STACK_WHOLE, small);
+	assert_true(!switches.is_on[2] && switches.is_on[1]);
+	assert_int_equal(tally_record_enable(&recorder, false, NULL), 0);
+	assert_true(!switches.is_on[0] && !switches.is_on[1] && !switches.is_on[2] && !switches.is_on[3]);
+
+	recorder.options.stack_bytes = 8 << 10; /* as asked for */
+	tally_record_copies_init(&recorder, 4 << 20);
+	assert_false(tally_record_has_copies(&recorder, &sources[0]));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_stands_there_before_and_after_is_the_sample_s),
+		cmocka_unit_test(a_task_that_runs_on_is_never_completed_wrongly),
+		cmocka_unit_test(copies_grow_when_stacks_are_cut_and_shrink_when_they_are_far_too_large),
+	};
+	return cmocka_run_group_tests_name("record_outer", tests, NULL, NULL);
+}
