@@ -55,13 +55,17 @@ static int add_stack(struct writer *writer, const struct tally_packed_stack *sta
 	return 0;
 }
 
-static void prefetch(const struct tally_stack_sort *sort, size_t at, size_t count)
+static void prefetch(const struct writer *writer, size_t at, size_t count)
 {
-	enum { AHEAD = 8 };
+	enum { AHEAD = 12 };
+	const struct tally_stack_sort *sort = writer->sort;
 	if (at + 2 * AHEAD < count)
 		__builtin_prefetch(&sort->stacks.items[sort->keys[at + 2 * AHEAD].stack]);
-	if (at + AHEAD < count)
-		__builtin_prefetch(&sort->words.items[sort->stacks.items[sort->keys[at + AHEAD].stack].at]);
+	if (at + AHEAD >= count)
+		return;
+	const struct tally_packed_stack *stack = &sort->stacks.items[sort->keys[at + AHEAD].stack];
+	__builtin_prefetch(&sort->words.items[stack->at]);
+	__builtin_prefetch(writer->weights + (size_t)stack->item * writer->stride);
 }
 
 static int add_root(struct writer *writer, uint32_t root, size_t count)
@@ -70,7 +74,7 @@ static int add_root(struct writer *writer, uint32_t root, size_t count)
 	const struct tally_packed_stack *before = NULL;
 	int result = open_node(writer, root);
 	for (size_t i = 0; !result && i < count; i++) {
-		prefetch(sort, i, count);
+		prefetch(writer, i, count);
 		const struct tally_packed_stack *stack = &sort->stacks.items[sort->keys[i].stack];
 		result = add_stack(writer, stack, before ? tally_stack_sort_common(sort, before, stack) : 0);
 		before = stack;

@@ -8,36 +8,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t hash_of(uint32_t class, const uint8_t *stack, size_t size)
+uint32_t tally_row_table_hash(uint32_t class, const uint8_t *stack, size_t size)
 {
 	uint64_t hash = class + ((uint64_t)size << 32), word;
 	for (; size >= sizeof(word); size -= sizeof(word), stack += sizeof(word)) {
 		memcpy(&word, stack, sizeof(word));
-		hash = tally_hash64(hash ^ word);
+		hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
+		hash ^= hash >> 29;
 	}
 	word = 0;
-	memcpy(&word, stack, size);
-	return tally_hash64(hash ^ word);
+	if (size)
+		memcpy(&word, stack, size);
+	return (uint32_t)tally_hash64(hash ^ word);
 }
 
-static const uint8_t *stack_of(const struct tally_row_table *table, const struct tally_row *row)
+static void put_slot(struct tally_row_slot *slots, size_t capacity, struct tally_row_slot slot)
 {
-	return table->stacks.items + row->stack;
+	size_t at = slot.hash & (capacity - 1);
+	while (slots[at].row)
+		at = (at + 1) & (capacity - 1);
+	slots[at] = slot;
 }
 
 static int grow(struct tally_row_table *table)
 {
-	size_t capacity = table->capacity ? table->capacity * 2 : 1024, mask = capacity - 1;
-	uint32_t *slots = calloc(capacity, sizeof(*slots));
+	size_t capacity = table->capacity ? table->capacity * 2 : 1024;
+	struct tally_row_slot *slots = calloc(capacity, sizeof(*slots));
 	if (!slots)
 		return -ENOMEM;
-	for (size_t i = 0; i < table->rows.count; i++) {
-		const struct tally_row *row = &table->rows.items[i];
-		size_t at = hash_of(row->class, stack_of(table, row), row->stack_bytes) & mask;
-		while (slots[at])
-			at = (at + 1) & mask;
-		slots[at] = (uint32_t)i + 1;
-	}
+	for (size_t i = 0; i < table->capacity; i++)
+		if (table->slots[i].row)
+			put_slot(slots, capacity, table->slots[i]);
 	free(table->slots);
 	table->slots = slots;
 	table->capacity = capacity;
@@ -48,18 +49,19 @@ static bool is_row(const struct tally_row_table *table, uint32_t row, uint32_t c
 {
 	const struct tally_row *there = &table->rows.items[row];
 	return there->class == class && there->stack_bytes == size &&
-	       (!size || !memcmp(stack_of(table, there), stack, size));
+	       (!size || !memcmp(table->stacks.items + there->stack, stack, size));
 }
 
-uint32_t tally_row_table_put(struct tally_row_table *table, uint32_t class, const uint8_t *stack, size_t size)
+uint32_t tally_row_table_put(struct tally_row_table *table, uint32_t hash, uint32_t class, const uint8_t *stack,
+			     size_t size)
 {
 	struct tally_row row = { .stack = table->stacks.count, .stack_bytes = (uint32_t)size, .class = class };
-	if ((table->rows.count + 1) * 4 > table->capacity * 3 && grow(table) < 0)
+	if ((table->rows.count + 1) * 3 > table->capacity * 2 && grow(table) < 0)
 		return UINT32_MAX;
-	size_t mask = table->capacity - 1, at = hash_of(class, stack, size) & mask;
-	for (; table->slots[at]; at = (at + 1) & mask)
-		if (is_row(table, table->slots[at] - 1, class, stack, size))
-			return table->slots[at] - 1;
+	size_t mask = table->capacity - 1, at = hash & mask;
+	for (; table->slots[at].row; at = (at + 1) & mask)
+		if (table->slots[at].hash == hash && is_row(table, table->slots[at].row - 1, class, stack, size))
+			return table->slots[at].row - 1;
 	if (size > UINT32_MAX || table->rows.count >= UINT32_MAX - 2 ||
 	    tally_vector_reserve(&table->stacks, table->stacks.count + size) < 0 ||
 	    tally_vector_push(&table->rows, row) < 0)
@@ -67,7 +69,7 @@ uint32_t tally_row_table_put(struct tally_row_table *table, uint32_t class, cons
 	if (size)
 		memcpy(table->stacks.items + table->stacks.count, stack, size);
 	table->stacks.count += size;
-	table->slots[at] = (uint32_t)table->rows.count;
+	table->slots[at] = (struct tally_row_slot){ .hash = hash, .row = (uint32_t)table->rows.count };
 	return (uint32_t)table->rows.count - 1;
 }
 

@@ -18,15 +18,31 @@ struct tally_row {
 	uint32_t class;
 };
 
+struct tally_row_slot {
+	uint32_t hash;
+	uint32_t row; /* + 1; 0: free */
+};
+
 struct tally_row_table {
 	struct { struct tally_row *items; size_t count, capacity; } rows;
 	struct { uint8_t *items; size_t count, capacity; } stacks;
-	uint32_t *slots; /* row + 1; 0: free */
+	struct tally_row_slot *slots;
 	size_t capacity; /* of slots: a power of two, or 0 */
 };
 
+/* What a class and a stack are looked for by. */
+uint32_t tally_row_table_hash(uint32_t class, const uint8_t *stack, size_t size);
+
+/* Asks for the memory that _put will look at. */
+static inline void tally_row_table_prefetch(const struct tally_row_table *table, uint32_t hash)
+{
+	if (table->capacity)
+		__builtin_prefetch(&table->slots[hash & (table->capacity - 1)], 1);
+}
+
 /* The row of a class and a stack, made without samples when it is new; UINT32_MAX when memory is out. */
-uint32_t tally_row_table_put(struct tally_row_table *table, uint32_t class, const uint8_t *stack, size_t size);
+uint32_t tally_row_table_put(struct tally_row_table *table, uint32_t hash, uint32_t class, const uint8_t *stack,
+			     size_t size);
 
 /* Frees what only _put needs. */
 void tally_row_table_finish(struct tally_row_table *table);

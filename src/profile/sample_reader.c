@@ -33,8 +33,11 @@ struct pending {
 	uint64_t user_maps, kernel_maps;
 	uint64_t period;
 	uint32_t pid, class, row;
+	uint32_t row_hash;
+	size_t stack, stack_bytes; /* of a chain that is new: its places, in reader->stack */
 	uint16_t misc;
 	bool is_ip;
+	bool is_new;
 };
 
 /* What is known of a task as long as no record tells of its like. */
@@ -55,7 +58,7 @@ struct tally_sample_reader {
 	size_t waiting;
 	uint64_t copies[COPIED_WORDS];
 	size_t copied;
-	struct { uint8_t *items; size_t count, capacity; } stack; /* being made */
+	struct { uint8_t *items; size_t count, capacity; } stack; /* bytes of those being made */
 };
 
 /* ---- classes ------------------------------------------------------------------------------------------- */
@@ -130,16 +133,16 @@ static const struct known_task *task_of(struct tally_sample_reader *reader, cons
 
 /* ---- chains that are new ------------------------------------------------------------------------------- */
 
-static bool leaf_passes(struct tally_sample_reader *reader)
+static bool leaf_passes(struct tally_sample_reader *reader, size_t stack)
 {
 	const struct tally_profile_filter *filter = &reader->options->filter;
 	struct tally_profile *profile = reader->profile;
 	struct tally_names *names = &profile->recording->names;
 	if (!filter->objects && !filter->symbols)
 		return true;
-	if (!reader->stack.count)
+	if (stack == reader->stack.count)
 		return false;
-	const uint8_t *at = reader->stack.items;
+	const uint8_t *at = reader->stack.items + stack;
 	uint32_t place = tally_stack_next_place(&at);
 	uint32_t function = tally_names_function(names, &profile->places.places.items[place], NULL);
 	if (filter->objects && !tally_list_has(filter->objects, tally_names_object(names, function)) &&
@@ -173,14 +176,6 @@ static bool is_kernel_mode(uint16_t misc)
 	return mode == TALLY_MISC_KERNEL || mode == TALLY_MISC_GUEST_KERNEL;
 }
 
-/* The row of the stack that was made: FILTERED where it doesn't count, NO_ROW when memory is out. */
-static uint32_t put_row(struct tally_sample_reader *reader, uint32_t class)
-{
-	if (!leaf_passes(reader))
-		return FILTERED;
-	return tally_row_table_put(&reader->profile->rows, class, reader->stack.items, reader->stack.count);
-}
-
 static int add_to_row(struct tally_sample_reader *reader, uint32_t row, uint64_t period)
 {
 	if (row == NO_ROW)
@@ -195,20 +190,48 @@ static int add_to_row(struct tally_sample_reader *reader, uint32_t row, uint64_t
 	return 0;
 }
 
-static uint32_t row_of_chain(struct tally_sample_reader *reader, const struct pending *sample)
+static int make_stack(struct tally_sample_reader *reader, struct pending *sample)
 {
 	struct tally_chain_walk walk = {
 		.at = sample->words, .end = sample->words + (sample->is_ip ? 0 : sample->count),
 		.kernel = is_kernel_mode(sample->misc),
 	};
 	uint64_t address;
-	reader->stack.count = 0;
+	sample->stack = reader->stack.count;
 	if (sample->is_ip && push_address(reader, sample, is_kernel_mode(sample->misc), sample->ip, 0) < 0)
-		return NO_ROW;
+		return -ENOMEM;
 	while (tally_chain_walk_next(&walk, &address))
 		if (push_address(reader, sample, walk.kernel, address, walk.is_return && address) < 0)
-			return NO_ROW;
-	uint32_t row = put_row(reader, sample->class);
+			return -ENOMEM;
+	return 0;
+}
+
+/* Makes the row's hash of the stack that was made last. */
+static void end_stack(struct tally_sample_reader *reader, struct pending *sample)
+{
+	sample->stack_bytes = reader->stack.count - sample->stack;
+	if (!leaf_passes(reader, sample->stack)) {
+		sample->row = FILTERED;
+		return;
+	}
+	sample->row_hash = tally_row_table_hash(sample->class, reader->stack.items + sample->stack, sample->stack_bytes);
+	tally_row_table_prefetch(&reader->profile->rows, sample->row_hash);
+}
+
+static uint32_t put_row(struct tally_sample_reader *reader, const struct pending *sample)
+{
+	return sample->row == FILTERED ? FILTERED :
+	       tally_row_table_put(&reader->profile->rows, sample->row_hash, sample->class,
+				   reader->stack.items + sample->stack, sample->stack_bytes);
+}
+
+/* The row of a chain that was not known when the batch was looked up; its like may have been in the batch. */
+static uint32_t learn_chain(struct tally_sample_reader *reader, const struct pending *sample)
+{
+	uint32_t row = tally_chain_table_find(&reader->chains, sample->hash);
+	if (row != NO_ROW)
+		return row;
+	row = put_row(reader, sample);
 	if (reader->chains.count > CHAINS_LEAST + CHAINS_PER_ROW * reader->profile->rows.rows.count)
 		tally_chain_table_clear(&reader->chains);
 	if (row != NO_ROW && tally_chain_table_add(&reader->chains, sample->hash, row) < 0)
@@ -218,23 +241,35 @@ static uint32_t row_of_chain(struct tally_sample_reader *reader, const struct pe
 
 /* ---- the batch ----------------------------------------------------------------------------------------- */
 
-int tally_sample_reader_flush(struct tally_sample_reader *reader)
+/* Looks the chains up, and makes the stacks of those that are new: which rows they have is looked up after. */
+static int look_up(struct tally_sample_reader *reader)
 {
 	const struct tally_row *rows = reader->profile->rows.rows.items;
-	int result = 0;
 	for (size_t i = 0; i < reader->waiting; i++) {
 		struct pending *sample = &reader->batch[i];
 		sample->row = tally_chain_table_find(&reader->chains, sample->hash);
+		sample->is_new = sample->row == NO_ROW;
 		if (sample->row < FILTERED)
 			__builtin_prefetch(&rows[sample->row], 1);
 	}
+	reader->stack.count = 0;
+	for (size_t i = 0; i < reader->waiting; i++) {
+		struct pending *sample = &reader->batch[i];
+		if (!sample->is_new)
+			continue;
+		if (make_stack(reader, sample) < 0)
+			return -ENOMEM;
+		end_stack(reader, sample);
+	}
+	return 0;
+}
+
+int tally_sample_reader_flush(struct tally_sample_reader *reader)
+{
+	int result = look_up(reader);
 	for (size_t i = 0; !result && i < reader->waiting; i++) {
 		struct pending *sample = &reader->batch[i];
-		if (sample->row == NO_ROW) /* its like may have been new earlier in this batch */
-			sample->row = tally_chain_table_find(&reader->chains, sample->hash);
-		if (sample->row == NO_ROW)
-			sample->row = row_of_chain(reader, sample);
-		result = add_to_row(reader, sample->row, sample->period);
+		result = add_to_row(reader, sample->is_new ? learn_chain(reader, sample) : sample->row, sample->period);
 	}
 	reader->waiting = reader->copied = 0;
 	return result;
@@ -254,12 +289,14 @@ static int add_unwound(struct tally_sample_reader *reader, const struct tally_ra
 	struct tally_recording *recording = reader->profile->recording;
 	if (tally_recording_chain(recording, raw, record) < 0)
 		return -ENOMEM;
+	struct pending sample = { .class = class };
 	reader->stack.count = 0;
 	for (size_t i = 0; i < recording->chain.count; i++)
 		if (push_place(reader, tally_place_table_intern(&reader->profile->places,
 								&recording->chain.items[i].place)) < 0)
 			return -ENOMEM;
-	return add_to_row(reader, put_row(reader, class), period);
+	end_stack(reader, &sample);
+	return add_to_row(reader, put_row(reader, &sample), period);
 }
 
 /* Records don't stay, chains do for the batch's time; false: it is too long for that. */
