@@ -1,9 +1,10 @@
-/* Sorting makes the tree: stacks sorted by slot and then by their frames' ranks have their common beginnings next to
- * each other, so that one pass with the path at hand writes the nodes in preorder, siblings sorted by name.
+/* Sorting makes the tree (profile/stack_sort.h): frames are sorted by their ranks in the order of names, under the slots
+ * of their threads, so that siblings come sorted by name.
  */
 #include "output/flamegraph_tree.h"
 
 #include "base/vector.h"
+#include "profile/call_tree.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -129,100 +130,15 @@ static int make_slots(struct tally_flame_tree *tree, const struct tally_stacks *
 	return status;
 }
 
-struct sorted_stack {
+/* Stacks on their way into the tree. */
+struct stack_order {
+	struct tally_flame_tree *tree;
 	const struct tally_stacks *stacks;
-	const uint32_t *ranks;
-	const uint32_t *frames;
-	uint32_t count, slot;
-	uint64_t weight;
+	const uint32_t *slot_of; /* by thread */
+	uint64_t *weights;       /* by stack, in the tree's unit */
+	uint32_t *sorted;        /* stacks by slot */
+	size_t *slot_ends;       /* by slot: the end of its stacks in `sorted` */
 };
-
-static int compare_stacks(const void *a, const void *b)
-{
-	const struct sorted_stack *l = a, *r = b;
-	if (l->slot != r->slot)
-		return l->slot < r->slot ? -1 : 1;
-	uint32_t count = l->count < r->count ? l->count : r->count;
-	for (uint32_t i = 0; i < count; i++)
-		if (l->frames[i] != r->frames[i])
-			return l->ranks[l->frames[i]] < l->ranks[r->frames[i]] ? -1 : 1;
-	return (l->count > r->count) - (l->count < r->count);
-}
-
-/* The node at each depth of the stack that was added last. */
-struct path {
-	size_t nodes[TALLY_FLAME_DEPTH_MAX + 2];
-	uint32_t depth;
-};
-
-static int push_node(struct tally_flame_tree *tree, struct path *path, uint32_t id, uint32_t depth)
-{
-	struct tally_flame_node node = { .id = id, .depth = depth };
-	int status = tally_vector_push(&tree->nodes, node);
-	if (status < 0)
-		return status;
-	path->nodes[depth] = tree->nodes.count - 1;
-	path->depth = depth;
-	if (depth > tree->depth_max)
-		tree->depth_max = depth;
-	return 0;
-}
-
-static int add_stack(struct tally_flame_tree *tree, struct path *path, const struct sorted_stack *stack)
-{
-	uint32_t levels = stack->count + 1, depth = 0;
-	if (levels > TALLY_FLAME_DEPTH_MAX)
-		levels = TALLY_FLAME_DEPTH_MAX;
-	while (depth < levels && depth < path->depth) {
-		uint32_t id = depth ? stack->frames[depth - 1] : stack->slot;
-		if (tree->nodes.items[path->nodes[depth + 1]].id != id)
-			break;
-		depth++;
-	}
-	path->depth = depth;
-	for (; depth < levels; depth++) {
-		uint32_t id = depth ? stack->frames[depth - 1] : stack->slot;
-		int status = push_node(tree, path, id, depth + 1);
-		if (status < 0)
-			return status;
-	}
-	struct tally_flame_node *leaf = &tree->nodes.items[path->nodes[levels]];
-	leaf->self = sum_capped(leaf->self, stack->weight);
-	return 0;
-}
-
-/* Totals and ends: children come behind their parents, so backwards each node is complete when it is met. */
-static int finish_nodes(struct tally_flame_tree *tree)
-{
-	struct path *path = calloc(1, sizeof(*path));
-	if (!path)
-		return -ENOMEM;
-	size_t count = tree->nodes.count;
-	size_t *end_at = path->nodes; /* by depth: where the next node of that depth or less begins */
-	uint64_t *sums = calloc(TALLY_FLAME_DEPTH_MAX + 2, sizeof(*sums));
-	for (size_t i = count; sums && i-- > 0;) {
-		struct tally_flame_node *node = &tree->nodes.items[i];
-		node->total = sum_capped(node->self, sums[node->depth + 1]);
-		sums[node->depth + 1] = 0;
-		sums[node->depth] = sum_capped(sums[node->depth], node->total);
-	}
-	for (unsigned depth = 0; depth < TALLY_FLAME_DEPTH_MAX + 2; depth++)
-		end_at[depth] = count;
-	uint32_t below = 0; /* the depth of the node behind */
-	for (size_t i = count; i-- > 0;) {
-		struct tally_flame_node *node = &tree->nodes.items[i];
-		/* Nodes behind that are less deep end all that is deeper. */
-		for (uint32_t depth = below + 1; i + 1 < count && depth <= node->depth; depth++)
-			end_at[depth] = i + 1;
-		node->end = end_at[node->depth];
-		end_at[node->depth] = i;
-		below = node->depth;
-	}
-	bool failed = !sums;
-	free(sums);
-	free(path);
-	return failed ? -ENOMEM : 0;
-}
 
 static uint64_t common_divisor(uint64_t a, uint64_t b)
 {
@@ -234,73 +150,164 @@ static uint64_t common_divisor(uint64_t a, uint64_t b)
 	return a;
 }
 
-static int add_stacks(struct tally_flame_tree *tree, struct sorted_stack *sorted, size_t count)
+/* What weighs nothing has no place in the tree. */
+static int weigh(struct stack_order *order, bool by_samples)
 {
-	struct path *path = calloc(1, sizeof(*path));
-	int status = path ? push_node(tree, path, 0, 0) : -ENOMEM;
-	for (size_t i = 0; !status && i < count; i++)
-		tree->unit = common_divisor(sorted[i].weight, tree->unit);
+	const struct tally_stacks *stacks = order->stacks;
+	struct tally_flame_tree *tree = order->tree;
+	size_t count = stacks->stacks.count;
+	order->weights = malloc((count + 1) * sizeof(*order->weights));
+	if (!order->weights)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		order->weights[i] = weight_of(&stacks->stacks.items[i], by_samples);
+		if (tree->unit != 1)
+			tree->unit = common_divisor(order->weights[i], tree->unit);
+	}
 	if (!tree->unit)
 		tree->unit = 1;
-	if (!status)
-		qsort(sorted, count, sizeof(*sorted), compare_stacks);
-	for (size_t i = 0; !status && i < count; i++) {
-		sorted[i].weight /= tree->unit;
-		if (sorted[i].weight)
-			status = add_stack(tree, path, &sorted[i]);
+	for (size_t i = 0; i < count && tree->unit != 1; i++)
+		order->weights[i] /= tree->unit;
+	return 0;
+}
+
+static int sort_by_slot(struct stack_order *order)
+{
+	size_t count = order->stacks->stacks.count, slots = order->tree->slots.count, sum = 0;
+	const struct tally_stack *stacks = order->stacks->stacks.items;
+	order->sorted = malloc((count + 1) * sizeof(*order->sorted));
+	order->slot_ends = calloc(slots + 1, sizeof(*order->slot_ends));
+	if (!order->sorted || !order->slot_ends)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		order->slot_ends[order->slot_of[stacks[i].thread]]++;
+	for (size_t slot = 0; slot < slots; slot++) {
+		size_t here = order->slot_ends[slot];
+		order->slot_ends[slot] = sum;
+		sum += here;
 	}
-	free(path);
-	return status ? status : finish_nodes(tree);
+	for (size_t i = 0; i < count; i++)
+		order->sorted[order->slot_ends[order->slot_of[stacks[i].thread]]++] = (uint32_t)i;
+	return 0;
+}
+
+static int add_stacks(const struct stack_order *order, struct tally_stack_sort *sort)
+{
+	const struct tally_stacks *stacks = order->stacks;
+	uint32_t codes[TALLY_FLAME_DEPTH_MAX];
+	int status = 0;
+	for (size_t slot = 0, i = 0; !status && slot < order->tree->slots.count; slot++) {
+		status = tally_stack_sort_root(sort, (uint32_t)slot);
+		for (; !status && i < order->slot_ends[slot]; i++) {
+			const struct tally_stack *stack = &stacks->stacks.items[order->sorted[i]];
+			const uint32_t *frames = stacks->frame_ids.items + stack->first_frame;
+			uint32_t depth = stack->frame_count;
+			if (!order->weights[order->sorted[i]])
+				continue;
+			if (depth > TALLY_FLAME_DEPTH_MAX - 1)
+				depth = TALLY_FLAME_DEPTH_MAX - 1;
+			for (uint32_t frame = 0; frame < depth; frame++)
+				codes[frame] = order->tree->frame_ranks[frames[frame]] + 1;
+			status = tally_stack_sort_add(sort, codes, depth, order->sorted[i]);
+		}
+	}
+	return status;
+}
+
+/* Puts the root above the slots' trees, and frames for their ranks. */
+static int copy_nodes(struct tally_flame_tree *tree, const struct tally_call_tree *calls, const uint32_t *frame_of)
+{
+	size_t count = calls->nodes.count, ends[TALLY_FLAME_DEPTH_MAX + 2];
+	struct tally_flame_node all = { .end = 1 };
+	uint32_t depth = 0;
+	if (tally_vector_reserve(&tree->nodes, count + 1) < 0)
+		return -ENOMEM;
+	tree->nodes.items[tree->nodes.count++] = all;
+	for (size_t i = 0; i < count; i++) {
+		const struct tally_call_node *call = &calls->nodes.items[i];
+		while (depth && ends[depth - 1] <= i)
+			depth--;
+		ends[depth++] = call->end;
+		if (depth == 1 && !call->total) /* a slot of weightless stacks */
+			continue;
+		struct tally_flame_node node = { .id = depth == 1 ? call->code : frame_of[call->code - 1], .depth = depth,
+						 .end = tree->nodes.count + call->end - i, .self = call->self,
+						 .total = call->total };
+		tree->depth_max = depth > tree->depth_max ? depth : tree->depth_max;
+		tree->nodes.items[0].total = sum_capped(tree->nodes.items[0].total, depth == 1 ? call->total : 0);
+		tree->nodes.items[tree->nodes.count++] = node;
+	}
+	tree->nodes.items[0].end = tree->nodes.count;
+	return 0;
+}
+
+static int make_nodes(const struct stack_order *order)
+{
+	size_t frames = order->stacks->frames.count;
+	uint32_t *frame_of = malloc((frames + 1) * sizeof(*frame_of)); /* by rank */
+	struct tally_stack_sort sort;
+	struct tally_call_tree calls = { 0 };
+	for (uint32_t i = 0; frame_of && i < frames; i++)
+		frame_of[order->tree->frame_ranks[i]] = i;
+	tally_stack_sort_init(&sort, (uint32_t)frames);
+	int status = frame_of ? add_stacks(order, &sort) : -ENOMEM;
+	if (!status)
+		status = tally_call_tree_build(&calls, &sort, order->weights, sizeof(*order->weights), 0);
+	tally_stack_sort_release(&sort);
+	if (!status)
+		status = copy_nodes(order->tree, &calls, frame_of);
+	tally_call_tree_release(&calls);
+	free(frame_of);
+	return status;
 }
 
 int tally_flame_tree_build(struct tally_flame_tree *tree, const struct tally_stacks *stacks, bool by_thread,
 			   bool by_samples)
 {
-	size_t count = stacks->stacks.count;
 	uint32_t *slot_of = calloc(stacks->threads.count + 1, sizeof(*slot_of));
-	struct sorted_stack *sorted = calloc(count + 1, sizeof(*sorted));
+	struct stack_order order = { .tree = tree, .stacks = stacks, .slot_of = slot_of };
 	by_samples = by_samples && stacks->total_samples;
 	tree->frame_ranks = rank_frames(stacks);
-	int status = slot_of && sorted && tree->frame_ranks ? 0 : -ENOMEM;
+	int status = slot_of && tree->frame_ranks ? 0 : -ENOMEM;
 	if (!status)
 		status = make_slots(tree, stacks, by_thread, by_samples, slot_of);
-	for (size_t i = 0; !status && i < count; i++) {
-		const struct tally_stack *stack = &stacks->stacks.items[i];
-		sorted[i] = (struct sorted_stack){
-			.stacks = stacks, .ranks = tree->frame_ranks,
-			.frames = stacks->frame_ids.items + stack->first_frame, .count = stack->frame_count,
-			.slot = slot_of[stack->thread], .weight = weight_of(stack, by_samples),
-		};
-	}
 	if (!status)
-		status = add_stacks(tree, sorted, count);
+		status = weigh(&order, by_samples);
+	if (!status)
+		status = sort_by_slot(&order);
+	if (!status)
+		status = make_nodes(&order);
 	tree->unit_is_sample = !status && stacks->total_samples &&
 			       tree->nodes.items[0].total == stacks->total_samples;
-	free(sorted);
+	free(order.weights);
+	free(order.sorted);
+	free(order.slot_ends);
 	free(slot_of);
 	return status;
 }
 
-static int compare_totals(const void *a, const void *b)
+/* The total that `rank` nodes, or a few less where several have it, exceed: byte by byte from the highest one, the
+ * nodes that agree with what is known of it are counted by their next byte. */
+static uint64_t total_of_rank(const struct tally_flame_tree *tree, size_t rank)
 {
-	uint64_t l = *(const uint64_t *)a, r = *(const uint64_t *)b;
-	return (l < r) - (l > r);
+	uint64_t known = 0;
+	for (int shift = 56; shift >= 0; shift -= 8) {
+		size_t counts[256] = { 0 };
+		unsigned byte = 255;
+		for (size_t i = 0; i < tree->nodes.count; i++) {
+			uint64_t total = tree->nodes.items[i].total;
+			counts[total >> shift & 255] += shift == 56 || total >> (shift + 8) == known >> (shift + 8);
+		}
+		for (; counts[byte] <= rank; byte--)
+			rank -= counts[byte];
+		known |= (uint64_t)byte << shift;
+	}
+	return known;
 }
 
 uint64_t tally_flame_tree_threshold(const struct tally_flame_tree *tree, size_t nodes_max)
 {
-	size_t count = tree->nodes.count;
-	if (count <= nodes_max)
-		return 1;
-	uint64_t *totals = calloc(count, sizeof(*totals));
-	if (!totals)
-		return 0;
-	for (size_t i = 0; i < count; i++)
-		totals[i] = tree->nodes.items[i].total;
-	qsort(totals, count, sizeof(*totals), compare_totals);
-	uint64_t threshold = sum_capped(totals[nodes_max], 1);
-	free(totals);
-	return threshold;
+	return tree->nodes.count <= nodes_max ? 1 : sum_capped(total_of_rank(tree, nodes_max), 1);
 }
 
 void tally_flame_tree_release(struct tally_flame_tree *tree)

@@ -40,8 +40,7 @@ enum {
 int tally_flame_tree_build(struct tally_flame_tree *tree, const struct tally_stacks *stacks, bool by_thread,
 			   bool by_samples);
 
-/* The least total that a node must have for at most `nodes_max` nodes to have it; at least 1.
- * 0 when memory is out. */
+/* The least total that a node must have for at most `nodes_max` nodes to have it; at least 1. */
 uint64_t tally_flame_tree_threshold(const struct tally_flame_tree *tree, size_t nodes_max);
 
 void tally_flame_tree_release(struct tally_flame_tree *tree);

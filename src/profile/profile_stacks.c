@@ -95,8 +95,8 @@ int tally_profile_stacks(const struct tally_profile *profile, uint32_t event, bo
 			continue;
 		result = expand(profile, row, frames, &path);
 		if (!result)
-			result = tally_stacks_add(out, threads[row->class], path.items, path.count,
-						  by_period ? row->period : row->samples, row->samples);
+			result = tally_stacks_append(out, threads[row->class], path.items, path.count,
+						     by_period ? row->period : row->samples, row->samples);
 	}
 	tally_vector_release(&path);
 	free(frames);

@@ -108,6 +108,23 @@ static int append_stack(struct tally_stacks *stacks, uint32_t thread, const uint
 	return 0;
 }
 
+static void add_weight(struct tally_stacks *stacks, struct tally_stack *stack, uint64_t weight, uint64_t samples)
+{
+	stack->weight = sum_capped(stack->weight, weight);
+	stack->samples = sum_capped(stack->samples, samples);
+	stacks->total_weight = sum_capped(stacks->total_weight, weight);
+	stacks->total_samples = sum_capped(stacks->total_samples, samples);
+}
+
+int tally_stacks_append(struct tally_stacks *stacks, uint32_t thread, const uint32_t *frames, size_t count,
+			uint64_t weight, uint64_t samples)
+{
+	if (count > UINT32_MAX || append_stack(stacks, thread, frames, count) < 0)
+		return -ENOMEM;
+	add_weight(stacks, &stacks->stacks.items[stacks->stacks.count - 1], weight, samples);
+	return 0;
+}
+
 int tally_stacks_add(struct tally_stacks *stacks, uint32_t thread, const uint32_t *frames, size_t count,
 		     uint64_t weight, uint64_t samples)
 {
@@ -132,10 +149,7 @@ int tally_stacks_add(struct tally_stacks *stacks, uint32_t thread, const uint32_
 		if (added || same_stack(stacks, *place, thread, frames, count))
 			stack = &stacks->stacks.items[*place];
 	}
-	stack->weight = sum_capped(stack->weight, weight);
-	stack->samples = sum_capped(stack->samples, samples);
-	stacks->total_weight = sum_capped(stacks->total_weight, weight);
-	stacks->total_samples = sum_capped(stacks->total_samples, samples);
+	add_weight(stacks, stack, weight, samples);
 	return 0;
 }
 

@@ -1,8 +1,7 @@
 /* Distinct stacks with their weights: what `fold` prints, what a flame graph draws, what folded text and
  * `perf script` text are read into.
  *
- * Frames and threads are interned: ids index the arrays.  A stack is stored once per (thread, frames), its weight
- * summed.  Not thread-safe.
+ * Frames and threads are interned: ids index the arrays.  Not thread-safe.
  */
 #ifndef TALLY_PROFILE_STACKS_H
 #define TALLY_PROFILE_STACKS_H
@@ -76,9 +75,13 @@ uint32_t tally_stacks_frame(struct tally_stacks *stacks, const char *name, const
 			    enum tally_frame_kind kind);
 uint32_t tally_stacks_thread(struct tally_stacks *stacks, const char *comm, uint32_t pid, uint32_t tid);
 
-/* Adds weight to a stack (root first).  0 or -ENOMEM. */
+/* Adds weight to a stack (root first), which is made when it is new.  0 or -ENOMEM. */
 int tally_stacks_add(struct tally_stacks *stacks, uint32_t thread, const uint32_t *frames, size_t count,
 		     uint64_t weight, uint64_t samples);
+
+/* The same for a stack that is kept apart from equal ones: whoever shows stacks sums those up.  Costs less. */
+int tally_stacks_append(struct tally_stacks *stacks, uint32_t thread, const uint32_t *frames, size_t count,
+			uint64_t weight, uint64_t samples);
 
 void tally_stacks_release(struct tally_stacks *stacks);
 
