@@ -60,9 +60,11 @@ void tally_lines_free(struct tally_lines *lines)
 
 /* ---- finding the units ---- */
 
-/* Without loading it: that may mean to inflate it. */
+/* Without loading it: that may mean to inflate it.  What isn't linked yet has no addresses. */
 static bool has_debug_information(const struct tally_object *object)
 {
+	if (tally_object_type(object) == ET_REL)
+		return false;
 	Elf *elf = tally_object_elf(object);
 	Elf_Scn *scn = NULL;
 	size_t names;

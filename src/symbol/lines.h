@@ -2,7 +2,7 @@
  *
  * What an object says of a compile unit is read when an address of the unit is asked for first, and kept.  DWARF 2 to 5,
  * split (.dwo, .dwp) and shared between files (dwz).  No process is started.  The file's bytes are untrusted: what is
- * damaged gives no answer, or less of one.
+ * damaged gives no answer, or less of one.  Of objects that aren't linked yet (ET_REL) nothing is known.
  *
  * One thread at a time uses a `struct tally_lines`, and its object; it may start threads of its own while it reads
  * many units.

@@ -236,7 +236,8 @@ const char *tally_lines_unit_name(const struct tally_lines_unit *unit, const str
 {
 	if (index >= unit->name_count)
 		return NULL;
-	return unit->names ? unit->names[index] : tally_lines_blob_text(blob, unit->name_offsets[index]);
+	const char *name = unit->names ? unit->names[index] : tally_lines_blob_text(blob, unit->name_offsets[index]);
+	return name && strnlen(name, TALLY_LINES_NAME_MAX) < TALLY_LINES_NAME_MAX ? name : NULL;
 }
 
 const char *tally_lines_unit_file(const struct tally_lines_unit *unit, const struct tally_lines_blob *blob,

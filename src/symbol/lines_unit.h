@@ -33,6 +33,7 @@ enum {
 	TALLY_LINES_NO_FILE = UINT16_MAX,
 	TALLY_LINES_GAP = UINT16_MAX - 1, /* a row's file: from here on the table says nothing */
 	TALLY_LINES_FILES_MAX = UINT16_MAX - 1,
+	TALLY_LINES_NAME_MAX = 1 << 16, /* bytes; what is as long or longer is no name */
 };
 
 struct tally_lines_row {

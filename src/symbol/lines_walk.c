@@ -17,7 +17,6 @@
 enum {
 	HOPS_MAX = 16,       /* from a copy to the name */
 	DEPTH_MAX = 1 << 16, /* of DIEs */
-	NAME_MAX_BYTES = 1 << 16,
 };
 
 struct walk {
@@ -117,10 +116,10 @@ static const char *follow(struct walk *walk, const struct tally_dwarf_unit *unit
 static uint32_t add_name(struct walk *walk, const char *name)
 {
 	struct tally_lines_scratch *scratch = walk->scratch;
-	size_t length = name ? strnlen(name, NAME_MAX_BYTES) : 0;
-	if (length == 0 || length == NAME_MAX_BYTES)
+	if (!name || !*name)
 		return TALLY_LINES_NONE;
-	if (walk->copy_names && !(name = tally_arena_copy(scratch->arena, name, length)))
+	/* Otherwise its length isn't looked at: most names are in no answer, and lie in pages that nobody else needs. */
+	if (walk->copy_names && !(name = tally_arena_copy(scratch->arena, name, strnlen(name, TALLY_LINES_NAME_MAX))))
 		scratch->dwarf.out_of_memory = true;
 	else if (tally_vector_push(&scratch->names, name) < 0)
 		scratch->dwarf.out_of_memory = true;
