@@ -93,6 +93,8 @@ static int read_attributes(struct tally_dwarf_abbrevs *out, struct tally_dwarf_a
 		};
 		if (name == DW_AT_sibling && form == DW_FORM_ref4 && is_fixed)
 			abbrev->sibling_at = (uint32_t)size;
+		abbrev->has_code = abbrev->has_code || name == DW_AT_low_pc || name == DW_AT_ranges;
+		abbrev->is_declaration = abbrev->is_declaration || name == DW_AT_declaration;
 		is_fixed = is_fixed && attribute.size < TALLY_DWARF_SIZE_VARIES;
 		size += attribute.size;
 		if (tally_vector_push(&out->attributes, attribute) < 0)

@@ -194,6 +194,8 @@ struct tally_dwarf_abbrev {
 	uint32_t sibling_at;    /* where in the values a DW_FORM_ref4 to the next sibling lies; UINT32_MAX: it doesn't */
 	uint16_t tag;
 	bool has_children;
+	bool has_code;       /* DW_AT_low_pc or DW_AT_ranges */
+	bool is_declaration; /* DW_AT_declaration */
 };
 
 struct tally_dwarf_abbrevs {

@@ -223,15 +223,18 @@ static int make_answer(struct tally_lines *lines, const struct spot *spot, struc
 		return -ENOMEM;
 	if (spot->row != TALLY_LINES_NONE) {
 		const struct tally_lines_row *row = &unit->rows[spot->row];
-		frames[0] = (struct tally_line_frame){ NULL, tally_lines_unit_file(unit, blob, row->file), row->line, row->column };
+		frames[0] = (struct tally_line_frame){ .file = tally_lines_unit_file(unit, blob, row->file),
+						       .line = row->line, .column = row->column };
 	}
 	uint32_t node = spot->node;
 	for (uint32_t i = 0; node != TALLY_LINES_NONE && i < count; i++) {
 		const struct tally_lines_node *its = &unit->nodes[node];
 		frames[i].function = tally_lines_unit_name(unit, blob, its->name);
 		if (i + 1 < count)
-			frames[i + 1] = (struct tally_line_frame){ NULL, tally_lines_unit_file(unit, blob, its->call_file),
-								   its->call_line, its->call_column };
+			frames[i + 1] = (struct tally_line_frame){
+				.file = tally_lines_unit_file(unit, blob, its->call_file),
+				.line = its->call_line, .column = its->call_column,
+			};
 		node = its->parent;
 	}
 	*answer = (struct tally_line_answer){ frames, count };

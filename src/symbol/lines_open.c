@@ -27,20 +27,20 @@ static int read_code(struct tally_lines *lines)
 		    !(header.sh_flags & SHF_ALLOC) || header.sh_size == 0 ||
 		    __builtin_add_overflow(header.sh_addr, header.sh_size, &end))
 			continue;
-		if (tally_vector_push(&lines->program.code.ranges, (struct tally_dwarf_range){ header.sh_addr, end }) < 0)
+		struct tally_dwarf_range range = { header.sh_addr, end };
+		if (tally_vector_push(&lines->program.code.ranges, range) < 0)
 			return -ENOMEM;
 	}
-	if (lines->program.code.ranges.count == 0)
+	struct tally_dwarf_range *ranges = lines->program.code.ranges.items;
+	size_t count = lines->program.code.ranges.count, kept = 0;
+	if (count == 0)
 		return 0;
-	qsort(lines->program.code.ranges.items, lines->program.code.ranges.count, sizeof(*lines->program.code.ranges.items), compare_ranges);
-	size_t kept = 0;
-	for (size_t i = 1; i < lines->program.code.ranges.count; i++) {
-		struct tally_dwarf_range *last = &lines->program.code.ranges.items[kept];
-		const struct tally_dwarf_range *range = &lines->program.code.ranges.items[i];
-		if (range->start > last->end)
-			lines->program.code.ranges.items[++kept] = *range;
-		else if (range->end > last->end)
-			last->end = range->end;
+	qsort(ranges, count, sizeof(*ranges), compare_ranges);
+	for (size_t i = 1; i < count; i++) {
+		if (ranges[i].start > ranges[kept].end)
+			ranges[++kept] = ranges[i];
+		else if (ranges[i].end > ranges[kept].end)
+			ranges[kept].end = ranges[i].end;
 	}
 	lines->program.code.ranges.count = kept + 1;
 	return 0;

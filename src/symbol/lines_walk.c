@@ -200,10 +200,12 @@ static uint32_t add_function(struct walk *walk, const struct function *function,
 	return (uint32_t)scratch->nodes.count - 1;
 }
 
-/* Tags below which there is no code; functions may be inside of classes, and of functions that have none. */
-static bool is_codeless(uint16_t tag)
+/* DIEs below which there is no code; functions may be inside of classes, and of functions that have none. */
+static bool is_codeless(const struct tally_dwarf_abbrev *abbrev)
 {
-	switch (tag) {
+	switch (abbrev->tag) {
+	case DW_TAG_subprogram:
+		return abbrev->is_declaration;
 	case DW_TAG_enumeration_type:
 	case DW_TAG_array_type:
 	case DW_TAG_subroutine_type:
@@ -224,7 +226,7 @@ static bool pass(struct tally_dwarf_cursor *cursor, const struct walk *walk, con
 {
 	const uint8_t *values = cursor->at;
 	*is_subtree_passed = false;
-	if (abbrev->has_children && abbrev->sibling_at != UINT32_MAX && is_codeless(abbrev->tag)) {
+	if (abbrev->has_children && abbrev->sibling_at != UINT32_MAX && is_codeless(abbrev)) {
 		struct tally_dwarf_cursor at = *cursor;
 		tally_dwarf_skip(&at, abbrev->sibling_at);
 		uint64_t sibling = walk->unit->offset + tally_dwarf_u32(&at);
@@ -267,14 +269,17 @@ static void walk_dies(struct walk *walk)
 			return;
 		uint32_t inside = around;
 		bool is_subtree_passed = false;
-		if (abbrev->tag == DW_TAG_subprogram || abbrev->tag == DW_TAG_inlined_subroutine) {
+		if (abbrev->tag == DW_TAG_inlined_subroutine || (abbrev->tag == DW_TAG_subprogram && abbrev->has_code)) {
 			struct function function;
 			if (!read_function(&cursor, walk->unit, abbrevs->attributes.items + abbrev->first,
 					   abbrev->count, &function))
 				return;
 			inside = add_function(walk, &function, abbrev->tag == DW_TAG_inlined_subroutine, around);
-		} else if (!pass(&cursor, walk, abbrev, &is_subtree_passed)) {
-			return;
+		} else {
+			if (!pass(&cursor, walk, abbrev, &is_subtree_passed))
+				return;
+			if (abbrev->tag == DW_TAG_subprogram)
+				inside = TALLY_LINES_NONE;
 		}
 		if (!abbrev->has_children || is_subtree_passed)
 			continue;
