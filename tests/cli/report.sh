@@ -141,6 +141,37 @@ record -e cpu-clock -F 999 "$WORKLOAD" spin
 head -c $(($(stat -c %s perf.data) * 3 / 4)) perf.data >cut
 check "a cut recording is used as far as it goes" eval '"$TALLY" report --stdio cut >out 2>err && grep -q "damaged at offset" err && grep -q inner out'
 
+# Stacks whose copy ended: marked where they would pose as roots, counted, and the size that is said to suffice suffices.
+cat >deep.c <<'C'
+__attribute__((noinline)) long deep(long n)
+{
+	volatile char room[64] = { 0 };
+	if (n)
+		return deep(n - 1) + room[0] + 1;
+	long sum = 0;
+	for (volatile long i = 0; i < 60000000; i++)
+		sum += i;
+	return sum;
+}
+int main(void) { return deep(60) == 7; }
+C
+if have cc && cc -O1 -fomit-frame-pointer -fno-optimize-sibling-calls deep.c -o deep 2>out; then
+	record -e cpu-clock -F 999 --call-graph dwarf,1024 ./deep
+	"$TALLY" fold -i perf.data >folded 2>err
+	check "a cut stack's outermost caller is [truncated]" \
+		eval 'grep -q "^deep;\[truncated\];deep;" folded && ! grep -q "^deep;deep" folded'
+	"$TALLY" script -i perf.data >out 2>&1
+	check "… but not in script" eval 'grep -q deep out && ! grep -qF "[truncated]" out'
+	bytes=$(sed -n 's/.* stacks are cut short: .*--call-graph dwarf,\([0-9]*\) would have sufficed$/\1/p' err)
+	record -e cpu-clock -F 999 --call-graph "dwarf,${bytes:-8}" ./deep
+	"$TALLY" fold -i perf.data >folded 2>err
+	check "the stack copy's size that would have sufficed suffices (${bytes:-none})" \
+		eval '[ "${bytes:-0}" -lt 20000 ] && grep -q ";main;deep;" folded && ! grep -q "cut short" err && ! grep -qF "[truncated]" folded'
+	cp err out
+else
+	skip "cut stacks" "no C compiler"
+fi
+
 # Names of files that changed since are not trusted.
 cp "$WORKLOAD" changing && record -N -e cpu-clock -F 999 ./changing spin
 cp /bin/true changing
