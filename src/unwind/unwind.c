@@ -50,7 +50,7 @@
 
 #include <string.h>
 
-enum { WORD = TALLY_UNWIND_WORD, AHEAD = 512 };
+enum { WORD = TALLY_UNWIND_WORD, CACHE_LINE = 64, AHEAD = 1024 };
 
 /* Farther from sp than any stack reaches: an address there is no sign of a copy that was too short. */
 #define FAR_BYTES ((uint64_t)1 << 30)
@@ -148,13 +148,19 @@ static inline void restore_saved(struct tally_unwind_walk *walk, const struct ta
 	frame->known = known;
 }
 
-/* A stack's copy is read once, from memory that was just written by someone else: where the next frames probably lie is
- * asked for while this one is worked on.  (Without: a tenth longer.) */
+/* A stack's copy is read once, from memory that was just written by someone else: the first lines are asked for at once,
+ * those where later frames probably lie while this one is worked on.  (Without: a fifth longer.) */
+static inline void fetch_first(const struct tally_unwind_request *request)
+{
+	for (size_t line = 0; line < AHEAD && line < request->stack_size; line += CACHE_LINE)
+		__builtin_prefetch(request->stack + line);
+}
+
 static inline void fetch_ahead(const struct tally_unwind_frame *frame, uint64_t cfa)
 {
 	uint64_t offset = cfa - frame->stack_address;
 	if (frame->stack_size > AHEAD && offset < frame->stack_size - AHEAD)
-		for (unsigned line = AHEAD / 2; line < AHEAD; line += 64)
+		for (unsigned line = AHEAD / 2; line < AHEAD; line += CACHE_LINE)
 			__builtin_prefetch(frame->stack + offset + line);
 }
 
@@ -291,6 +297,7 @@ static uint64_t return_mask(const struct tally_unwind_layout *layout, uint64_t s
 
 static bool start(struct tally_unwind_walk *walk, const struct tally_unwind_request *request)
 {
+	fetch_first(request);
 	memset(walk, 0, offsetof(struct tally_unwind_walk, program));
 	walk->request = request;
 	walk->layout = tally_unwind_layout(request->machine);
