@@ -19,6 +19,14 @@ struct recording_walk {
 	uint64_t reported; /* samples in the reports */
 };
 
+/* The kernel's 200,000 symbols, and libraries' debug information (tested by itself), would be read anew for each of
+ * thousands of damaged copies, and take longer than all the rest. */
+static inline void recording_walk_spare_names(struct tally_recording *recording)
+{
+	recording->names.kernel_tried = true;
+	recording->names.no_inlines = true;
+}
+
 /* `tally script`, or `tally script --records`. */
 static inline int recording_walk_script(const void *bytes, size_t size, bool records, struct recording_walk *walk)
 {
@@ -36,7 +44,7 @@ static inline int recording_walk_script(const void *bytes, size_t size, bool rec
 	}
 	walk->opened = true;
 	recording->keep_groups = records;
-	recording->names.kernel_tried = true; /* its 200,000 symbols take longer than all the rest */
+	recording_walk_spare_names(recording);
 	if (tally_script_new(recording, &script, NULL) < 0)
 		abort();
 	while ((result = tally_recording_next(recording, &raw, &record, &err)) > 0) {
@@ -92,7 +100,7 @@ static inline int recording_walk_report(const void *bytes, size_t size, struct r
 	int result = tally_recording_open_memory(bytes, size, &recording, &err);
 	if (result < 0)
 		return result;
-	recording->names.kernel_tried = true;
+	recording_walk_spare_names(recording);
 	result = tally_profile_new(recording, NULL, &profile, &err);
 	if (result < 0) {
 		if (!err.message[0])
