@@ -3,7 +3,7 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-.PHONY: all demo check check-slow soak mutants conformance bench bench-large bench-engine install fuzz clean
+.PHONY: all demo check check-slow soak mutants conformance bench bench-large bench-recorder bench-engine install fuzz clean
 all: build/build.ninja
 	@ninja -C build
 
@@ -47,7 +47,11 @@ BENCH ?=
 bench-large: all
 	@bench/large.py $(BENCH)
 
-# The engine's own costs, beside the kernel's: the second part of docs/performance.md.
+# Records at 20 kHz and floods of hits, beside perf; BENCH='--as-user nobody' for an ordinary user.
+bench-recorder: all
+	@bench/recorder $(BENCH)
+
+# The engine's own costs, beside the kernel's: the last part of docs/performance.md.
 bench-engine: all
 	@build/bench/bench_engine 15
 
