@@ -1,6 +1,6 @@
 /* Whole objects, of this machine and of others: at every address where a row of the rules begins, and at its last, the
- * compiled rule takes the step that the interpreter takes; and what the linker's index says of functions is what the
- * section says.
+ * compiled rule takes the step that the interpreter takes, and says what libdw says; and what the linker's index says of
+ * functions is what the section says.
  *
  * Arguments: ELF files; "-" for one that isn't there. */
 #include "test.h"
@@ -10,6 +10,8 @@
 #include "unwind/unwind_table.h"
 #include "unwind_ways.h"
 
+#include <dwarf.h>
+#include <elfutils/libdw.h>
 #include <fcntl.h>
 
 enum { STACK = 0x7f0000, WORDS = 64, BIAS = 0x10000000, DISTINCT = 251 };
@@ -104,6 +106,73 @@ static void compiled_rules_step_as_the_interpreter_does(void **state)
 	}
 }
 
+/* "Saved at CFA + offset", as libdw puts it. */
+static bool is_saved_at(Dwarf_Frame *frame, int reg, int64_t offset)
+{
+	Dwarf_Op memory[3], *operations;
+	size_t count;
+	if (dwarf_frame_register(frame, reg, memory, &operations, &count) != 0 || count < 1 ||
+	    operations[0].atom != DW_OP_call_frame_cfa)
+		return false;
+	if (count == 1)
+		return offset == 0;
+	return count == 2 && operations[1].atom == DW_OP_plus_uconst && (int64_t)operations[1].number == offset;
+}
+
+/* 1 when the rule is one of register and offset, and libdw has another. */
+static unsigned differs_from_libdw(Dwarf_CFI *cfi, const struct tally_unwind_layout *layout, uint64_t address,
+				   const struct tally_unwind_rule *rule, size_t *compared)
+{
+	Dwarf_Frame *frame;
+	Dwarf_Op *cfa;
+	size_t count;
+	if (rule->kind != TALLY_RULE_SAVED || rule->cfa_is_loaded || rule->base_register != TALLY_RULE_BASE_IS_CFA)
+		return 0;
+	if (dwarf_cfi_addrframe(cfi, address, &frame) != 0)
+		return 1;
+	bool is_equal = dwarf_frame_cfa(frame, &cfa, &count) == 0 && count == 1 &&
+			cfa[0].atom == (cfa[0].atom == DW_OP_bregx ? DW_OP_bregx : DW_OP_breg0 + rule->cfa_register) &&
+			(int64_t)(cfa[0].atom == DW_OP_bregx ? cfa[0].number2 : cfa[0].number) == rule->cfa_offset;
+	if (rule->return_word != TALLY_RULE_RETURN_IN_REGISTER)
+		is_equal &= is_saved_at(frame, layout->return_register, rule->return_word * 8);
+	for (unsigned i = 0; i < rule->saved_count; i++)
+		is_equal &= is_saved_at(frame, rule->saved_register[i], rule->saved_word[i] * 8);
+	++*compared;
+	free(frame);
+	return !is_equal;
+}
+
+static void compiled_rules_are_libdw_s(void **state)
+{
+	const struct files *files = *state;
+	for (int i = 0; i < files->count; i++) {
+		struct tally_object *object;
+		struct tally_unwind_table *table;
+		struct tally_unwind_function function;
+		size_t differing = 0, compared = 0;
+		if (strcmp(files->paths[i], "-") == 0)
+			continue;
+		assert_int_equal(tally_object_open(AT_FDCWD, files->paths[i], &object, NULL), 0);
+		assert_int_equal(tally_unwind_table_new(object, NULL, &table, NULL), 0);
+		Dwarf_CFI *cfi = dwarf_getcfi_elf(tally_object_elf(object));
+		assert_non_null(cfi);
+		const struct tally_unwind_layout *layout = tally_unwind_layout(table->machine);
+		const struct tally_function_index *index = &table->indexes[0];
+		for (size_t j = 0; j < index->count; j++)
+			/* 13 bytes on: some row or other */
+			for (uint64_t at = 0; tally_function_index_at(index, j, &function) && at < function.size; at += 13)
+				differing += differs_from_libdw(cfi, layout, function.start + at,
+								tally_unwind_table_rule(table, function.start + at),
+								&compared);
+		print_message("# %s: %zu addresses beside libdw\n", files->paths[i], compared);
+		assert_true(compared > 100);
+		assert_int_equal(differing, 0);
+		dwarf_cfi_end(cfi);
+		tally_unwind_table_free(table);
+		tally_object_unref(object);
+	}
+}
+
 static void the_linker_s_index_says_what_the_section_says(void **state)
 {
 	const struct files *files = *state;
@@ -141,6 +210,7 @@ int main(int argc, char **argv)
 	struct files files = { argv + 1, argc - 1 };
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_prestate(compiled_rules_step_as_the_interpreter_does, &files),
+		cmocka_unit_test_prestate(compiled_rules_are_libdw_s, &files),
 		cmocka_unit_test_prestate(the_linker_s_index_says_what_the_section_says, &files),
 	};
 	return cmocka_run_group_tests_name("unwind_machines", tests, NULL, NULL);
