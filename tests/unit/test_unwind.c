@@ -897,6 +897,46 @@ static void each_end_is_told(void **state)
 	tally_unwind_table_free(walk.table);
 }
 
+/* arm64: rules of sp and x30, signed return addresses, and frame records where there are no rules. */
+static void arm64_s_signed_returns_are_stripped(void **state)
+{
+	(void)state;
+	const uint64_t signature = 0x7fb5000000000000;
+	struct cfi cfi = { 0 };
+	size_t at = begin(&cfi, 0); /* x30 is the return column; at entry CFA = sp */
+	put(&cfi, BYTES(1, 0, 4, 0x78, 30, 0x0c, 31, 0));
+	finish(&cfi, at);
+	/* paciasp; stp x29,x30,[sp,#-32]!; … */
+	put_fde(&cfi, at, CODE, 0x40, BYTES(0x41, 0x2d, 0x41, 0x0e, 32, 0x9d, 4, 0x9e, 3));
+	put_fde(&cfi, at, CODE + 0x80, 0x40, BYTES(0x07, 30));
+	struct tally_cfi_section section = { .bytes = cfi.bytes, .size = cfi.size, .address = SECTION,
+					     .machine = TALLY_UNWIND_ARM64 };
+	struct walk walk = { .request = { .machine = TALLY_UNWIND_ARM64, .stack = (const uint8_t *)walk.stack,
+					  .stack_size = sizeof(walk.stack), .find = find } };
+	assert_int_equal(tally_unwind_table_new_from_bytes(&section, NULL, &walk.table, NULL), 0);
+	walk.request.context = walk.table;
+	walk.request.registers[TALLY_UNWIND_ARM64_SP] = STACK;
+	walk.request.registers[TALLY_UNWIND_ARM64_PC] = F(0x10);
+	walk.stack[0] = STACK + 48; /* x29, to a record of code without rules; x30 */
+	walk.stack[1] = signature | (JIT + 0x20);
+	walk.stack[6] = STACK + 80;
+	walk.stack[7] = signature | F(0x90);
+	struct unwind_way way;
+	assert_true(unwind_every_way(&walk.request, NULL, 16, &way));
+	assert_int_equal(way.end, TALLY_UNWIND_COMPLETE);
+	assert_int_equal(way.count, 3);
+	assert_int_equal(way.addresses[1], JIT + 0x20);
+	assert_int_equal(way.addresses[2], F(0x90));
+	/* At entry the return address is in x30 alone. */
+	walk.request.registers[TALLY_UNWIND_ARM64_PC] = F(0);
+	walk.request.registers[TALLY_UNWIND_X30] = signature | F(0x90);
+	assert_true(unwind_every_way(&walk.request, NULL, 16, &way));
+	assert_int_equal(way.end, TALLY_UNWIND_COMPLETE);
+	assert_int_equal(way.count, 2);
+	assert_int_equal(way.addresses[1], F(0x90));
+	tally_unwind_table_free(walk.table);
+}
+
 static void sample_registers_come_in_dwarf_s_order(void **state)
 {
 	(void)state;
@@ -1053,6 +1093,7 @@ int main(void)
 		cmocka_unit_test(code_tells_where_it_stands),
 		cmocka_unit_test(code_without_rules_is_stepped_through_by_what_it_is),
 		cmocka_unit_test(each_end_is_told),
+		cmocka_unit_test(arm64_s_signed_returns_are_stripped),
 		cmocka_unit_test(sample_registers_come_in_dwarf_s_order),
 		cmocka_unit_test(frame_pointers_are_told_from_rules),
 		cmocka_unit_test(damaged_sections_do_no_damage),
