@@ -101,7 +101,7 @@ static void set_call_graph(const struct tally_recorder *recorder, struct tally_a
 	if (recorder->options.call_graph == TALLY_CALL_GRAPH_AUTO && takes_each_hit(attr))
 		return;
 	attr->sample_type |= TALLY_SAMPLE_REGS_USER | TALLY_SAMPLE_STACK_USER;
-	attr->sample_regs_user = TALLY_UNWIND_REGS_MASK;
+	attr->sample_regs_user = tally_unwind_regs_mask(TALLY_UNWIND_HOST);
 	attr->sample_stack_user = stack_bytes(recorder);
 	attr->flags |= TALLY_ATTR_EXCLUDE_CALLCHAIN_USER;
 }
