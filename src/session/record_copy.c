@@ -5,7 +5,8 @@
  * what a copy lacks can be had otherwise (record_outer.c).
  *
  * Where samples are few, the largest copies fit and are taken.  At high rates it begins with small ones, and grows when
- * more than a hundredth of the stacks stay cut.  The size is the event's, and an event opened later would miss
+ * more than a hundredth of the stacks stay cut.  Where more than a fifth of the samples is lost, it goes back for
+ * good: stacks without their roots are worth more than none.  The size is the event's, and an event opened later would miss
  * the threads and children that are there: so one for each size is open from the start, all but one of them off, and
  * switching off and on reaches what they have been inherited by.
  */
@@ -20,6 +21,7 @@ enum {
 	NEW_STACKS_MIN = 1000, /* seen, before it grows because tasks are too short-lived to be completed */
 	CALM_STACKS = 8192,    /* seen, before it shrinks; twice as many after each switch */
 	SWITCHES_MAX = 8,
+	SETTLED = 500,         /* stacks and losses, before losses count: the first are of the size before */
 };
 
 bool tally_record_has_copies(const struct tally_recorder *recorder, const struct tally_record_source *source)
@@ -62,6 +64,7 @@ void tally_record_copies_init(struct tally_recorder *recorder, size_t ring_bytes
 	bool few = highest_rate(recorder) * ROOM_MS / 1000 <= ring_bytes / largest;
 	if (few)
 		copies->count = 0;
+	copies->highest = copies->count ? copies->count - 1 : 0;
 	set_size(recorder, few ? largest : copies->sizes[0]);
 }
 
@@ -100,6 +103,7 @@ static int switch_to(struct tally_recorder *recorder, unsigned next, struct tall
 	}
 	copies->now = next;
 	copies->stacks = copies->cut = copies->new = copies->small = 0;
+	copies->lost_before = recorder->status.lost;
 	copies->switches++;
 	return 0;
 }
@@ -112,7 +116,12 @@ int tally_record_copies_adapt(struct tally_recorder *recorder, struct tally_erro
 		return 0;
 	bool is_cut = copies->cut >= CUT_MIN && copies->cut * 100 > copies->stacks;
 	bool is_new = copies->stacks >= NEW_STACKS_MIN && copies->new * 100 > copies->stacks;
-	if ((is_cut || is_new) && copies->now + 1 < copies->count)
+	uint64_t lost = recorder->status.lost - copies->lost_before, seen = copies->stacks + lost;
+	if (seen >= SETTLED && lost * 5 > seen && copies->now) {
+		copies->highest = copies->now - 1;
+		return switch_to(recorder, copies->highest, err);
+	}
+	if ((is_cut || is_new) && copies->now < copies->highest)
 		return switch_to(recorder, copies->now + 1, err);
 	if (copies->stacks >= calm && copies->small * 200 >= copies->stacks * 199 && copies->now)
 		return switch_to(recorder, copies->now - 1, err);
@@ -121,6 +130,7 @@ int tally_record_copies_adapt(struct tally_recorder *recorder, struct tally_erro
 		copies->cut /= 2;
 		copies->new /= 2;
 		copies->small /= 2;
+		copies->lost_before += lost / 2;
 	}
 	return 0;
 }

@@ -32,6 +32,8 @@ struct tally_record_copies {
 	/* Stacks with the size in force since it is: of which the copy was too short, or their task's first, or of
 	 * which the next smaller size would have done. */
 	uint64_t stacks, cut, new, small;
+	uint64_t lost_before; /* status.lost, when it came into force */
+	unsigned highest;     /* not to grow beyond: larger copies lost samples */
 	unsigned switches;
 };
 

@@ -264,6 +264,16 @@ static void copies_grow_when_stacks_are_cut_and_shrink_when_they_are_far_too_lar
 	for (int i = 0; i < 50; i++) /* for long, less would have done */
 		note(&recorder, recorder.copies.now == 2 ? 10000 : 0, TALLY_RECORD_STACK_WHOLE, small);
 	assert_true(!switches.is_on[2] && switches.is_on[1]);
+	note(&recorder, 100, TALLY_RECORD_STACK_CUT, UINT64_MAX);
+	assert_true(switches.is_on[2]);
+	recorder.status.lost += 140;
+	note(&recorder, 570, TALLY_RECORD_STACK_WHOLE, 40 << 10);
+	assert_true(switches.is_on[2]); /* less than a fifth */
+	recorder.status.lost += 3;
+	note(&recorder, 0, TALLY_RECORD_STACK_WHOLE, small);
+	assert_true(!switches.is_on[2] && switches.is_on[1]);
+	note(&recorder, 100, TALLY_RECORD_STACK_CUT, UINT64_MAX);
+	assert_true(switches.is_on[1]); /* better cut than lost */
 	assert_int_equal(tally_record_enable(&recorder, false, NULL), 0);
 	assert_true(!switches.is_on[0] && !switches.is_on[1] && !switches.is_on[2] && !switches.is_on[3]);
 
