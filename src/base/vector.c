@@ -1,5 +1,7 @@
 #include "base/vector.h"
 
+#include "base/huge.h"
+
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -18,6 +20,7 @@ int tally_vector_reserve_(void **items, size_t *capacity, size_t need, size_t it
 	void *grown = realloc(*items, total);
 	if (!grown)
 		return -ENOMEM;
+	tally_huge_advise(grown, total);
 	*items = grown;
 	*capacity = wanted;
 	return 0;

@@ -5,6 +5,8 @@
  */
 #include "profile/chain_table.h"
 
+#include "base/huge.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,7 +106,7 @@ static void put(struct tally_chain_slot *slots, size_t capacity, struct tally_ch
 static int grow(struct tally_chain_table *table)
 {
 	size_t capacity = table->capacity * 2;
-	struct tally_chain_slot *slots = calloc(capacity, sizeof(*slots));
+	struct tally_chain_slot *slots = tally_huge_calloc(capacity, sizeof(*slots));
 	if (!slots)
 		return -ENOMEM;
 	for (size_t i = 0; i < table->capacity; i++)

@@ -1,5 +1,6 @@
 #include "profile/row_table.h"
 
+#include "base/huge.h"
 #include "base/map.h"
 #include "base/vector.h"
 
@@ -33,7 +34,7 @@ static void put_slot(struct tally_row_slot *slots, size_t capacity, struct tally
 static int grow(struct tally_row_table *table)
 {
 	size_t capacity = table->capacity ? table->capacity * 2 : 1024;
-	struct tally_row_slot *slots = calloc(capacity, sizeof(*slots));
+	struct tally_row_slot *slots = tally_huge_calloc(capacity, sizeof(*slots));
 	if (!slots)
 		return -ENOMEM;
 	for (size_t i = 0; i < table->capacity; i++)

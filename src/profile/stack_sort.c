@@ -5,6 +5,7 @@
  */
 #include "profile/stack_sort.h"
 
+#include "base/huge.h"
 #include "base/vector.h"
 
 #include <errno.h>
@@ -201,6 +202,8 @@ int tally_stack_sort_run(struct tally_stack_sort *sort, size_t first, size_t cou
 		free(sort->scratch);
 		sort->keys = malloc(count * sizeof(*sort->keys));
 		sort->scratch = malloc(count * sizeof(*sort->scratch));
+		tally_huge_advise(sort->keys, count * sizeof(*sort->keys));
+		tally_huge_advise(sort->scratch, count * sizeof(*sort->scratch));
 		sort->room = sort->keys && sort->scratch ? count : 0;
 		if (!sort->room)
 			return -ENOMEM;

@@ -1,0 +1,15 @@
+/* Large memory in huge pages, where the kernel gives them to who asks (transparent_hugepage "madvise" or "always").
+ *
+ * What is looked up at random all over tens of megabytes waits for the tables of pages more than for memory itself. */
+#ifndef TALLY_BASE_HUGE_H
+#define TALLY_BASE_HUGE_H
+
+#include <stddef.h>
+
+/* Asks for huge pages within memory that malloc gave; small memory is left as it is. */
+void tally_huge_advise(void *memory, size_t size_bytes);
+
+/* calloc's memory, asked for so before it is touched; free() frees it.  NULL when there is none. */
+void *tally_huge_calloc(size_t count, size_t item_bytes);
+
+#endif
