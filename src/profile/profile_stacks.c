@@ -62,11 +62,11 @@ static uint32_t *make_threads(const struct tally_profile *profile, uint32_t even
 }
 
 /* A row's frames, root first. */
-static int expand(const struct tally_profile *profile, const struct tally_row *row, const uint32_t *frames,
+static int expand(const struct tally_profile *profile, size_t row, const uint32_t *frames,
 		  struct frame_ids *path)
 {
 	const struct tally_names *names = &profile->recording->names;
-	const uint8_t *next = profile->rows.stacks.items + row->stack, *end = next + row->stack_bytes;
+	const uint8_t *end, *next = tally_row_stack(&profile->rows, row, &end);
 	path->count = 0;
 	while (next < end) {
 		const struct tally_place_name *name = &profile->names[tally_stack_next_place(&next)];
@@ -93,7 +93,7 @@ int tally_profile_stacks(const struct tally_profile *profile, uint32_t event, bo
 		const struct tally_row *row = &profile->rows.rows.items[i];
 		if (threads[row->class] == UINT32_MAX)
 			continue;
-		result = expand(profile, row, frames, &path);
+		result = expand(profile, i, frames, &path);
 		if (!result)
 			result = tally_stacks_append(out, threads[row->class], path.items, path.count,
 						     by_period ? row->period : row->samples, row->samples);

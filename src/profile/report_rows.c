@@ -58,9 +58,9 @@ static int sum_row(struct summer *summer, size_t at)
 	struct tally_report_builder *builder = summer->builder;
 	const struct tally_profile *profile = builder->profile;
 	const struct tally_row *row = &profile->rows.rows.items[builder->rows[at]];
-	const uint8_t *next = profile->rows.stacks.items + row->stack, *end = next + row->stack_bytes;
+	const uint8_t *end, *next = tally_row_stack(&profile->rows, builder->rows[at], &end);
 	uint32_t stamp = builder->rows[at] + 1, place = UINT32_MAX, key = 0;
-	if (row->stack_bytes) {
+	if (next < end) {
 		place = tally_stack_next_place(&next);
 		key = builder->key_of_place[place];
 	}

@@ -92,8 +92,7 @@ static int add_row(const struct tally_report_builder *builder, struct tally_stac
 		   bool from_leaf, struct codes *codes)
 {
 	const struct tally_profile *profile = builder->profile;
-	const struct tally_row *row = &profile->rows.rows.items[number];
-	const uint8_t *next = profile->rows.stacks.items + row->stack, *end = next + row->stack_bytes;
+	const uint8_t *end, *next = tally_row_stack(&profile->rows, number, &end);
 	int result = 0;
 	codes->count = 0;
 	if (from_leaf && next < end)

@@ -9,13 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { TALLY_PLACE_BYTES_MAX = 5 };
+enum { TALLY_PLACE_BYTES_MAX = 5, TALLY_CLASSES_MAX = 1 << 24 };
 
+/* 24 bytes: there may be millions. */
 struct tally_row {
 	uint64_t samples, period;
-	uint64_t stack; /* where its bytes begin */
-	uint32_t stack_bytes; /* 0: samples without any address */
-	uint32_t class;
+	uint64_t stack : 40; /* where its bytes begin; they end where the next row's begin: tally_row_stack() */
+	uint64_t class : 24;
 };
 
 struct tally_row_slot {
@@ -43,6 +43,17 @@ static inline void tally_row_table_prefetch(const struct tally_row_table *table,
 /* The row of a class and a stack, made without samples when it is new; UINT32_MAX when memory is out. */
 uint32_t tally_row_table_put(struct tally_row_table *table, uint32_t hash, uint32_t class, const uint8_t *stack,
 			     size_t size);
+
+/* The bytes of a row's stack, up to `*end`; none are samples without any address. */
+static inline const uint8_t *tally_row_stack(const struct tally_row_table *table, size_t row, const uint8_t **end)
+{
+	const struct tally_row *rows = table->rows.items;
+	uint64_t start = rows[row].stack, next = row + 1 < table->rows.count ? rows[row + 1].stack : table->stacks.count;
+	if (start == next) /* there may be no bytes at all */
+		return *end = NULL;
+	*end = table->stacks.items + next;
+	return table->stacks.items + start;
+}
 
 /* Frees what only _put needs. */
 void tally_row_table_finish(struct tally_row_table *table);

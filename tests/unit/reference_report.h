@@ -47,9 +47,9 @@ static inline bool reference_same(const struct reference_report *report, uint32_
 	       (x->kind == TALLY_FRAME_INLINED) == (y->kind == TALLY_FRAME_INLINED);
 }
 
-static inline void reference_path(struct reference_report *report, const struct tally_row *row)
+static inline void reference_path(struct reference_report *report, size_t row)
 {
-	const uint8_t *at = report->profile->rows.stacks.items + row->stack, *end = at + row->stack_bytes;
+	const uint8_t *end, *at = tally_row_stack(&report->profile->rows, row, &end);
 	report->path.count = 0;
 	while (at < end) {
 		const struct tally_place_name *name = &report->profile->names[tally_stack_next_place(&at)];
@@ -178,7 +178,7 @@ static inline void reference_build(struct reference_report *report, const struct
 			const struct tally_row *row = &profile->rows.rows.items[i];
 			if (profile->classes.items[row->class].event != options->event)
 				continue;
-			reference_path(report, row);
+			reference_path(report, i);
 			if (!pass)
 				reference_sum(report, row, i + 1);
 			else if (options->tree != TALLY_TREE_NONE)

@@ -77,12 +77,11 @@ static struct plain_rows read_plainly(const struct profile_fixture *fixture,
 }
 
 /* A row with its texts and places as the plain rows have them. */
-static struct plain_row row_of(const struct tally_profile *profile, const struct tally_row *row,
-			       struct plain_rows *rows)
+static struct plain_row row_of(const struct tally_profile *profile, size_t row, struct plain_rows *rows)
 {
-	const struct tally_class *class = &profile->classes.items[row->class];
+	const struct tally_class *class = &profile->classes.items[profile->rows.rows.items[row].class];
 	struct plain_row plain = { .event = class->event, .thread = class->thread, .comm = class->comm, .cpu = class->cpu };
-	const uint8_t *at = profile->rows.stacks.items + row->stack, *end = at + row->stack_bytes;
+	const uint8_t *end, *at = tally_row_stack(&profile->rows, row, &end);
 	while (at < end)
 		plain.places[plain.depth++] = tally_place_table_intern(
 			&rows->places, &profile->places.places.items[tally_stack_next_place(&at)]);
@@ -104,7 +103,7 @@ static void rows_are_those_of_a_plain_walk(void **state)
 		assert_int_equal(tally_profile_new(opened, &options, &profile, NULL), 0);
 		assert_int_equal(profile->rows.rows.count, rows.count);
 		for (size_t i = 0; i < rows.count; i++) {
-			struct plain_row wanted = row_of(profile, &profile->rows.rows.items[i], &rows);
+			struct plain_row wanted = row_of(profile, i, &rows);
 			const struct plain_row *row = find_row(&rows, &wanted);
 			assert_non_null(row);
 			assert_int_equal(profile->rows.rows.items[i].samples, row->samples);
