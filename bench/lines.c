@@ -83,7 +83,7 @@ static void choose_addresses(struct bench *bench)
 static struct times ask(struct bench *bench, struct tally_disk_cache *cache)
 {
 	struct tally_line_answer *answers = calloc(bench->count, sizeof(*answers));
-	struct tally_object *object;
+	struct tally_object *object = NULL;
 	struct tally_lines *lines;
 	struct times times = { seconds(CLOCK_PROCESS_CPUTIME_ID), seconds(CLOCK_MONOTONIC) };
 	if (!answers || tally_object_open(AT_FDCWD, bench->program, &object, NULL) < 0)
