@@ -69,7 +69,7 @@ for round in 1 2 3 4 5 6 7 8 9 10 11 12; do
 	record "small$round" 4000 2048 "$signals" 0.1
 	record "c$round" 2000 8192 python3 -c "$python"
 	[ -z "$rust" ] || record "rust$round" 4000 8192 $rust
-	have=$("$compare" 0 "${files[@]}" | awk '/^# +[0-9]/ { sum += $2 } END { print sum + 0 }')
+	have=$("$compare" 0 "${files[@]}" | awk '/^# +[0-9]+ [a-z]/ { sum += $2 } END { print sum + 0 }')
 	[ "$have" -ge "$wanted" ] && break
 done
 exec "$compare" "$wanted" "${files[@]}"

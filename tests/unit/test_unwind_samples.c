@@ -11,7 +11,7 @@ enum { FRAMES = DWFL_ORACLE_FRAMES, SHOWN = 5 };
 /* Why the two may differ.  The list is closed: what is none of these is a fault of one or the other. */
 enum cause {
 	CAUSE_NONE,
-	CAUSE_STOPPED,  /* theirs is ours up to where it stops, and ours reaches the outermost frame: libdwfl wants what was
+	CAUSE_STOPPED,  /* theirs is ours up to where it stops: libdwfl wants what was
 			 * popped, which a sample doesn't have; loses rbx where no rule names it; knows no code */
 	CAUSE_UNMAPPED, /* theirs has an address more, which no mapping holds: tally doesn't write it */
 	CAUSE_NO_RULES, /* both end in code without rules, where each guesses */
@@ -22,7 +22,7 @@ enum cause {
 
 static const char *const CAUSE_TEXTS[CAUSES] = {
 	"equal",
-	"libdwfl stops where tally goes on to the outermost frame",
+	"libdwfl stops where tally goes on, to the outermost frame or to where the copy ends",
 	"libdwfl ends with an address that no mapping holds",
 	"code without rules",
 	"libdwfl goes on by frame pointer where the copy ended",
@@ -61,7 +61,7 @@ static enum cause compare(const struct chains *chains, const struct tally_sample
 		same++;
 	if (same == chains->count && same == theirs->count)
 		return CAUSE_NONE;
-	if (same == theirs->count && chains->end == TALLY_UNWIND_COMPLETE)
+	if (same == theirs->count && (chains->end == TALLY_UNWIND_COMPLETE || chains->end == TALLY_UNWIND_TRUNCATED))
 		return CAUSE_STOPPED;
 	if (same == chains->count && same + 1 == theirs->count &&
 	    !tally_tasks_find(&chains->recording->tasks, sample->pid, false, theirs->addresses[same] - 1))
