@@ -61,11 +61,11 @@ static enum tally_record_stack_fate complete(struct tally_recorder *recorder, co
 static void unwind(struct tally_recorder *recorder, const struct tally_attr *attr, const struct tally_sample *sample,
 		   struct tally_record_frames *frames)
 {
-	/* The stack before was most likely the same task's. */
-	uint64_t before[TALLY_RECORD_FRAMES_MAX];
-	memcpy(before, frames->stack_pointers, frames->count * sizeof(*before));
-	const struct tally_user_stack_walk walk = { .stack_pointers = frames->stack_pointers,
-						    .expected = before, .expected_count = frames->count };
+	/* A chain of another thread's would be true, too, only of no use. */
+	struct tally_unwind_chain **chain = &recorder->chains[sample->tid % TALLY_RECORD_CHAINS];
+	if (!*chain)
+		*chain = tally_unwind_chain_new(); /* without memory it goes without */
+	const struct tally_user_stack_walk walk = { .stack_pointers = frames->stack_pointers, .chain = *chain };
 	enum tally_unwind_end end;
 	frames->count = tally_user_stack_walk(&recorder->tasks, &recorder->objects, attr, sample, &walk,
 					      frames->addresses, TALLY_RECORD_FRAMES_MAX, &end);

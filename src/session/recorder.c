@@ -326,6 +326,8 @@ void tally_recorder_free(struct tally_recorder *recorder)
 	tally_record_close(recorder);
 	tally_perfdata_writer_free(recorder->writer);
 	tally_record_outer_free(recorder->outer);
+	for (unsigned i = 0; i < TALLY_RECORD_CHAINS; i++)
+		tally_unwind_chain_free(recorder->chains[i]);
 	tally_objects_release(&recorder->objects);
 	tally_tasks_release(&recorder->tasks);
 	tally_arena_release(&recorder->arena);

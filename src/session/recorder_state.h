@@ -37,6 +37,8 @@ struct tally_record_copies {
 	unsigned switches;
 };
 
+enum { TALLY_RECORD_CHAINS = 64 };
+
 struct tally_recorder {
 	struct tally_provider *provider;
 	struct tally_target *target;
@@ -60,6 +62,7 @@ struct tally_recorder {
 
 	struct tally_tasks tasks;
 	struct tally_objects objects;
+	struct tally_unwind_chain *chains[TALLY_RECORD_CHAINS]; /* by thread; NULL: none yet */
 	struct tally_record_frames frames; /* of the stack unwound last */
 	struct tally_record_outer *outer; /* NULL: stacks that were cut stay so */
 	struct tally_perfdata_writer *writer;

@@ -38,14 +38,6 @@ size_t tally_user_stack_frames(const struct tally_tasks *tasks, struct tally_obj
 	return tally_user_stack_walk(tasks, objects, attr, sample, &walk, addresses, limit, end);
 }
 
-static void fetch_ahead(const struct tally_unwind_request *request, const struct tally_user_stack_walk *walk)
-{
-	const uint64_t word = sizeof(uint64_t), sp = request->registers[TALLY_UNWIND_RSP];
-	for (size_t i = 0; i < walk->expected_count; i++)
-		if (walk->expected[i] - word - sp < request->stack_size) /* the return address is there on x86-64 */
-			__builtin_prefetch(request->stack + (walk->expected[i] - word - sp));
-}
-
 size_t tally_user_stack_walk(const struct tally_tasks *tasks, struct tally_objects *objects,
 			     const struct tally_attr *attr, const struct tally_sample *sample,
 			     const struct tally_user_stack_walk *walk, uint64_t *addresses, size_t limit,
@@ -63,6 +55,7 @@ size_t tally_user_stack_walk(const struct tally_tasks *tasks, struct tally_objec
 		.stack_size = walk->stack ? walk->stack_size : sample->stack_dynamic_size,
 		.find = find_place,
 		.context = &finder,
+		.chain = walk->chain,
 		.is_exact = walk->is_exact,
 		.stack_pointers = walk->stack_pointers,
 		.extent = walk->extent,
@@ -72,7 +65,6 @@ size_t tally_user_stack_walk(const struct tally_tasks *tasks, struct tally_objec
 	if (sample->regs_user.abi != abi_64bit || !sample->regs_user.words ||
 	    !tally_unwind_registers(objects->machine, sample->regs_user.words, attr->sample_regs_user, request.registers))
 		return 0;
-	fetch_ahead(&request, walk);
 	return tally_unwind(&request, addresses, limit, end);
 }
 

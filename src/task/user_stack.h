@@ -40,10 +40,7 @@ struct tally_user_stack_walk {
 	bool *is_exact;                     /* NULL, or room for `limit` */
 	uint64_t *stack_pointers;           /* NULL, or room for `limit`: each frame's sp */
 	struct tally_unwind_extent *extent; /* NULL, or filled in */
-	/* Stack pointers of a stack that may be like this one: what lies there is fetched from memory ahead of its use.
-	 * A copy fresh from the ring is in another CPU's cache, and each frame's place is known from the one before. */
-	const uint64_t *expected;
-	size_t expected_count;
+	struct tally_unwind_chain *chain;   /* NULL, or what remembers the thread's last stack */
 };
 size_t tally_user_stack_walk(const struct tally_tasks *tasks, struct tally_objects *objects,
 			     const struct tally_attr *attr, const struct tally_sample *sample,

@@ -46,7 +46,7 @@
 #include "unwind/unwind.h"
 
 #include "unwind/unwind_cache.h"
-#include "unwind/unwind_walk.h"
+#include "unwind/unwind_chain.h"
 
 #include <string.h>
 
@@ -312,24 +312,58 @@ static bool start(struct tally_unwind_walk *walk, const struct tally_unwind_requ
 	return walk->layout->count;
 }
 
+/* The rest of the walk is the chain's first `met` frames. */
+static size_t put_met(struct tally_unwind_walk *walk, const struct tally_unwind_chain *chain, size_t met,
+		      uint64_t *addresses, size_t count)
+{
+	const struct tally_unwind_request *request = walk->request;
+	for (size_t i = met; i-- > 0; count++) {
+		addresses[count] = chain->frames[i].pc;
+		if (request->is_exact)
+			request->is_exact[count] = false;
+		if (request->stack_pointers)
+			request->stack_pointers[count] = chain->frames[i].sp;
+	}
+	walk->frame.registers[walk->layout->sp] = chain->frames[0].sp;
+	walk->end = TALLY_UNWIND_COMPLETE;
+	return count;
+}
+
+/* From the leaf to where there is an end. */
+static size_t climb(struct tally_unwind_walk *walk, uint64_t *addresses, size_t limit)
+{
+	struct tally_unwind_chain *chain = tally_unwind_chain_begin(walk);
+	size_t count = 0, met = 0;
+	do {
+		met = chain && count ? tally_unwind_chain_meet(chain, walk) : 0;
+		if (met && met <= limit - count)
+			break;
+		met = 0;
+		if (!resolve(walk)) {
+			walk->end = walk->is_by_pointer ? TALLY_UNWIND_NO_RULES : TALLY_UNWIND_NO_MAP;
+			if (!count) /* the sampled ip is written, wherever it is */
+				put_frame(walk, addresses, count++);
+			return count;
+		}
+		if (count == limit)
+			return count;
+		if (chain)
+			tally_unwind_chain_note(chain, walk, count);
+		put_frame(walk, addresses, count++);
+	} while (step(walk));
+	size_t stepped = count;
+	if (met)
+		count = put_met(walk, chain, met, addresses, count);
+	if (chain && walk->end == TALLY_UNWIND_COMPLETE)
+		tally_unwind_chain_learn(chain, walk, stepped, met);
+	return count;
+}
+
 size_t tally_unwind(const struct tally_unwind_request *request, uint64_t *addresses, size_t limit,
 		    enum tally_unwind_end *end)
 {
 	struct tally_unwind_walk walk;
-	size_t count = 0;
-	if (start(&walk, request) && limit > 0) {
-		put_frame(&walk, addresses, count++);
-		if (!resolve(&walk))
-			walk.end = TALLY_UNWIND_NO_MAP;
-	}
-	while (count > 0 && walk.end == TALLY_UNWIND_LIMIT && step(&walk)) {
-		if (!resolve(&walk))
-			walk.end = walk.is_by_pointer ? TALLY_UNWIND_NO_RULES : TALLY_UNWIND_NO_MAP;
-		else if (count < limit)
-			put_frame(&walk, addresses, count++);
-		else
-			break;
-	}
+	size_t count = start(&walk, request) && limit > 0 ? climb(&walk, addresses, limit) : 0;
 	if (request->extent)
 		*request->extent = (struct tally_unwind_extent){
 			.reached = tally_unwind_get(&walk, walk.layout->sp),

@@ -83,6 +83,12 @@ struct tally_unwind_cache;
 struct tally_unwind_cache *tally_unwind_cache_new(void); /* NULL: no memory */
 void tally_unwind_cache_free(struct tally_unwind_cache *cache); /* before the tables; NULL is fine */
 
+/* Remembers the outer part of the last stack that was walked to its end, and ends the next walk where it meets it: what
+ * comes out is what the whole walk would give (unwind_chain.c).  x86-64 alone.  Best one for each thread. */
+struct tally_unwind_chain;
+struct tally_unwind_chain *tally_unwind_chain_new(void); /* NULL: no memory */
+void tally_unwind_chain_free(struct tally_unwind_chain *chain); /* NULL is fine */
+
 /* How far up the stack a walk went, and what it lacked. */
 struct tally_unwind_extent {
 	uint64_t reached; /* sp of the outermost frame that was found */
@@ -101,6 +107,7 @@ struct tally_unwind_request {
 	 * the same: a number of its own for each set of mappings that ever was. */
 	struct tally_unwind_cache *cache;
 	uint64_t space;
+	struct tally_unwind_chain *chain; /* NULL, or one of which `space` is true likewise */
 	bool is_interpreted; /* run the rules' programs at each frame: the slow reference, for tests */
 	struct tally_unwind_extent *extent; /* NULL, or filled in */
 	bool *is_exact; /* NULL, or an array of `limit`: set for frames that did not call, but were interrupted */

@@ -112,6 +112,8 @@ static void free_fixture(struct fixture *f)
 {
 	tally_objects_release(&f->recorder.objects);
 	tally_tasks_release(&f->recorder.tasks);
+	for (unsigned i = 0; i < TALLY_RECORD_CHAINS; i++)
+		tally_unwind_chain_free(f->recorder.chains[i]);
 	free(f);
 }
 

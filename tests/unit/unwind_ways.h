@@ -1,5 +1,5 @@
 /* The same stack unwound in each way that there is: by the interpreter (the reference), by compiled rules, by what the
- * cache learns and by what it knows.  All must say the same. */
+ * cache learns and by what it knows, and with the stack itself as the one before.  All must say the same. */
 #ifndef TALLY_TESTS_UNWIND_WAYS_H
 #define TALLY_TESTS_UNWIND_WAYS_H
 
@@ -40,8 +40,9 @@ static inline bool unwind_every_way(const struct tally_unwind_request *asked, st
 {
 	struct tally_unwind_request request = *asked;
 	struct tally_unwind_cache *own = cache ? NULL : tally_unwind_cache_new();
+	struct tally_unwind_chain *chain = tally_unwind_chain_new();
 	struct unwind_way *way = malloc(sizeof(*way));
-	if (!way || (!own && !cache))
+	if (!way || !chain || (!own && !cache))
 		abort();
 	request.is_interpreted = true;
 	request.cache = NULL;
@@ -50,12 +51,14 @@ static inline bool unwind_every_way(const struct tally_unwind_request *asked, st
 	unwind_one_way(request, limit, way);
 	bool equal = unwind_ways_are_equal(interpreted, way);
 	request.cache = cache ? cache : own;
-	for (unsigned round = 0; round < 2; round++) {
+	for (unsigned round = 0; round < 4; round++) {
+		request.chain = round < 2 ? NULL : chain;
 		unwind_one_way(request, limit, way);
 		equal &= unwind_ways_are_equal(interpreted, way);
 	}
 	free(way);
 	tally_unwind_cache_free(own);
+	tally_unwind_chain_free(chain);
 	return equal;
 }
 
