@@ -39,13 +39,13 @@ struct data_writer {
 
 static bool is_kept(const struct data_writer *writer, const struct tally_flame_node *node)
 {
-	return node->depth < 2 || node->total >= writer->threshold;
+	return node->id != TALLY_FLAME_RUN && (node->depth < 2 || node->total >= writer->threshold);
 }
 
 /* Numbers the frames that kept nodes have, in the order of their ranks. */
 static void number_frames(struct data_writer *writer)
 {
-	const struct tally_flame_tree *tree = &writer->drawing->tree;
+	const struct tally_flame_tree *tree = &writer->drawing->by_thread;
 	size_t frames = writer->drawing->stacks->frames.count;
 	for (size_t i = 0; i < frames; i++) {
 		writer->numbers[i] = UINT32_MAX;
@@ -124,8 +124,8 @@ static bool write_frames(const struct data_writer *writer, struct tally_buffer *
 static void write_threads(const struct tally_flame_drawing *drawing, struct tally_buffer *out)
 {
 	tally_buffer_text(out, "\"threads\":[");
-	for (size_t i = 0; i < drawing->tree.slots.count; i++) {
-		const struct tally_flame_slot *slot = &drawing->tree.slots.items[i];
+	for (size_t i = 0; i < drawing->by_thread.slots.count; i++) {
+		const struct tally_flame_slot *slot = &drawing->by_thread.slots.items[i];
 		tally_buffer_text(out, i ? "," : "");
 		tally_flame_json_text(out, tally_strings_text(&drawing->stacks->strings, slot->comm));
 		tally_buffer_printf(out, ",%" PRIu32 ",%" PRIu32 ",%" PRIu32, slot->pid, slot->tid, slot->threads);
@@ -136,7 +136,7 @@ static void write_threads(const struct tally_flame_drawing *drawing, struct tall
 /* The numbers of one node; counts what it hides. */
 static void write_node(struct data_writer *writer, size_t index, struct tally_buffer *out)
 {
-	const struct tally_flame_tree *tree = &writer->drawing->tree;
+	const struct tally_flame_tree *tree = &writer->drawing->by_thread;
 	const struct tally_flame_node *node = &tree->nodes.items[index];
 	uint64_t hidden = 0, children = 0;
 	for (size_t child = index + 1; child < node->end; child = tree->nodes.items[child].end) {
@@ -146,7 +146,7 @@ static void write_node(struct data_writer *writer, size_t index, struct tally_bu
 			continue;
 		}
 		hidden += there->total;
-		writer->hidden_frames += there->end - child;
+		writer->hidden_frames += tally_flame_tree_frames(tree, child);
 	}
 	writer->hidden_weight += hidden;
 	uint64_t id = node->depth > 1 ? writer->numbers[node->id] : node->id;
@@ -160,7 +160,7 @@ static void write_node(struct data_writer *writer, size_t index, struct tally_bu
 
 static void write_nodes(struct data_writer *writer, struct tally_buffer *out)
 {
-	const struct tally_flame_tree *tree = &writer->drawing->tree;
+	const struct tally_flame_tree *tree = &writer->drawing->by_thread;
 	tally_buffer_text(out, "\"nodes\":[");
 	for (size_t i = 1; i < tree->nodes.count;) {
 		const struct tally_flame_node *node = &tree->nodes.items[i];
@@ -186,8 +186,8 @@ static void write_head(const struct tally_flame_drawing *drawing, struct tally_b
 	tally_flame_json_text(out, event);
 	tally_buffer_text(out, ",\"unit\":");
 	tally_flame_json_text(out, drawing->unit);
-	tally_buffer_printf(out, ",\"scale\":%" PRIu64 ",\"samples\":%s,\"icicle\":%s,\n", drawing->tree.unit,
-			    drawing->tree.unit_is_sample ? "true" : "false", drawing->options.icicle ? "true" : "false");
+	tally_buffer_printf(out, ",\"scale\":%" PRIu64 ",\"samples\":%s,\"icicle\":%s,\n", drawing->by_thread.unit,
+			    drawing->by_thread.unit_is_sample ? "true" : "false", drawing->options.icicle ? "true" : "false");
 	tally_flame_colour_json(out);
 	tally_buffer_text(out, ",\"kinds\":[");
 	for (unsigned kind = 0; kind < TALLY_FLAME_KINDS; kind++)
@@ -217,7 +217,7 @@ int tally_flame_data(const struct tally_flame_drawing *drawing, struct tally_buf
 	};
 	bool written = writer.numbers && writer.ids;
 	for (size_t nodes_max = drawing->options.nodes_max; written; nodes_max -= nodes_max / 4) {
-		writer.threshold = tally_flame_tree_threshold(&drawing->tree, nodes_max);
+		writer.threshold = tally_flame_tree_threshold(&drawing->by_thread, nodes_max);
 		out->length = start;
 		written = writer.threshold && write_all(&writer, out);
 		if (out->length - start <= DATA_BYTES_MAX || nodes_max < 8)

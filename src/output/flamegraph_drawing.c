@@ -65,17 +65,21 @@ int tally_flame_drawing_init(struct tally_flame_drawing *drawing, const struct t
 	return 0;
 }
 
-int tally_flame_drawing_tree(struct tally_flame_drawing *drawing, bool by_thread, struct tally_error *err)
+int tally_flame_drawing_trees(struct tally_flame_drawing *drawing, struct tally_error *err)
 {
-	tally_flame_tree_release(&drawing->tree);
-	if (tally_flame_tree_build(&drawing->tree, drawing->stacks, by_thread, drawing->options.by_samples) < 0)
+	size_t nodes_max = drawing->options.nodes_max;
+	if (nodes_max < TALLY_FLAME_BOXES_MAX)
+		nodes_max = TALLY_FLAME_BOXES_MAX;
+	if (tally_flame_trees_build(&drawing->by_thread, &drawing->by_comm, drawing->stacks, drawing->options.by_samples,
+				    nodes_max) < 0)
 		return tally_error_set(err, -ENOMEM, "out of memory while building the call tree");
 	return 0;
 }
 
 void tally_flame_drawing_release(struct tally_flame_drawing *drawing)
 {
-	tally_flame_tree_release(&drawing->tree);
+	tally_flame_tree_release(&drawing->by_thread);
+	tally_flame_tree_release(&drawing->by_comm);
 	tally_buffer_release(&drawing->title);
 	tally_buffer_release(&drawing->subtitle);
 }

@@ -13,11 +13,9 @@ struct flame_parts {
 
 static int make_parts(struct tally_flame_drawing *drawing, struct flame_parts *parts, struct tally_error *err)
 {
-	int status = tally_flame_drawing_tree(drawing, true, err);
+	int status = tally_flame_drawing_trees(drawing, err);
 	if (!status && tally_flame_data(drawing, &parts->data) < 0)
 		status = tally_error_set(err, -ENOMEM, "out of memory while writing the flame graph");
-	if (!status)
-		status = tally_flame_drawing_tree(drawing, false, err);
 	if (!status)
 		tally_flame_picture(drawing, &parts->picture, &parts->height_px);
 	if (!status && parts->picture.failed)

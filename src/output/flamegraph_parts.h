@@ -5,12 +5,14 @@
 #include "output/flamegraph.h"
 #include "output/flamegraph_tree.h"
 
+enum { TALLY_FLAME_BOXES_MAX = 6000 /* in the picture */ };
+
 struct tally_flame_drawing {
 	const struct tally_stacks *stacks;
 	struct tally_flamegraph_options options; /* defaults filled in */
-	struct tally_flame_tree tree;            /* by thread in the data, by command in the picture */
+	struct tally_flame_tree by_thread, by_comm; /* the data's, the picture's */
 	struct tally_buffer title, subtitle;     /* plain text */
-	const char *unit;                        /* of weight × tree.unit */
+	const char *unit;                        /* of weight × the trees' unit */
 };
 
 /* 0, -ENOMEM, -ENODATA. */
@@ -18,13 +20,13 @@ int tally_flame_drawing_init(struct tally_flame_drawing *drawing, const struct t
 			     const struct tally_flamegraph_options *options, struct tally_error *err);
 void tally_flame_drawing_release(struct tally_flame_drawing *drawing);
 
-/* Rebuilds the tree.  0 or -ENOMEM. */
-int tally_flame_drawing_tree(struct tally_flame_drawing *drawing, bool by_thread, struct tally_error *err);
+/* Builds the trees, once.  0 or -ENOMEM. */
+int tally_flame_drawing_trees(struct tally_flame_drawing *drawing, struct tally_error *err);
 
-/* The call tree as JSON for flamegraph.js, which documents it.  Needs the tree by thread. */
+/* The call tree as JSON for flamegraph.js, which documents it. */
 int tally_flame_data(const struct tally_flame_drawing *drawing, struct tally_buffer *out);
 
-/* The static picture: the contents of an <svg> of the given height.  Needs the tree by command. */
+/* The static picture: the contents of an <svg> of the given height. */
 void tally_flame_picture(const struct tally_flame_drawing *drawing, struct tally_buffer *out, unsigned *height_px);
 
 /* flamegraph.css and flamegraph.js, put into the program by the build. */

@@ -1,4 +1,4 @@
-/* The static picture, for viewers without scripts: boxes at least min_width_px wide, and at most BOXES_MAX of them.
+/* The static picture, for viewers without scripts: boxes at least min_width_px wide, and at most TALLY_FLAME_BOXES_MAX of them.
  * Narrower neighbours are drawn as one grey box, or not at all, and so are deep rows that hold next to nothing; how
  * much that is stands below the picture.
  */
@@ -13,7 +13,6 @@
 #include <string.h>
 
 enum {
-	BOXES_MAX = 6000,
 	ROWS_MAX = 400,
 	ROWS_ALWAYS = 36,   /* beyond these, rows that hold less than 1 in SLENDER of the weight are left out, */
 	SLENDER = 100,      /* so that one deep recursion doesn't make a tall empty picture */
@@ -111,7 +110,7 @@ static void draw_node(struct picture *picture, const struct tally_flame_node *no
 	const struct tally_flame_drawing *drawing = picture->drawing;
 	const struct tally_stacks *stacks = drawing->stacks;
 	struct tally_buffer *out = picture->out;
-	const char *name = tally_flame_node_name(&drawing->tree, stacks, node);
+	const char *name = tally_flame_node_name(&drawing->by_comm, stacks, node);
 	char class[16];
 	double x, width;
 	unsigned kind = tally_flame_node_kind(stacks, node);
@@ -127,7 +126,7 @@ static void draw_node(struct picture *picture, const struct tally_flame_node *no
 	tally_buffer_text(out, ": ");
 	append_percent(out, (double)node->total, (double)picture->total);
 	tally_buffer_text(out, ", ");
-	tally_flame_weight(out, (double)node->total * (double)drawing->tree.unit, drawing->unit, stacks->event);
+	tally_flame_weight(out, (double)node->total * (double)drawing->by_comm.unit, drawing->unit, stacks->event);
 	tally_buffer_text(out, "</title>");
 	append_box(picture, start, node->total, node->depth, class, &x, &width);
 	unsigned cells = width > 8 ? (unsigned)((width - 6) / CELL_PX) : 0;
@@ -143,12 +142,12 @@ static void draw_node(struct picture *picture, const struct tally_flame_node *no
 
 static bool is_drawn(const struct picture *picture, const struct tally_flame_node *node)
 {
-	return node->total >= picture->threshold && node->depth < picture->rows_max;
+	return node->id != TALLY_FLAME_RUN && node->total >= picture->threshold && node->depth < picture->rows_max;
 }
 
 static void draw_nodes(struct picture *picture)
 {
-	const struct tally_flame_tree *tree = &picture->drawing->tree;
+	const struct tally_flame_tree *tree = &picture->drawing->by_comm;
 	for (size_t i = 0; i < tree->nodes.count;) {
 		const struct tally_flame_node *node = &tree->nodes.items[i];
 		uint64_t start = picture->next[node->depth];
@@ -159,7 +158,7 @@ static void draw_nodes(struct picture *picture)
 			draw_node(picture, node, start);
 			i++;
 		} else {
-			hide_node(picture, node, start, node->end - i);
+			hide_node(picture, node, start, tally_flame_tree_frames(tree, i));
 			i = node->end;
 		}
 	}
@@ -178,13 +177,10 @@ static void draw_text(struct picture *picture, const char *class, double x, doub
 /* A swatch and a word for each kind that there is. */
 static void draw_legend(struct picture *picture, double y)
 {
-	const struct tally_flame_tree *tree = &picture->drawing->tree;
-	bool there[TALLY_FLAME_KINDS] = { false };
+	const struct tally_flame_tree *tree = &picture->drawing->by_comm;
 	double x = MARGIN_PX;
-	for (size_t i = 0; i < tree->nodes.count; i++)
-		there[tally_flame_node_kind(picture->drawing->stacks, &tree->nodes.items[i])] = true;
 	for (unsigned kind = 0; kind < TALLY_FRAME_KINDS; kind++) {
-		if (!there[kind])
+		if (!tree->kinds[kind])
 			continue;
 		tally_buffer_printf(picture->out, "<rect class=\"p%u0\" x=\"%.1f\" y=\"%.1f\" width=\"12\" height=\"12\" "
 				    "rx=\"3\"/>", kind, x, y - 10);
@@ -208,29 +204,25 @@ static void draw_note(struct picture *picture, double y)
 }
 
 /* The rows that are worth their height. */
-static uint32_t count_rows(struct picture *picture)
+static uint32_t count_rows(const struct picture *picture)
 {
-	const struct tally_flame_tree *tree = &picture->drawing->tree;
-	uint64_t *weights = picture->next; /* by depth; zeroed behind */
+	const struct tally_flame_tree *tree = &picture->drawing->by_comm;
 	uint32_t rows = 0;
-	for (size_t i = 0; i < tree->nodes.count; i++)
-		weights[tree->nodes.items[i].depth] += tree->nodes.items[i].total;
 	while (rows <= tree->depth_max && rows < ROWS_MAX &&
-	       (rows < ROWS_ALWAYS || weights[rows] >= picture->total / SLENDER))
+	       (rows < ROWS_ALWAYS || tree->level_weights[rows] >= picture->total / SLENDER))
 		rows++;
-	memset(weights, 0, ((size_t)tree->depth_max + 2) * sizeof(*weights));
 	return rows;
 }
 
 static void measure(struct picture *picture)
 {
 	const struct tally_flame_drawing *drawing = picture->drawing;
-	const struct tally_flame_tree *tree = &drawing->tree;
+	const struct tally_flame_tree *tree = &drawing->by_comm;
 	double width = (double)drawing->options.width_px - 2 * MARGIN_PX;
 	picture->total = tree->nodes.items[0].total;
 	picture->px_per_weight = width / (double)picture->total;
 	double least = drawing->options.min_width_px / picture->px_per_weight;
-	picture->threshold = tally_flame_tree_threshold(tree, BOXES_MAX);
+	picture->threshold = tally_flame_tree_threshold(tree, TALLY_FLAME_BOXES_MAX);
 	if (least > (double)picture->threshold)
 		picture->threshold = least < 1e19 ? (uint64_t)least : UINT64_MAX;
 	if (picture->threshold > picture->total)
@@ -246,7 +238,7 @@ static void measure(struct picture *picture)
 void tally_flame_picture(const struct tally_flame_drawing *drawing, struct tally_buffer *out, unsigned *height_px)
 {
 	struct picture picture = { .drawing = drawing, .out = out };
-	picture.next = calloc((size_t)drawing->tree.depth_max + 2, sizeof(*picture.next));
+	picture.next = calloc((size_t)drawing->by_comm.depth_max + 2, sizeof(*picture.next));
 	if (!picture.next) {
 		out->failed = true;
 		return;

@@ -1,9 +1,11 @@
-/* Sorting makes the tree (profile/stack_sort.h): frames are sorted by their ranks in the order of names, under the slots
- * of their threads, so that siblings come sorted by name.
+/* Sorting makes the trees (profile/stack_sort.h): frames are sorted by their ranks in the order of names, under their
+ * commands, so that siblings come sorted by name.  The stacks of one thread are in order then, too: both trees are written
+ * at once (flamegraph_writer.h), the threads' each to an array of its own.
  */
 #include "output/flamegraph_tree.h"
 
 #include "base/vector.h"
+#include "output/flamegraph_writer.h"
 #include "profile/call_tree.h"
 
 #include <errno.h>
@@ -89,12 +91,6 @@ static uint64_t weight_of(const struct tally_stack *stack, bool by_samples)
 	return by_samples ? stack->samples : stack->weight;
 }
 
-static uint64_t sum_capped(uint64_t a, uint64_t b)
-{
-	uint64_t sum;
-	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
-}
-
 /* Fills tree->slots, sorted, and slot_of (by thread). */
 static int make_slots(struct tally_flame_tree *tree, const struct tally_stacks *stacks, bool by_thread,
 		      bool by_samples, uint32_t *slot_of)
@@ -109,7 +105,7 @@ static int make_slots(struct tally_flame_tree *tree, const struct tally_stacks *
 	}
 	for (size_t i = 0; threads && i < stacks->stacks.count; i++) {
 		struct candidate *thread = &threads[stacks->stacks.items[i].thread];
-		thread->weight = sum_capped(thread->weight, weight_of(&stacks->stacks.items[i], by_samples));
+		thread->weight = tally_sum_capped(thread->weight, weight_of(&stacks->stacks.items[i], by_samples));
 	}
 	if (threads)
 		qsort(threads, count, sizeof(*threads), compare_weights);
@@ -130,16 +126,6 @@ static int make_slots(struct tally_flame_tree *tree, const struct tally_stacks *
 	return status;
 }
 
-/* Stacks on their way into the tree. */
-struct stack_order {
-	struct tally_flame_tree *tree;
-	const struct tally_stacks *stacks;
-	const uint32_t *slot_of; /* by thread */
-	uint64_t *weights;       /* by stack, in the tree's unit */
-	uint32_t *sorted;        /* stacks by slot */
-	size_t *slot_ends;       /* by slot: the end of its stacks in `sorted` */
-};
-
 static uint64_t common_divisor(uint64_t a, uint64_t b)
 {
 	while (b) {
@@ -150,153 +136,267 @@ static uint64_t common_divisor(uint64_t a, uint64_t b)
 	return a;
 }
 
-/* What weighs nothing has no place in the tree. */
-static int weigh(struct stack_order *order, bool by_samples)
+/* Of all stacks' weights. */
+static uint64_t find_unit(const struct tally_stacks *stacks, bool by_samples)
 {
-	const struct tally_stacks *stacks = order->stacks;
-	struct tally_flame_tree *tree = order->tree;
-	size_t count = stacks->stacks.count;
-	order->weights = malloc((count + 1) * sizeof(*order->weights));
-	if (!order->weights)
-		return -ENOMEM;
-	for (size_t i = 0; i < count; i++) {
-		order->weights[i] = weight_of(&stacks->stacks.items[i], by_samples);
-		if (tree->unit != 1)
-			tree->unit = common_divisor(order->weights[i], tree->unit);
+	uint64_t unit = 0, last = 0;
+	for (size_t i = 0; i < stacks->stacks.count && unit != 1; i++) {
+		uint64_t weight = weight_of(&stacks->stacks.items[i], by_samples);
+		if (weight != last)
+			unit = common_divisor(weight, unit);
+		last = weight;
 	}
-	if (!tree->unit)
-		tree->unit = 1;
-	for (size_t i = 0; i < count && tree->unit != 1; i++)
-		order->weights[i] /= tree->unit;
-	return 0;
+	return unit ? unit : 1;
 }
 
-static int sort_by_slot(struct stack_order *order)
+/* ---- stacks → nodes ------------------------------------------------------------------------------------ */
+
+/* One of the two trees on its way. */
+struct tree_maker {
+	struct tally_flame_tree *tree;
+	uint32_t *slot_of; /* by thread */
+	struct tally_flame_writer *writers; /* by slot */
+	struct tally_flame_sums sums;
+};
+
+struct maker {
+	const struct tally_stacks *stacks;
+	bool by_samples;
+	uint64_t unit;
+	uint32_t *ranks;    /* by frame: its place in the order of names */
+	uint32_t *frame_of; /* by rank */
+	uint32_t *sorted;   /* stacks by command */
+	size_t *ends;       /* by command: the end of its stacks in `sorted` */
+	struct tree_maker trees[2]; /* by command, by thread */
+	unsigned tree_count; /* 1: each command is one thread's */
+};
+
+static int start_tree(struct maker *maker, struct tree_maker *one, struct tally_flame_tree *tree, bool by_thread)
 {
-	size_t count = order->stacks->stacks.count, slots = order->tree->slots.count, sum = 0;
-	const struct tally_stack *stacks = order->stacks->stacks.items;
-	order->sorted = malloc((count + 1) * sizeof(*order->sorted));
-	order->slot_ends = calloc(slots + 1, sizeof(*order->slot_ends));
-	if (!order->sorted || !order->slot_ends)
+	const struct tally_stacks *stacks = maker->stacks;
+	one->tree = tree;
+	one->slot_of = calloc(stacks->threads.count + 1, sizeof(*one->slot_of));
+	one->sums.used = calloc(stacks->frames.count + 1, sizeof(*one->sums.used));
+	one->sums.level_weights = tree->level_weights = calloc(TALLY_FLAME_DEPTH_MAX + 2, sizeof(*tree->level_weights));
+	one->sums.frame_of = maker->frame_of;
+	if (!one->slot_of || !one->sums.used || !tree->level_weights ||
+	    make_slots(tree, stacks, by_thread, maker->by_samples, one->slot_of) < 0)
+		return -ENOMEM;
+	one->writers = calloc(tree->slots.count + 1, sizeof(*one->writers));
+	return one->writers ? 0 : -ENOMEM;
+}
+
+static int sort_by_command(struct maker *maker)
+{
+	size_t count = maker->stacks->stacks.count, commands = maker->trees[0].tree->slots.count, sum = 0;
+	const struct tally_stack *stacks = maker->stacks->stacks.items;
+	const uint32_t *slot_of = maker->trees[0].slot_of;
+	maker->sorted = malloc((count + 1) * sizeof(*maker->sorted));
+	maker->ends = calloc(commands + 1, sizeof(*maker->ends));
+	if (!maker->sorted || !maker->ends)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
-		order->slot_ends[order->slot_of[stacks[i].thread]]++;
-	for (size_t slot = 0; slot < slots; slot++) {
-		size_t here = order->slot_ends[slot];
-		order->slot_ends[slot] = sum;
+		maker->ends[slot_of[stacks[i].thread]]++;
+	for (size_t slot = 0; slot < commands; slot++) {
+		size_t here = maker->ends[slot];
+		maker->ends[slot] = sum;
 		sum += here;
 	}
 	for (size_t i = 0; i < count; i++)
-		order->sorted[order->slot_ends[order->slot_of[stacks[i].thread]]++] = (uint32_t)i;
+		maker->sorted[maker->ends[slot_of[stacks[i].thread]]++] = (uint32_t)i;
 	return 0;
 }
 
-static int add_stacks(const struct stack_order *order, struct tally_stack_sort *sort)
+/* What weighs nothing has no place in the tree. */
+static int add_command(const struct maker *maker, struct tally_stack_sort *sort, uint32_t command)
 {
-	const struct tally_stacks *stacks = order->stacks;
+	const struct tally_stacks *stacks = maker->stacks;
 	uint32_t codes[TALLY_FLAME_DEPTH_MAX];
-	int status = 0;
-	for (size_t slot = 0, i = 0; !status && slot < order->tree->slots.count; slot++) {
-		status = tally_stack_sort_root(sort, (uint32_t)slot);
-		for (; !status && i < order->slot_ends[slot]; i++) {
-			const struct tally_stack *stack = &stacks->stacks.items[order->sorted[i]];
-			const uint32_t *frames = stacks->frame_ids.items + stack->first_frame;
-			uint32_t depth = stack->frame_count;
-			if (!order->weights[order->sorted[i]])
-				continue;
-			if (depth > TALLY_FLAME_DEPTH_MAX - 1)
-				depth = TALLY_FLAME_DEPTH_MAX - 1;
-			for (uint32_t frame = 0; frame < depth; frame++)
-				codes[frame] = order->tree->frame_ranks[frames[frame]] + 1;
-			status = tally_stack_sort_add(sort, codes, depth, order->sorted[i]);
+	int status = tally_stack_sort_root(sort, command);
+	for (size_t i = command ? maker->ends[command - 1] : 0; !status && i < maker->ends[command]; i++) {
+		const struct tally_stack *stack = &stacks->stacks.items[maker->sorted[i]];
+		uint32_t depth = stack->frame_count;
+		if (!weight_of(stack, maker->by_samples))
+			continue;
+		if (depth > TALLY_FLAME_DEPTH_MAX - 1)
+			depth = TALLY_FLAME_DEPTH_MAX - 1;
+		const uint32_t *frames = stacks->frame_ids.items + stack->first_frame;
+		for (uint32_t frame = 0; frame < depth; frame++)
+			codes[frame] = maker->ranks[frames[frame]] + 1;
+		status = tally_stack_sort_add(sort, codes, depth, maker->sorted[i]);
+	}
+	return status;
+}
+
+/* Inlined always: gcc takes a function that does nothing else for one that does nothing, and drops its calls. */
+__attribute__((always_inline)) static inline void prefetch(const struct maker *maker, const struct tally_stack_sort *sort,
+							   size_t at, size_t count)
+{
+	enum { AHEAD = 12 };
+	if (at + 2 * AHEAD < count)
+		__builtin_prefetch(&sort->stacks.items[sort->keys[at + 2 * AHEAD].stack]);
+	if (at + AHEAD >= count)
+		return;
+	const struct tally_packed_stack *stack = &sort->stacks.items[sort->keys[at + AHEAD].stack];
+	__builtin_prefetch(&sort->words.items[stack->at]);
+	__builtin_prefetch(&maker->stacks->stacks.items[stack->item]);
+}
+
+static int write_command(struct maker *maker, struct tally_stack_sort *sort, size_t first, size_t count)
+{
+	int status = tally_stack_sort_run(sort, first, count);
+	for (size_t i = 0; !status && i < count; i++) {
+		prefetch(maker, sort, i, count);
+		const struct tally_packed_stack *packed = &sort->stacks.items[sort->keys[i].stack];
+		const struct tally_stack *stack = &maker->stacks->stacks.items[packed->item];
+		uint64_t weight = weight_of(stack, maker->by_samples);
+		if (maker->unit != 1)
+			weight /= maker->unit;
+		for (unsigned tree = 0; !status && tree < maker->tree_count; tree++) {
+			struct tree_maker *one = &maker->trees[tree];
+			uint32_t slot = one->slot_of[stack->thread];
+			status = tally_flame_writer_add(&one->writers[slot], &one->sums, slot, sort, packed, weight);
 		}
 	}
 	return status;
 }
 
-/* Puts the root above the slots' trees, and frames for their ranks. */
-static int copy_nodes(struct tally_flame_tree *tree, const struct tally_call_tree *calls, const uint32_t *frame_of)
+static int write_trees(struct maker *maker)
 {
-	size_t count = calls->nodes.count, ends[TALLY_FLAME_DEPTH_MAX + 2];
-	struct tally_flame_node all = { .end = 1 };
-	uint32_t depth = 0;
-	if (tally_vector_reserve(&tree->nodes, count + 1) < 0)
+	struct tally_stack_sort sort;
+	int status = 0;
+	tally_stack_sort_init(&sort, (uint32_t)maker->stacks->frames.count);
+	for (uint32_t command = 0; !status && command < maker->trees[0].tree->slots.count; command++)
+		status = add_command(maker, &sort, command);
+	for (size_t i = 0; !status && i < sort.roots.count; i++) {
+		size_t first = sort.roots.items[i].first;
+		size_t end = i + 1 < sort.roots.count ? sort.roots.items[i + 1].first : sort.stacks.count;
+		status = write_command(maker, &sort, first, end - first);
+	}
+	tally_stack_sort_release(&sort);
+	return status;
+}
+
+/* Puts the root above the nodes of all slots. */
+static int join_slots(const struct maker *maker, struct tree_maker *one)
+{
+	struct tally_flame_tree *tree = one->tree;
+	struct tally_flame_node all = { 0 };
+	size_t count = 1;
+	for (size_t slot = 0; slot < tree->slots.count; slot++) {
+		if (tally_flame_writer_end(&one->writers[slot], &one->sums) < 0)
+			return -ENOMEM;
+		count += one->writers[slot].nodes.count;
+	}
+	if (count > UINT32_MAX || tally_vector_reserve(&tree->nodes, count) < 0)
 		return -ENOMEM;
 	tree->nodes.items[tree->nodes.count++] = all;
-	for (size_t i = 0; i < count; i++) {
-		const struct tally_call_node *call = &calls->nodes.items[i];
-		while (depth && ends[depth - 1] <= i)
-			depth--;
-		ends[depth++] = call->end;
-		if (depth == 1 && !call->total) /* a slot of weightless stacks */
-			continue;
-		struct tally_flame_node node = { .id = depth == 1 ? call->code : frame_of[call->code - 1], .depth = depth,
-						 .end = tree->nodes.count + call->end - i, .self = call->self,
-						 .total = call->total };
-		tree->depth_max = depth > tree->depth_max ? depth : tree->depth_max;
-		tree->nodes.items[0].total = sum_capped(tree->nodes.items[0].total, depth == 1 ? call->total : 0);
-		tree->nodes.items[tree->nodes.count++] = node;
+	for (size_t slot = 0; slot < tree->slots.count; slot++) {
+		const struct tally_flame_writer *writer = &one->writers[slot];
+		uint32_t start = (uint32_t)tree->nodes.count;
+		for (size_t i = 0; i < writer->nodes.count; i++) {
+			tree->nodes.items[tree->nodes.count] = writer->nodes.items[i];
+			tree->nodes.items[tree->nodes.count++].end += start;
+		}
+		if (writer->nodes.count)
+			all.total = tally_sum_capped(all.total, writer->nodes.items[0].total);
 	}
-	tree->nodes.items[0].end = tree->nodes.count;
+	all.end = (uint32_t)tree->nodes.count;
+	tree->nodes.items[0] = all;
+	tree->level_weights[0] = all.total;
+	tree->depth_max = one->sums.depth_max;
+	tree->least = one->sums.pruning.least;
+	for (size_t i = 0; i < maker->stacks->frames.count; i++)
+		if (one->sums.used[i])
+			tree->kinds[maker->stacks->frames.items[i].kind] = true;
 	return 0;
 }
 
-static int make_nodes(const struct stack_order *order)
+static int copy_tree(struct tally_flame_tree *tree, const struct tally_flame_tree *from)
 {
-	size_t frames = order->stacks->frames.count;
-	uint32_t *frame_of = malloc((frames + 1) * sizeof(*frame_of)); /* by rank */
-	struct tally_stack_sort sort;
-	struct tally_call_tree calls = { 0 };
-	for (uint32_t i = 0; frame_of && i < frames; i++)
-		frame_of[order->tree->frame_ranks[i]] = i;
-	tally_stack_sort_init(&sort, (uint32_t)frames);
-	int status = frame_of ? add_stacks(order, &sort) : -ENOMEM;
-	if (!status)
-		status = tally_call_tree_build(&calls, &sort, order->weights, sizeof(*order->weights), 0);
-	tally_stack_sort_release(&sort);
-	if (!status)
-		status = copy_nodes(order->tree, &calls, frame_of);
-	tally_call_tree_release(&calls);
-	free(frame_of);
+	if (tally_vector_reserve(&tree->nodes, from->nodes.count) < 0)
+		return -ENOMEM;
+	memcpy(tree->nodes.items, from->nodes.items, from->nodes.count * sizeof(*tree->nodes.items));
+	memcpy(tree->level_weights, from->level_weights, (TALLY_FLAME_DEPTH_MAX + 2) * sizeof(*tree->level_weights));
+	memcpy(tree->kinds, from->kinds, sizeof(tree->kinds));
+	tree->nodes.count = from->nodes.count;
+	tree->depth_max = from->depth_max;
+	tree->least = from->least;
+	return 0;
+}
+
+static int make_trees(struct maker *maker, struct tally_flame_tree *by_thread, struct tally_flame_tree *by_comm,
+		      size_t nodes_max)
+{
+	const struct tally_stacks *stacks = maker->stacks;
+	size_t frames = stacks->frames.count;
+	maker->ranks = rank_frames(stacks);
+	maker->frame_of = malloc((frames + 1) * sizeof(*maker->frame_of));
+	if (!maker->ranks || !maker->frame_of)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < frames; i++)
+		maker->frame_of[maker->ranks[i]] = i;
+	if (start_tree(maker, &maker->trees[0], by_comm, false) < 0 ||
+	    start_tree(maker, &maker->trees[1], by_thread, true) < 0)
+		return -ENOMEM;
+	maker->tree_count = by_comm->slots.count == by_thread->slots.count ? 1 : 2;
+	maker->unit = find_unit(stacks, maker->by_samples);
+	for (unsigned i = 0; i < 2; i++)
+		tally_flame_pruning_init(&maker->trees[i].sums.pruning, nodes_max);
+	if (sort_by_command(maker) < 0 || write_trees(maker) < 0)
+		return -ENOMEM;
+	for (unsigned i = 0; i < maker->tree_count; i++)
+		if (join_slots(maker, &maker->trees[i]) < 0)
+			return -ENOMEM;
+	return maker->tree_count == 1 ? copy_tree(by_thread, by_comm) : 0;
+}
+
+int tally_flame_trees_build(struct tally_flame_tree *by_thread, struct tally_flame_tree *by_comm,
+			    const struct tally_stacks *stacks, bool by_samples, size_t nodes_max)
+{
+	struct maker maker = { .stacks = stacks, .by_samples = by_samples && stacks->total_samples };
+	int status = make_trees(&maker, by_thread, by_comm, nodes_max);
+	by_thread->unit = by_comm->unit = maker.unit;
+	by_thread->frame_ranks = maker.ranks;
+	by_thread->unit_is_sample = by_comm->unit_is_sample =
+		!status && stacks->total_samples && by_comm->nodes.items[0].total == stacks->total_samples;
+	for (unsigned i = 0; i < 2; i++) {
+		struct tree_maker *one = &maker.trees[i];
+		for (size_t slot = 0; one->writers && slot < one->tree->slots.count; slot++)
+			tally_flame_writer_release(&one->writers[slot]);
+		free(one->writers);
+		free(one->slot_of);
+		free(one->sums.used);
+	}
+	free(maker.frame_of);
+	free(maker.sorted);
+	free(maker.ends);
 	return status;
 }
 
-int tally_flame_tree_build(struct tally_flame_tree *tree, const struct tally_stacks *stacks, bool by_thread,
-			   bool by_samples)
+/* ---- which nodes are drawn ----------------------------------------------------------------------------- */
+
+uint64_t tally_flame_tree_frames(const struct tally_flame_tree *tree, size_t index)
 {
-	uint32_t *slot_of = calloc(stacks->threads.count + 1, sizeof(*slot_of));
-	struct stack_order order = { .tree = tree, .stacks = stacks, .slot_of = slot_of };
-	by_samples = by_samples && stacks->total_samples;
-	tree->frame_ranks = rank_frames(stacks);
-	int status = slot_of && tree->frame_ranks ? 0 : -ENOMEM;
-	if (!status)
-		status = make_slots(tree, stacks, by_thread, by_samples, slot_of);
-	if (!status)
-		status = weigh(&order, by_samples);
-	if (!status)
-		status = sort_by_slot(&order);
-	if (!status)
-		status = make_nodes(&order);
-	tree->unit_is_sample = !status && stacks->total_samples &&
-			       tree->nodes.items[0].total == stacks->total_samples;
-	free(order.weights);
-	free(order.sorted);
-	free(order.slot_ends);
-	free(slot_of);
-	return status;
+	const struct tally_flame_node *nodes = tree->nodes.items;
+	uint64_t frames = 0;
+	for (size_t i = index; i < nodes[index].end; i++)
+		frames += nodes[i].id == TALLY_FLAME_RUN ? nodes[i].self : 1;
+	return frames;
 }
 
 /* The total that `rank` nodes, or a few less where several have it, exceed: byte by byte from the highest one, the
  * nodes that agree with what is known of it are counted by their next byte. */
 static uint64_t total_of_rank(const struct tally_flame_tree *tree, size_t rank)
 {
-	uint64_t known = 0;
-	for (int shift = 56; shift >= 0; shift -= 8) {
+	uint64_t known = 0, all = tree->nodes.items[0].total;
+	for (int shift = all ? (63 - __builtin_clzll(all)) / 8 * 8 : 0; shift >= 0; shift -= 8) {
 		size_t counts[256] = { 0 };
 		unsigned byte = 255;
 		for (size_t i = 0; i < tree->nodes.count; i++) {
 			uint64_t total = tree->nodes.items[i].total;
-			counts[total >> shift & 255] += shift == 56 || total >> (shift + 8) == known >> (shift + 8);
+			counts[total >> shift & 255] += tree->nodes.items[i].id != TALLY_FLAME_RUN &&
+							(shift == 56 || total >> (shift + 8) == known >> (shift + 8));
 		}
 		for (; counts[byte] <= rank; byte--)
 			rank -= counts[byte];
@@ -307,7 +407,11 @@ static uint64_t total_of_rank(const struct tally_flame_tree *tree, size_t rank)
 
 uint64_t tally_flame_tree_threshold(const struct tally_flame_tree *tree, size_t nodes_max)
 {
-	return tree->nodes.count <= nodes_max ? 1 : sum_capped(total_of_rank(tree, nodes_max), 1);
+	size_t count = 0;
+	for (size_t i = 0; i < tree->nodes.count; i++)
+		count += tree->nodes.items[i].id != TALLY_FLAME_RUN;
+	uint64_t least = count <= nodes_max ? 1 : tally_sum_capped(total_of_rank(tree, nodes_max), 1);
+	return least > tree->least ? least : tree->least;
 }
 
 void tally_flame_tree_release(struct tally_flame_tree *tree)
@@ -315,6 +419,7 @@ void tally_flame_tree_release(struct tally_flame_tree *tree)
 	tally_vector_release(&tree->nodes);
 	tally_vector_release(&tree->slots);
 	free(tree->frame_ranks);
+	free(tree->level_weights);
 	*tree = (struct tally_flame_tree){ 0 };
 }
 

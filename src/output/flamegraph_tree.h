@@ -7,13 +7,19 @@
 #include <stdbool.h>
 
 /* Nodes in preorder: a node's first child is the next node, its next sibling is at `end`.  Node 0 is the root, its
- * children are threads or commands, theirs are frames; siblings are sorted by name. */
+ * children are threads or commands, theirs are frames; siblings are sorted by name.
+ *
+ * Frames too light to be among as many nodes as anyone asks for may be left out: a run of such neighbours, with all below
+ * them, is one node then, without children. */
 struct tally_flame_node {
-	uint32_t id;    /* of a frame in the stacks; at depth 1 of a slot; 0 for the root */
+	uint32_t id;    /* of a frame in the stacks; at depth 1 of a slot; 0 for the root; TALLY_FLAME_RUN */
 	uint32_t depth; /* 0 for the root */
-	size_t end;     /* behind the last descendant */
-	uint64_t self, total;
+	uint32_t end;   /* behind the last descendant */
+	uint64_t self;  /* of a run: how many frames it stands for */
+	uint64_t total;
 };
+
+#define TALLY_FLAME_RUN UINT32_MAX
 
 /* What stands at depth 1. */
 struct tally_flame_slot {
@@ -29,6 +35,9 @@ struct tally_flame_tree {
 	uint64_t unit;         /* all weights below were divided by it: their greatest common divisor */
 	bool unit_is_sample;   /* each sample weighs `unit`: weights are samples */
 	uint32_t depth_max;
+	uint64_t *level_weights; /* by depth, up to depth_max: of all nodes there */
+	bool kinds[TALLY_FRAME_KINDS]; /* which kinds of frames there are */
+	uint64_t least;          /* lighter frames may be in runs */
 };
 
 enum {
@@ -36,11 +45,16 @@ enum {
 	TALLY_FLAME_DEPTH_MAX = 2000,  /* deeper frames count as their ancestor's own weight */
 };
 
-/* `by_thread`: slots are threads; else commands.  0 or -ENOMEM. */
-int tally_flame_tree_build(struct tally_flame_tree *tree, const struct tally_stacks *stacks, bool by_thread,
-			   bool by_samples);
+/* The tree whose slots are threads, and the one whose slots are commands.  Of each the `nodes_max` heaviest nodes are there
+ * in any case, others may be in runs.  Both are to be released, whatever came of it.  0 or -ENOMEM. */
+int tally_flame_trees_build(struct tally_flame_tree *by_thread, struct tally_flame_tree *by_comm,
+			    const struct tally_stacks *stacks, bool by_samples, size_t nodes_max);
 
-/* The least total that a node must have for at most `nodes_max` nodes to have it; at least 1. */
+/* How many frames the node at `index` has in it, itself included. */
+uint64_t tally_flame_tree_frames(const struct tally_flame_tree *tree, size_t index);
+
+/* The least total that a node must have for at most `nodes_max` nodes to have it; at least 1.  `nodes_max` is no larger than
+ * it was for building the tree. */
 uint64_t tally_flame_tree_threshold(const struct tally_flame_tree *tree, size_t nodes_max);
 
 void tally_flame_tree_release(struct tally_flame_tree *tree);

@@ -43,9 +43,9 @@ static void totals_are_self_plus_children(void **state)
 {
 	(void)state;
 	struct tally_stacks stacks;
-	struct tally_flame_tree tree = { 0 };
+	struct tally_flame_tree tree = { 0 }, by_thread = { 0 };
 	read_text(&stacks, "b;x;y 6\na;x 2\nb;x;y;z 4\nb;x 8\nb 2\na;w;v;u 10\n");
-	assert_int_equal(tally_flame_tree_build(&tree, &stacks, false, false), 0);
+	assert_int_equal(tally_flame_trees_build(&by_thread, &tree, &stacks, false, SIZE_MAX), 0);
 	static const struct { const char *name; uint32_t depth; uint64_t self, total; size_t end; } expected[] = {
 		{ "all", 0, 0, 16, 10 }, { "a", 1, 0, 6, 6 }, { "w", 2, 0, 5, 5 }, { "v", 3, 0, 5, 5 },
 		{ "u", 4, 5, 5, 5 }, { "x", 2, 1, 1, 6 }, { "b", 1, 1, 10, 10 }, { "x", 2, 4, 9, 10 },
@@ -64,6 +64,7 @@ static void totals_are_self_plus_children(void **state)
 	assert_int_equal(tally_flame_tree_threshold(&tree, 10), 1);
 	assert_int_equal(tally_flame_tree_threshold(&tree, 4), 6);
 	tally_flame_tree_release(&tree);
+	tally_flame_tree_release(&by_thread);
 	tally_stacks_release(&stacks);
 }
 
@@ -196,19 +197,132 @@ static void many_threads_share_a_box_by_command(void **state)
 {
 	(void)state;
 	struct tally_stacks stacks = { 0 };
-	struct tally_flame_tree tree = { 0 };
+	struct tally_flame_tree tree = { 0 }, by_comm = { 0 };
 	uint32_t frame = tally_stacks_frame(&stacks, "f", NULL, TALLY_FRAME_PROGRAM);
 	for (uint32_t i = 1; i <= 1000; i++)
 		tally_stacks_add(&stacks, tally_stacks_thread(&stacks, i % 2 ? "odd" : "even", i, i), &frame, 1, i, 1);
-	assert_int_equal(tally_flame_tree_build(&tree, &stacks, true, false), 0);
+	assert_int_equal(tally_flame_trees_build(&tree, &by_comm, &stacks, false, SIZE_MAX), 0);
 	assert_int_equal(tree.slots.count, TALLY_FLAME_THREADS_MAX + 2);
 	assert_int_equal(tree.nodes.items[0].total, 500500);
 	uint32_t threads = 0;
 	for (size_t i = 0; i < tree.slots.count; i++)
 		threads += tree.slots.items[i].threads;
 	assert_int_equal(threads, 1000);
+	assert_int_equal(by_comm.slots.count, 2);
+	assert_int_equal(by_comm.slots.items[1].threads, 500);
+	assert_int_equal(by_comm.nodes.items[by_comm.nodes.items[1].end].total, 250000);
 	tally_flame_tree_release(&tree);
+	tally_flame_tree_release(&by_comm);
 	tally_stacks_release(&stacks);
+}
+
+/* Of all stacks that begin with the path: path[1] is the slot. */
+static uint64_t weight_of_path(const struct tally_stacks *stacks, const struct tally_flame_tree *tree, bool by_thread,
+			       const uint32_t *path, uint32_t depth)
+{
+	uint64_t weight = 0;
+	for (size_t i = 0; i < stacks->stacks.count; i++) {
+		const struct tally_stack *stack = &stacks->stacks.items[i];
+		const struct tally_thread_label *thread = &stacks->threads.items[stack->thread];
+		const struct tally_flame_slot *slot = &tree->slots.items[path[1]];
+		if (thread->comm == slot->comm && (!by_thread || thread->tid == slot->tid) && stack->frame_count + 1 >= depth &&
+		    !memcmp(stacks->frame_ids.items + stack->first_frame, path + 2, (depth - 1) * sizeof(*path)))
+			weight += stack->weight;
+	}
+	return weight / tree->unit;
+}
+
+static void check_weights(const struct tally_stacks *stacks, const struct tally_flame_tree *tree, bool by_thread)
+{
+	uint32_t path[64] = { 0 };
+	for (size_t i = 1; i < tree->nodes.count; i++) {
+		const struct tally_flame_node *node = &tree->nodes.items[i];
+		path[node->depth] = node->id;
+		assert_int_equal(node->total, weight_of_path(stacks, tree, by_thread, path, node->depth));
+		uint64_t below = node->self;
+		for (size_t child = i + 1; child < node->end; child = tree->nodes.items[child].end)
+			below += tree->nodes.items[child].total;
+		assert_int_equal(below, node->total);
+	}
+}
+
+/* What is in runs is what is missing, where it is missing. */
+static void check_pruned(const struct tally_flame_tree *pruned, const struct tally_flame_tree *whole)
+{
+	size_t at = 0;
+	assert_int_equal(pruned->depth_max, whole->depth_max);
+	assert_memory_equal(pruned->level_weights, whole->level_weights,
+			    (whole->depth_max + 1) * sizeof(*whole->level_weights));
+	for (size_t i = 0; i < pruned->nodes.count; i++) {
+		const struct tally_flame_node *node = &pruned->nodes.items[i];
+		assert_int_equal(node->depth, whole->nodes.items[at].depth);
+		assert_int_equal(tally_flame_tree_frames(pruned, i), node->id != TALLY_FLAME_RUN ?
+				 whole->nodes.items[at].end - at : node->self);
+		if (node->id != TALLY_FLAME_RUN) {
+			assert_int_equal(node->id, whole->nodes.items[at].id);
+			assert_int_equal(node->self, whole->nodes.items[at].self);
+			assert_int_equal(node->total, whole->nodes.items[at++].total);
+			continue;
+		}
+		uint64_t total = 0, frames = 0;
+		for (; frames < node->self; at = whole->nodes.items[at].end) {
+			assert_true(whole->nodes.items[at].total < pruned->least);
+			assert_int_equal(whole->nodes.items[at].depth, node->depth);
+			total += whole->nodes.items[at].total;
+			frames += whole->nodes.items[at].end - at;
+		}
+		assert_int_equal(frames, node->self);
+		assert_int_equal(total, node->total);
+	}
+	assert_int_equal(at, whole->nodes.count);
+}
+
+static void random_stacks(struct tally_stacks *stacks, uint64_t *random, uint64_t weight_max)
+{
+	static const char *const names[] = { "a", "b", "c", "d", "e" };
+	uint32_t frames[5], threads[6], codes[12];
+	for (unsigned i = 0; i < 5; i++)
+		frames[i] = tally_stacks_frame(stacks, names[4 - i], NULL, i & 1 ? TALLY_FRAME_KERNEL : TALLY_FRAME_LIBRARY);
+	for (uint32_t i = 0; i < 6; i++)
+		threads[i] = tally_stacks_thread(stacks, i % 3 ? "x" : "w", i / 2, i);
+	for (unsigned i = 0; i < 400; i++) {
+		*random = *random * 6364136223846793005u + 1442695040888963407u;
+		uint64_t bits = *random >> 20;
+		unsigned count = (unsigned)(bits % 12);
+		for (unsigned at = 0; at < count; at++)
+			codes[at] = frames[(bits >> (at * 3) & 7) % 5];
+		tally_stacks_append(stacks, threads[(bits >> 36) % 6], codes, count, 1 + (bits >> 8) % weight_max, 1);
+	}
+}
+
+static void light_nodes_are_left_out_exactly(void **state)
+{
+	(void)state;
+	static const size_t nodes_max[] = { 1, 5, 30, 100, 400, 100000 };
+	uint64_t random = 1;
+	for (unsigned round = 0; round < 12; round++) {
+		struct tally_stacks stacks = { 0 };
+		struct tally_flame_tree whole[2] = { 0 };
+		random_stacks(&stacks, &random, round % 3 ? round % 3 * 3 : 1000000);
+		assert_int_equal(tally_flame_trees_build(&whole[0], &whole[1], &stacks, false, SIZE_MAX), 0);
+		check_weights(&stacks, &whole[0], true);
+		check_weights(&stacks, &whole[1], false);
+		for (unsigned i = 0; i < sizeof(nodes_max) / sizeof(nodes_max[0]); i++) {
+			struct tally_flame_tree pruned[2] = { 0 };
+			assert_int_equal(tally_flame_trees_build(&pruned[0], &pruned[1], &stacks, false, nodes_max[i]), 0);
+			for (unsigned tree = 0; tree < 2; tree++) {
+				check_pruned(&pruned[tree], &whole[tree]);
+				for (size_t asked = nodes_max[i]; asked; asked /= 2)
+					assert_int_equal(tally_flame_tree_threshold(&pruned[tree], asked),
+							 tally_flame_tree_threshold(&whole[tree], asked));
+				assert_true(nodes_max[i] != 30 || pruned[tree].nodes.count < whole[tree].nodes.count / 2);
+				tally_flame_tree_release(&pruned[tree]);
+			}
+		}
+		tally_flame_tree_release(&whole[0]);
+		tally_flame_tree_release(&whole[1]);
+		tally_stacks_release(&stacks);
+	}
 }
 
 static void nothing_to_draw_is_an_error(void **state)
@@ -315,6 +429,7 @@ int main(void)
 		cmocka_unit_test(what_is_left_out_is_counted),
 		cmocka_unit_test(deep_stacks_are_drawn_to_a_limit),
 		cmocka_unit_test(many_threads_share_a_box_by_command),
+		cmocka_unit_test(light_nodes_are_left_out_exactly),
 		cmocka_unit_test(nothing_to_draw_is_an_error),
 		cmocka_unit_test(labels_fit_or_are_cut),
 		cmocka_unit_test(parameters_begin_behind_the_whole_name),
