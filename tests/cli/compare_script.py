@@ -155,9 +155,10 @@ def unwound_further(perf, tally):
 
 
 def past_the_end(perf, tally):
-    """Behind the last frame perf prints another one: a return address of 0, less one.  The causes, or None."""
+    """Behind the last frame perf prints another one, of no mapping: a return address of 0, less one, or another word that
+    was none.  The causes, or None."""
     causes = frames_causes(perf[:-1], tally)
-    is_end = perf and perf[-1] == '\tffffffffffffffff [unknown] ([unknown])'
+    is_end = perf and perf[-1].endswith(' [unknown] ([unknown])')
     return ['past-the-end'] + causes if is_end and causes is not None else None
 
 
