@@ -264,8 +264,8 @@ static int write_command(struct maker *maker, struct tally_stack_sort *sort, siz
 static int write_trees(struct maker *maker)
 {
 	struct tally_stack_sort sort;
-	int status = 0;
 	tally_stack_sort_init(&sort, (uint32_t)maker->stacks->frames.count);
+	int status = tally_stack_sort_reserve(&sort, maker->stacks->stacks.count, maker->stacks->frame_ids.count);
 	for (uint32_t command = 0; !status && command < maker->trees[0].tree->slots.count; command++)
 		status = add_command(maker, &sort, command);
 	for (size_t i = 0; !status && i < sort.roots.count; i++) {

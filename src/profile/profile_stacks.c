@@ -89,6 +89,10 @@ int tally_profile_stacks(const struct tally_profile *profile, uint32_t event, bo
 	uint32_t *threads = make_threads(profile, event, by_thread, out);
 	struct frame_ids path = { 0 };
 	int result = frames && threads ? 0 : -ENOMEM;
+	/* Mostly a place is a frame, and a byte: what is not touched costs nothing. */
+	if (!result && (tally_vector_reserve(&out->stacks, profile->rows.rows.count) < 0 ||
+			tally_vector_reserve(&out->frame_ids, profile->rows.stacks.count) < 0))
+		result = -ENOMEM;
 	for (size_t i = 0; !result && i < profile->rows.rows.count; i++) {
 		const struct tally_row *row = &profile->rows.rows.items[i];
 		if (threads[row->class] == UINT32_MAX)

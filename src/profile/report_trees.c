@@ -87,6 +87,13 @@ static void reverse(struct codes *codes)
 	}
 }
 
+/* Room for all rows, were all their places a frame and a byte, as they mostly are. */
+static int reserve_rows(const struct tally_report_builder *builder, struct tally_stack_sort *sort)
+{
+	const struct tally_row_table *rows = &builder->profile->rows;
+	return tally_stack_sort_reserve(sort, rows->rows.count, rows->stacks.count);
+}
+
 /* Adds a row's stack: all of it from the outermost frame, or from the leaf's caller upwards. */
 static int add_row(const struct tally_report_builder *builder, struct tally_stack_sort *sort, uint32_t number,
 		   bool from_leaf, struct codes *codes)
@@ -216,7 +223,9 @@ static int make_leaf_trees(struct tally_report_builder *builder)
 	struct tally_stack_sort sort;
 	struct tally_call_tree tree = { 0 };
 	tally_stack_sort_init(&sort, builder->code_max);
-	int result = add_leaf_rows(builder, &sort);
+	int result = reserve_rows(builder, &sort);
+	if (!result)
+		result = add_leaf_rows(builder, &sort);
 	if (!result)
 		result = make_call_tree(builder, &sort, builder->least, &tree);
 	tally_stack_sort_release(&sort);
@@ -398,7 +407,9 @@ static int make_passing_trees(struct tally_report_builder *builder)
 	struct tally_stack_sort sort;
 	struct tally_call_tree tree = { 0 };
 	tally_stack_sort_init(&sort, builder->code_max);
-	int result = add_all_rows(builder, &sort);
+	int result = reserve_rows(builder, &sort);
+	if (!result)
+		result = add_all_rows(builder, &sort);
 	if (!result)
 		result = make_call_tree(builder, &sort, 0, &tree);
 	tally_stack_sort_release(&sort);

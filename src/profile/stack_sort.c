@@ -32,6 +32,13 @@ void tally_stack_sort_release(struct tally_stack_sort *sort)
 	sort->room = 0;
 }
 
+int tally_stack_sort_reserve(struct tally_stack_sort *sort, size_t stacks, size_t frames)
+{
+	if (stacks > UINT32_MAX || tally_vector_reserve(&sort->stacks, stacks) < 0)
+		return -ENOMEM;
+	return tally_vector_reserve(&sort->words, frames / sort->per_word + stacks + 1);
+}
+
 int tally_stack_sort_root(struct tally_stack_sort *sort, uint32_t root)
 {
 	struct tally_packed_root start = { .root = root, .first = (uint32_t)sort->stacks.count };

@@ -38,6 +38,9 @@ struct tally_stack_sort {
 void tally_stack_sort_init(struct tally_stack_sort *sort, uint32_t code_max);
 void tally_stack_sort_release(struct tally_stack_sort *sort);
 
+/* Makes room for so many stacks with so many frames in all: adding as many copies nothing then.  0 or -ENOMEM. */
+int tally_stack_sort_reserve(struct tally_stack_sort *sort, size_t stacks, size_t frames);
+
 /* What is added from now on belongs to `root`, which may not come again.  0 or -ENOMEM. */
 int tally_stack_sort_root(struct tally_stack_sort *sort, uint32_t root);
 
