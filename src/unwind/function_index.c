@@ -198,19 +198,34 @@ bool tally_function_index_at(const struct tally_function_index *index, size_t po
 	return true;
 }
 
+static uint64_t start_at(const struct tally_function_index *index, size_t position)
+{
+	return index->linker ? linker_start(index, position) : index->functions.items[position].start;
+}
+
 /* How many functions start at or below the address. */
 static size_t upper_bound(const struct tally_function_index *index, uint64_t address)
 {
 	size_t low = 0, high = index->count;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		uint64_t start = index->linker ? linker_start(index, middle) : index->functions.items[middle].start;
-		if (start <= address)
+		if (start_at(index, middle) <= address)
 			low = middle + 1;
 		else
 			high = middle;
 	}
 	return low;
+}
+
+bool tally_function_index_below(const struct tally_function_index *index, uint64_t address, size_t *position,
+				uint64_t *start)
+{
+	size_t below = upper_bound(index, address);
+	if (below == 0)
+		return false;
+	*position = below - 1;
+	*start = start_at(index, below - 1);
+	return true;
 }
 
 bool tally_function_index_find(struct tally_function_index *index, uint64_t address, size_t *position,

@@ -37,6 +37,11 @@ void tally_function_index_release(struct tally_function_index *index);
 bool tally_function_index_at(const struct tally_function_index *index, size_t position,
 			     struct tally_unwind_function *function);
 
+/* Where the last function stands that starts at or below an address, and that start; false: none does.  Whether it
+ * reaches so far is not asked. */
+bool tally_function_index_below(const struct tally_function_index *index, uint64_t address, size_t *position,
+				uint64_t *start);
+
 /* The function that holds an address.  May find that the linker's table is wrong and read the section anew, which
  * changes `count` and what positions mean; *is_anew says so. */
 bool tally_function_index_find(struct tally_function_index *index, uint64_t address, size_t *position,

@@ -87,6 +87,8 @@ struct tally_unwind_chain *tally_unwind_chain_begin(const struct tally_unwind_wa
 	struct tally_unwind_chain *chain = request->chain;
 	if (!chain || request->is_interpreted || walk->layout != tally_unwind_layout(TALLY_UNWIND_X86_64))
 		return NULL;
+	if (request->cache)
+		__builtin_prefetch(tally_unwind_cache_slot(request->cache, tally_unwind_lookup_address(walk), request->space));
 	if (chain->space != request->space)
 		chain->frame_count = chain->word_count = 0;
 	chain->space = request->space;

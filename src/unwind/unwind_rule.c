@@ -238,6 +238,7 @@ static int compile_function(struct tally_unwind_rules *rules, const struct tally
 		rules->rows.count = first;
 		return -ENOMEM;
 	}
+	out->size = function->size;
 	out->first = (uint32_t)first;
 	out->count = (uint32_t)(rules->rows.count - first);
 	return 0;
@@ -264,14 +265,30 @@ void tally_unwind_rules_renumber(struct tally_unwind_rules *rules)
 	rules->functions = NULL;
 }
 
+/* One that was compiled: its description was read and found good then, and need not be again. */
+static const struct tally_unwind_rule *find_compiled(const struct tally_unwind_rules *rules,
+						     const struct tally_function_index *index, uint64_t address)
+{
+	size_t position;
+	uint64_t start;
+	if (!rules->functions || !tally_function_index_below(index, address, &position, &start))
+		return NULL;
+	const struct tally_compiled_function *compiled = &rules->functions[position];
+	bool is_inside = compiled->count && address - start < compiled->size;
+	return is_inside ? find_row(rules, compiled, address - start) : NULL;
+}
+
 const struct tally_unwind_rule *tally_unwind_rules_find(struct tally_unwind_rules *rules,
 							struct tally_function_index *index, uint64_t address,
 							bool *is_failed)
 {
+	*is_failed = false;
+	const struct tally_unwind_rule *known = find_compiled(rules, index, address);
+	if (known)
+		return known;
 	struct tally_unwind_function function;
 	size_t position;
 	bool is_anew, is_found = tally_function_index_find(index, address, &position, &function, &is_anew);
-	*is_failed = false;
 	if (is_anew)
 		tally_unwind_rules_renumber(rules);
 	if (!is_found)

@@ -45,6 +45,7 @@ struct tally_unwind_rule {
 /* Of a function that was compiled: `count` of the rows from `first` on; 0: it was not yet. */
 struct tally_compiled_function {
 	uint32_t first, count;
+	uint32_t size; /* of the function */
 };
 
 struct tally_compiled_row {
