@@ -186,7 +186,8 @@ static inline bool step_by_rule(struct tally_unwind_walk *walk, const struct tal
 	}
 	if (!may_enter(walk, cfa, back & walk->return_mask, false))
 		return false;
-	fetch_ahead(frame, cfa);
+	if (!walk->is_fetched)
+		fetch_ahead(frame, cfa);
 	restore_saved(walk, rule, cfa);
 	frame->registers[column] = back;
 	frame->registers[layout->pc] = back & walk->return_mask;
@@ -334,6 +335,7 @@ static size_t climb(struct tally_unwind_walk *walk, uint64_t *addresses, size_t 
 {
 	struct tally_unwind_chain *chain = tally_unwind_chain_begin(walk);
 	size_t count = 0, met = 0;
+	walk->is_fetched = chain && chain->at;
 	do {
 		met = chain && count ? tally_unwind_chain_meet(chain, walk) : 0;
 		if (met && met <= limit - count)

@@ -18,6 +18,7 @@ struct tally_unwind_walk {
 	bool has_place;
 	bool is_exact;      /* pc is that of an instruction about to run, not a return address */
 	bool is_by_pointer; /* the step to here was by frame pointer: a guess */
+	bool is_fetched;    /* what the walk will read was asked for already */
 	enum tally_unwind_end end;
 	struct tally_cfi_program program; /* large, and set up by whoever runs it */
 };
