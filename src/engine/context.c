@@ -362,23 +362,6 @@ void engine_event_disable_here(struct engine_event *event)
 	engine_cpu_unlock(engine, cpu, &held);
 }
 
-static void restart(struct engine_event *event, const struct engine_cpu *cpu)
-{
-	if (!cpu || event->state != ENGINE_EVENT_ACTIVE)
-		return;
-	const struct tally_engine_pmu_ops *ops = event->hw.pmu->ops;
-	engine_pmu_disable(event->hw.pmu);
-	ops->stop(&event->hw, TALLY_EF_UPDATE);
-	ops->start(&event->hw, TALLY_EF_RELOAD);
-	engine_pmu_enable(event->hw.pmu);
-}
-
-void engine_event_restart(struct engine_event *event)
-{
-	if (event->context)
-		restart(event, engine_context_here(event->context));
-}
-
 /* --- H3 ------------------------------------------------------------------------------------------------------------------------------ */
 
 struct sync {

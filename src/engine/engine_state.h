@@ -415,8 +415,6 @@ void engine_event_disable_here(struct engine_event *event);
  * is read later may be of several, when the event is another task's. [surface] */
 void engine_event_sync(struct engine_event *event, bool group,
 		       void (*look)(struct engine_event *event, void *argument), void *argument);
-/* Called when a period changed under it: stops and starts it on its PMU when active. In engine_context_call(). */
-void engine_event_restart(struct engine_event *event);
 
 /* --- event_time.c: states and times ------------------------------------------------------------------------------------------------ */
 

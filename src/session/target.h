@@ -30,12 +30,6 @@ static inline bool tally_target_has_tasks(const struct tally_target *target)
 	return target->pids.count || target->threads.count;
 }
 
-/* True when events are opened per CPU (pid −1), not per task. */
-static inline bool tally_target_is_system(const struct tally_target *target)
-{
-	return target->all;
-}
-
 /* Checks that the parts go together; nothing at all means the whole system; lists the threads and the CPUs.
  * -EINVAL, -ESRCH (no such process), … */
 int tally_target_resolve(struct tally_target *target, struct tally_error *err);
