@@ -8,7 +8,7 @@ root = pathlib.Path(sys.argv[1])
 FLOORS = {
     "abi": 1, "base": 1, "filter": 1,
     "engine": 2, "object": 2, "machine": 2, "tracepoint": 2, "event": 2,
-    "sim": 3, # hosts/sim
+    "sim": 3, "valgrind": 3, # hosts
     "perfdata": 3, "symbol": 3, "unwind": 3, "counts": 3,
     "provider": 4, "task": 4,
     "profile": 5, "session": 5, "library": 5,
