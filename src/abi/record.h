@@ -59,6 +59,10 @@ struct tally_sample {
 	uint64_t aux_size;
 };
 
+/* Set by tally's recorder in a SAMPLE whose chain it unwound from a copy of the stack that ended before the stack did.  The
+ * kernel never writes this bit, tools give it to MMAP2 records alone: on samples it is nobody else's. */
+#define TALLY_MISC_STACK_CUT TALLY_MISC_PROC_MAP_PARSE_TIMEOUT
+
 /* Where and when a record other than SAMPLE happened (attr.sample_id_all). */
 struct tally_sample_id {
 	bool present;

@@ -183,6 +183,7 @@ static bool passes(struct tally_recording *recording, const struct tally_raw_rec
 		counts->filtered++;
 		return false;
 	}
+	counts->chains_cut += (record->header.misc & TALLY_MISC_STACK_CUT) != 0;
 	if (!counts->first_time || record->sample.time < counts->first_time)
 		counts->first_time = record->sample.time;
 	if (record->sample.time > counts->last_time)

@@ -39,6 +39,7 @@ struct tally_recording_counts {
 		uint64_t bytes;     /* what would have sufficed for the others */
 		bool is_at_least;   /* … as far as it is known */
 	} cut;
+	uint64_t chains_cut;    /* samples given whose stack was cut when tally recorded it */
 	uint64_t first_time, last_time; /* of the samples given, ns */
 };
 

@@ -190,6 +190,13 @@ static int add_to_row(struct tally_sample_reader *reader, uint32_t row, uint64_t
 	return 0;
 }
 
+/* The outermost caller of a stack that was cut. */
+static int push_cut(struct tally_sample_reader *reader)
+{
+	const struct tally_place cut = { .file = TALLY_FILE_NONE, .address = TALLY_PLACE_CUT };
+	return push_place(reader, tally_place_table_intern(&reader->profile->places, &cut));
+}
+
 static int make_stack(struct tally_sample_reader *reader, struct pending *sample)
 {
 	struct tally_chain_walk walk = {
@@ -203,7 +210,7 @@ static int make_stack(struct tally_sample_reader *reader, struct pending *sample
 	while (tally_chain_walk_next(&walk, &address))
 		if (push_address(reader, sample, walk.kernel, address, walk.is_return && address) < 0)
 			return -ENOMEM;
-	return 0;
+	return sample->misc & TALLY_MISC_STACK_CUT && !sample->is_ip ? push_cut(reader) : 0;
 }
 
 /* Makes the row's hash of the stack that was made last. */
@@ -350,8 +357,9 @@ int tally_sample_reader_add(struct tally_sample_reader *reader, const struct tal
 		waiting->words = &waiting->ip;
 		waiting->count = 1;
 	}
+	bool is_cut = waiting->misc & TALLY_MISC_STACK_CUT;
 	uint64_t meaning = waiting->class | (uint64_t)is_kernel_mode(waiting->misc) << 32 |
-			   (uint64_t)waiting->is_ip << 33 | waiting->kernel_maps << 34;
+			   (uint64_t)waiting->is_ip << 33 | (uint64_t)is_cut << 34 | waiting->kernel_maps << 35;
 	waiting->hash = tally_chain_table_hash(&reader->chains, waiting->words, waiting->count, meaning,
 					       waiting->user_maps);
 	tally_chain_table_prefetch(&reader->chains, waiting->hash);

@@ -55,6 +55,10 @@ void tally_profile_warnings(const struct tally_recording *recording, struct tall
 				    "there\n", counts->throttled);
 	if (counts->stacks_cut)
 		warn_cut(counts, out);
+	if (counts->chains_cut)
+		tally_buffer_printf(out, "%" PRIu64 " stacks were cut short when they were recorded: the copied stack ended; "
+				    "record with a larger --call-graph dwarf,SIZE (to 64512), or a lower rate, -F\n",
+				    counts->chains_cut);
 	if (counts->undecodable)
 		tally_buffer_printf(out, "%" PRIu64 " records don't fit their own size and were skipped\n",
 				    counts->undecodable);

@@ -58,7 +58,8 @@ static enum tally_record_stack_fate complete(struct tally_recorder *recorder, co
 	return result == TALLY_RECORD_OUTER_NEW ? TALLY_RECORD_STACK_NEW : TALLY_RECORD_STACK_CUT;
 }
 
-static void unwind(struct tally_recorder *recorder, const struct tally_attr *attr, const struct tally_sample *sample,
+/* True where the frames end for want of bytes. */
+static bool unwind(struct tally_recorder *recorder, const struct tally_attr *attr, const struct tally_sample *sample,
 		   struct tally_record_frames *frames)
 {
 	/* A chain of another thread's would be true, too, only of no use. */
@@ -70,13 +71,15 @@ static void unwind(struct tally_recorder *recorder, const struct tally_attr *att
 	frames->count = tally_user_stack_walk(&recorder->tasks, &recorder->objects, attr, sample, &walk,
 					      frames->addresses, TALLY_RECORD_FRAMES_MAX, &end);
 	if (!frames->count)
-		return;
+		return false;
 	recorder->status.stacks++;
 	recorder->status.stacks_deep += end == TALLY_UNWIND_LIMIT;
-	bool is_cut = end == TALLY_UNWIND_TRUNCATED;
-	uint64_t needed = is_cut ? UINT64_MAX : frames->stack_pointers[frames->count - 1] - frames->stack_pointers[0];
-	tally_record_copies_note(recorder, sample, is_cut ? complete(recorder, attr, sample, frames) :
-							    TALLY_RECORD_STACK_WHOLE, needed);
+	uint64_t cut_before = recorder->status.stacks_cut;
+	bool is_short = end == TALLY_UNWIND_TRUNCATED;
+	uint64_t needed = is_short ? UINT64_MAX : frames->stack_pointers[frames->count - 1] - frames->stack_pointers[0];
+	tally_record_copies_note(recorder, sample, is_short ? complete(recorder, attr, sample, frames) :
+							      TALLY_RECORD_STACK_WHOLE, needed);
+	return recorder->status.stacks_cut > cut_before;
 }
 
 long tally_record_unwind_sample(struct tally_recorder *recorder, const struct tally_record_source *source,
@@ -87,7 +90,8 @@ long tally_record_unwind_sample(struct tally_recorder *recorder, const struct ta
 	const struct tally_sample *sample = &record.sample;
 	if (result < 0)
 		return result;
-	unwind(recorder, &source->attr, sample, &recorder->frames);
+	if (unwind(recorder, &source->attr, sample, &recorder->frames))
+		record.header.misc |= TALLY_MISC_STACK_CUT;
 	uint64_t *user = recorder->frames.addresses;
 	size_t users = recorder->frames.count;
 	/* No way to unwind (a 32-bit program): where it was is known all the same. */

@@ -168,6 +168,14 @@ if have cc && cc -O1 -fomit-frame-pointer -fno-optimize-sibling-calls deep.c -o 
 	check "the stack copy's size that would have sufficed suffices (${bytes:-none})" \
 		eval '[ "${bytes:-0}" -lt 20000 ] && grep -q ";main;deep;" folded && ! grep -q "cut short" err && ! grep -qF "[truncated]" folded'
 	cp err out
+	# What tally unwinds while it records keeps the mark, which perf does not see.
+	"$TALLY" record -o cut.data -e cpu-clock -F 999 --call-graph dwarf,1024 -- ./deep >out 2>&1
+	"$TALLY" fold -i cut.data >folded 2>err
+	check "a stack that was cut when tally recorded it is marked, too" eval 'grep -q "^deep;\[truncated\];deep;" folded &&
+		! grep -q "^deep;deep" folded && grep -q "^tally fold: warning: [0-9]* stacks were cut short when they were recorded" err'
+	perf script --no-inline -i cut.data >theirs 2>/dev/null
+	"$TALLY" script --no-inline -i cut.data >out 2>/dev/null
+	check "… and perf reads it as if it weren't" eval 'grep -q deep out && cmp theirs out'
 else
 	skip "cut stacks" "no C compiler"
 fi
