@@ -25,24 +25,27 @@
 
 struct vsim_model;
 
-/* Where something was counted. */
+/* Where something was counted, and from where to unwind.  Within a straight run nothing is called and nothing returns,
+ * so the callers are those of its beginning, whatever the run's instructions have done to stack and frame pointer since:
+ * the chain is unwound from `unwind_ip`, whose registers the guest's state holds, and then `ip` takes the leaf's place. */
 struct vsim_place {
 	uint64_t ip;        /* the instruction itself: no skid */
 	uint64_t address;   /* of the data, the branch's target; 0 */
-	int64_t sp_delta;   /* the stack pointer at the instruction less the one in the guest's state (push, call: +8) */
-	bool at_run_start;  /* guest's ip and sp are those of the straight run's beginning, not of `ip` */
+	uint64_t unwind_ip; /* the guest's stack and frame pointer are those before this instruction; its own ip may be stale */
+	int64_t sp_delta;   /* to be added to the guest's stack pointer for that (push, call: 8) */
 };
 
-/* The simulated CPU.  Generated code addresses it; the rest of the folder reads `totals` after vsim_fold(). */
+/* The simulated CPU.  `totals` and `left` are good after vsim_fold(); in between, generated code keeps what is added to
+ * them in the running thread's shadow registers. */
 struct vsim_cpu {
-	uint32_t packed[4] __attribute__((aligned(16))); /* instructions, loads, stores, branches since the last fold */
-	uint64_t totals[VSIM_KINDS];                     /* since the process began under the tool */
-	/* What is left of each static kind before someone is to be told; INT64_MAX: nobody. */
-	int64_t left[VSIM_STATIC_KINDS];
-	uint64_t wanted;                                 /* kinds that any event of the plan needs: bit by kind */
-	uint64_t sampled;                                /* kinds of which any event takes samples */
-	struct vsim_model *model;                        /* NULL: none is wanted */
-	bool counting;                                   /* outside of a region nothing counts, the model runs on */
+	uint64_t totals[VSIM_KINDS];   /* since the process began under the tool; est-cycles in whole cycles */
+	/* How many more of each kind may happen before vsim_pmu.c wants to look; INT64_MAX: it doesn't. */
+	int64_t left[VSIM_KINDS];
+	uint64_t wanted;               /* kinds that any event of the plan needs: bit by kind */
+	uint64_t sampled;              /* kinds of which any event takes samples */
+	uint32_t weight[VSIM_KINDS];   /* of est-cycles: hundredths */
+	struct vsim_model *model;      /* NULL: none is wanted */
+	bool counting;                 /* outside of a region nothing counts, the model runs on */
 };
 
 struct vsim {
@@ -54,20 +57,29 @@ struct vsim {
 
 struct vsim *vsim(void);
 
-/* --- vsim_instrument.c ------------------------------------------------------------------------------------ */
+/* --- vsim_instrument.c, vsim_run.c ------------------------------------------------------------------------ */
 
 /* Once, before any code is translated: cpu->wanted and ->sampled say what for. */
 void vsim_instrument_start(void);
-/* Brings `packed` into `totals`; cheap. To be called at least at each end of a thread's turn. */
+/* Brings what the running thread has counted into `totals`; cheap.  At least at each end of a thread's turn (Valgrind's
+ * stop_client_code, before anybody else runs). */
 void vsim_fold(struct vsim_cpu *cpu);
+/* At each beginning of a thread's turn (start_client_code), once the engine has switched to its task. */
+void vsim_resume(struct vsim_cpu *cpu);
 
 /* --- vsim_pmu.c -------------------------------------------------------------------------------------------- */
 
 /* Registers the PMU.  0 or -errno. */
 int vsim_pmu_register(struct vsim *sim);
-/* Told by generated code and the model's callers.  Static kind: `left[kind]` went below 0, in a run whose instructions
- * say where (called once for each place at which a period ended); others: it has just happened. */
-void vsim_pmu_hit(struct vsim *sim, enum vsim_kind kind, const struct vsim_place *place);
+/* Kinds that an event of these attributes counts: a config of type VSIM_PMU_TYPE, or a generic event.  0: none of ours. */
+uint64_t vsim_pmu_kinds(const struct tally_attr *attr);
+/* Something was counted at `place`, and an alarm in cpu->left went off: overflows whose period is over.  The totals are
+ * those of that moment. */
+void vsim_pmu_hit(struct vsim *sim, const struct vsim_place *place);
+/* Sets cpu->left by the events that are on. */
+void vsim_pmu_arm(struct vsim *sim);
+/* The region begins or ends: cpu->counting, and the events with it.  Totals are folded. */
+void vsim_pmu_counting(struct vsim *sim, bool counting);
 
 /* --- vsim_host.c ------------------------------------------------------------------------------------------- */
 
