@@ -24,6 +24,7 @@
 #include "valgrind/vsim_plan.h"
 
 struct vsim_model;
+struct vsim_host;
 
 /* Where something was counted, and from where to unwind.  Within a straight run nothing is called and nothing returns,
  * so the callers are those of its beginning, whatever the run's instructions have done to stack and frame pointer since:
@@ -53,6 +54,7 @@ struct vsim {
 	struct vsim_plan *plan;
 	struct tally_engine *engine;
 	struct tally_engine_pmu *pmu;
+	struct vsim_host *host;
 };
 
 struct vsim *vsim(void);
@@ -69,7 +71,8 @@ void vsim_resume(struct vsim_cpu *cpu);
 
 /* --- vsim_pmu.c -------------------------------------------------------------------------------------------- */
 
-/* Registers the PMU.  0 or -errno. */
+/* Registers the PMU with sim->engine.  0 or -errno.  Again after a fork, with the child's new engine: whatever the old
+ * one's events had is forgotten, totals go on. */
 int vsim_pmu_register(struct vsim *sim);
 /* Kinds that an event of these attributes counts: a config of type VSIM_PMU_TYPE, or a generic event.  0: none of ours. */
 uint64_t vsim_pmu_kinds(const struct tally_attr *attr);
@@ -83,11 +86,19 @@ void vsim_pmu_counting(struct vsim *sim, bool counting);
 
 /* --- vsim_host.c ------------------------------------------------------------------------------------------- */
 
-/* Engine, first process and task of this program; opens the plan's events. 0 or -errno. */
+/* Before options are read: asks Valgrind's core to be told of processes, threads, memory. */
+void vsim_host_register(void);
+/* Maps the plan, which is in sim->plan from then on. 0 or -errno. */
+int vsim_host_open(struct vsim *sim, const char *plan);
+/* Engine, first process and task of this program; opens the plan's events. When the CPU and its model are ready.
+ * 0 or -errno. */
 int vsim_host_start(struct vsim *sim);
+/* The program has ended. */
+void vsim_host_finish(struct vsim *sim);
 /* Registers of the running thread at `place`, for the engine. */
 void vsim_host_regs(const struct vsim_place *place, struct tally_engine_regs *regs);
-/* Before an overflow: waits until the ring has room for a record of the largest size. */
+/* Before tally_engine_overflow(): waits until the ring has room for the largest record.
+ * The place of the regs must live through the overflow: call chains are made from it. */
 void vsim_host_make_room(struct vsim *sim);
 /* est-cycles so far as nanoseconds; instructions stand for cycles without a model. */
 uint64_t vsim_host_now(const struct vsim *sim);

@@ -4,6 +4,7 @@
 #include "valgrind/vsim.h"
 
 #include "pub_tool_libcassert.h"
+#include "pub_tool_libcbase.h"
 #include "pub_tool_libcprint.h"
 #include "pub_tool_options.h"
 #include "pub_tool_tooliface.h"
@@ -15,13 +16,48 @@ static IRSB *instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLayo
 	return in;
 }
 
+/* All that the folder keeps.  The plan's path is an option, which a program that is executed is given too. */
+static struct vsim simulation;
+static const HChar *plan_path;
+
+struct vsim *vsim(void)
+{
+	return &simulation;
+}
+
+static Bool take_option(const HChar *argument)
+{
+	if VG_STR_CLO(argument, "--plan", plan_path) {}
+	else
+		return False;
+	return True;
+}
+
+static void say_nothing(void)
+{
+}
+
+static void give_up(const char *what, int error)
+{
+	VG_(fmsg_bad_option)("--plan", "the simulated PMU %s: error %d\n", what, -error);
+}
+
 static void after_options(void)
 {
+	if (!plan_path)
+		return;
+	int error = vsim_host_open(&simulation, plan_path);
+	if (error)
+		give_up("can't open its plan", error);
+	error = vsim_host_start(&simulation);
+	if (error)
+		give_up("can't open the plan's events", error);
 }
 
 static void finish(Int exit_code)
 {
 	(void)exit_code;
+	vsim_host_finish(&simulation);
 }
 
 static void register_tool(void)
@@ -33,6 +69,8 @@ static void register_tool(void)
 	VG_(details_bug_reports_to)("the tally authors");
 	VG_(details_avg_translation_sizeB)(400);
 	VG_(basic_tool_funcs)(after_options, instrument, finish);
+	VG_(needs_command_line_options)(take_option, say_nothing, say_nothing);
+	vsim_host_register();
 }
 
 VG_DETERMINE_INTERFACE_VERSION(register_tool)

@@ -8,7 +8,8 @@
  *
  * Samples and side-band records come through rings, laid out as perf_event's: a user page, with the data behind it.
  * Each process that records takes one for itself, writes it, and waits while it is full: nothing is lost as long as tally
- * drains.  tally gives a ring back when its process has finished and all is read.
+ * drains.  tally gives a ring back when its process has finished and all is read.  A process that was killed can't say so:
+ * tally looks whether the pid of a ring that stays quiet lives.
  *
  * Words that more than one process writes are written atomically (GCC's __atomic, sequentially consistent unless said
  * otherwise).  What tally reads here comes from processes of the user's own; it is checked all the same: indices and
@@ -87,7 +88,7 @@ struct vsim_event {
 	struct tally_attr attr;  /* as tally opened it */
 	int32_t leader;          /* index of the group's leader, or -1 */
 	uint32_t sampled;        /* 1: writes to the process's ring */
-	uint64_t id;             /* in samples: PERF_SAMPLE_ID, IDENTIFIER, STREAM_ID */
+	uint64_t id;             /* in samples: PERF_SAMPLE_ID, IDENTIFIER. Its index + 1, as each engine numbers them */
 	uint32_t enabled;        /* written by both: 0 disabled, 1 enabled; processes follow within VSIM_TOTALS_NS */
 	uint32_t waits_for_exec; /* enable_on_exec, and nothing was executed yet */
 	struct vsim_total total;
@@ -96,7 +97,7 @@ struct vsim_event {
 enum vsim_ring_state {
 	VSIM_RING_FREE,     /* whoever sets TAKEN in its place has it */
 	VSIM_RING_TAKEN,
-	VSIM_RING_FINISHED  /* nobody will write: tally reads the rest, empties it, sets FREE */
+	VSIM_RING_FINISHED  /* nobody will write: tally reads the rest, zeroes the user page, sets FREE */
 };
 
 struct vsim_ring {
@@ -127,7 +128,8 @@ struct vsim_plan {
 	uint32_t processes;     /* that began under the tool; forked ones too */
 	uint32_t executions;    /* programs begun */
 	uint32_t unsimulated;   /* programs that were executed without the tool (set-user-ID, 32 bits) */
-	uint32_t reserved;
+	uint32_t unrecorded;    /* processes that found no ring in time: they count, and don't record */
+	int32_t first_pid;      /* whom events that aren't inherited count; 0 until it begins: set by it */
 	struct vsim_event events[VSIM_EVENTS];
 	struct vsim_ring rings[VSIM_RINGS];
 };

@@ -9,7 +9,6 @@
 
 #define COMMANDS(X) \
 	X(stat) \
-	X(compare) \
 	X(record) \
 	X(report) \
 	X(script) \
