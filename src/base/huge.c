@@ -2,9 +2,10 @@
 
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
-enum { WORTH_BYTES = 4 << 20, PAGE_BYTES = 4096 };
+enum { WORTH_BYTES = 4 << 20, PAGE_BYTES = 4096, HUGE_BYTES = 2 << 20 };
 
 void tally_huge_advise(void *memory, size_t size_bytes)
 {
@@ -16,11 +17,36 @@ void tally_huge_advise(void *memory, size_t size_bytes)
 	madvise((void *)start, end - start, MADV_HUGEPAGE);
 }
 
+void *tally_huge_alloc(size_t size_bytes)
+{
+	void *memory = size_bytes < WORTH_BYTES ? malloc(size_bytes) : aligned_alloc(HUGE_BYTES, size_bytes);
+	if (memory)
+		tally_huge_advise(memory, size_bytes);
+	return memory;
+}
+
 void *tally_huge_calloc(size_t count, size_t item_bytes)
 {
-	/* Of this size it is mostly fresh from the kernel: zeroed, and not touched yet. */
-	void *memory = calloc(count, item_bytes);
-	if (memory)
-		tally_huge_advise(memory, count * item_bytes);
-	return memory;
+	size_t size_bytes;
+	if (__builtin_mul_overflow(count, item_bytes, &size_bytes))
+		return NULL;
+	if (size_bytes < WORTH_BYTES)
+		return calloc(count, item_bytes);
+	void *memory = tally_huge_alloc(size_bytes);
+	return memory ? memset(memory, 0, size_bytes) : NULL;
+}
+
+void *tally_huge_grow(void *memory, size_t used_bytes, size_t size_bytes)
+{
+	if (size_bytes < WORTH_BYTES)
+		return realloc(memory, size_bytes);
+	/* realloc would touch the new memory, or move huge pages to where they have to be torn up, before it can be
+	 * asked for as it should be. */
+	void *grown = tally_huge_alloc(size_bytes);
+	if (!grown)
+		return NULL;
+	if (used_bytes)
+		memcpy(grown, memory, used_bytes);
+	free(memory);
+	return grown;
 }

@@ -9,7 +9,13 @@
 /* Asks for huge pages within memory that malloc gave; small memory is left as it is. */
 void tally_huge_advise(void *memory, size_t size_bytes);
 
-/* calloc's memory, asked for so before it is touched; free() frees it.  NULL when there is none. */
+/* malloc's memory, asked for so before it is touched; free() frees it.  NULL when there is none. */
+void *tally_huge_alloc(size_t size_bytes);
+
+/* The same, zeroed. */
 void *tally_huge_calloc(size_t count, size_t item_bytes);
+
+/* realloc's: the first `used_bytes` of `memory` stay what they are.  NULL when there is none, and `memory` stays. */
+void *tally_huge_grow(void *memory, size_t used_bytes, size_t size_bytes);
 
 #endif

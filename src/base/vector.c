@@ -17,10 +17,9 @@ int tally_vector_reserve_(void **items, size_t *capacity, size_t need, size_t it
 	size_t total;
 	if (__builtin_mul_overflow(wanted, item_bytes, &total))
 		return -ENOMEM;
-	void *grown = realloc(*items, total);
+	void *grown = tally_huge_grow(*items, *capacity * item_bytes, total);
 	if (!grown)
 		return -ENOMEM;
-	tally_huge_advise(grown, total);
 	*items = grown;
 	*capacity = wanted;
 	return 0;

@@ -207,10 +207,8 @@ int tally_stack_sort_run(struct tally_stack_sort *sort, size_t first, size_t cou
 	if (count > sort->room) {
 		free(sort->keys);
 		free(sort->scratch);
-		sort->keys = malloc(count * sizeof(*sort->keys));
-		sort->scratch = malloc(count * sizeof(*sort->scratch));
-		tally_huge_advise(sort->keys, count * sizeof(*sort->keys));
-		tally_huge_advise(sort->scratch, count * sizeof(*sort->scratch));
+		sort->keys = tally_huge_alloc(count * sizeof(*sort->keys));
+		sort->scratch = tally_huge_alloc(count * sizeof(*sort->scratch));
 		sort->room = sort->keys && sort->scratch ? count : 0;
 		if (!sort->room)
 			return -ENOMEM;
