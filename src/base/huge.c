@@ -19,9 +19,12 @@ void tally_huge_advise(void *memory, size_t size_bytes)
 
 void *tally_huge_alloc(size_t size_bytes)
 {
-	void *memory = size_bytes < WORTH_BYTES ? malloc(size_bytes) : aligned_alloc(HUGE_BYTES, size_bytes);
-	if (memory)
-		tally_huge_advise(memory, size_bytes);
+	void *memory;
+	if (size_bytes < WORTH_BYTES)
+		return malloc(size_bytes);
+	if (posix_memalign(&memory, HUGE_BYTES, size_bytes))
+		return NULL;
+	tally_huge_advise(memory, size_bytes);
 	return memory;
 }
 

@@ -196,7 +196,7 @@ static int draw(const struct tally_command *command, struct flamegraph *graph, s
 		status = write_output(graph->output, &file, err);
 	if (!status && strcmp(graph->output, "-"))
 		fprintf(stderr, "tally flamegraph: wrote %s (%zu stacks, %.1f kB); open it in a browser\n", graph->output,
-			stacks.stacks.count, (double)file.length / 1e3);
+			stacks.rows.rows.count, (double)file.length / 1e3);
 	tally_buffer_release(&file);
 	tally_stacks_release(&stacks);
 	return status;

@@ -67,11 +67,11 @@ int tally_flame_drawing_init(struct tally_flame_drawing *drawing, const struct t
 
 int tally_flame_drawing_trees(struct tally_flame_drawing *drawing, struct tally_error *err)
 {
-	size_t nodes_max = drawing->options.nodes_max;
-	if (nodes_max < TALLY_FLAME_BOXES_MAX)
-		nodes_max = TALLY_FLAME_BOXES_MAX;
-	if (tally_flame_trees_build(&drawing->by_thread, &drawing->by_comm, drawing->stacks, drawing->options.by_samples,
-				    nodes_max) < 0)
+	const struct tally_flame_tree_options options = {
+		.by_samples = drawing->options.by_samples,
+		.nodes_max = { drawing->options.nodes_max, TALLY_FLAME_BOXES_MAX },
+	};
+	if (tally_flame_trees_build(&drawing->by_thread, &drawing->by_comm, drawing->stacks, &options) < 0)
 		return tally_error_set(err, -ENOMEM, "out of memory while building the call tree");
 	return 0;
 }

@@ -1,9 +1,11 @@
 /* Sorting makes the trees (profile/stack_sort.h): frames are sorted by their ranks in the order of names, under their
  * commands, so that siblings come sorted by name.  The stacks of one thread are in order then, too: both trees are written
- * at once (flamegraph_writer.h), the threads' each to an array of its own.
+ * from one sort (flamegraph_writer.h), the threads' each to an array of its own; where there is much to write, by a thread
+ * for each tree.
  */
 #include "output/flamegraph_tree.h"
 
+#include "base/threads.h"
 #include "base/vector.h"
 #include "output/flamegraph_writer.h"
 #include "profile/call_tree.h"
@@ -11,6 +13,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { THREAD_WORTH = 1 << 16 /* stacks */ };
 
 struct ranked_frame {
 	const struct tally_stacks *stacks;
@@ -86,9 +90,9 @@ static int compare_candidates(const void *a, const void *b)
 	return order ? order : (l->thread > r->thread) - (l->thread < r->thread);
 }
 
-static uint64_t weight_of(const struct tally_stack *stack, bool by_samples)
+static uint64_t weight_of(const struct tally_row *stack, bool by_samples)
 {
-	return by_samples ? stack->samples : stack->weight;
+	return by_samples ? stack->samples : stack->period;
 }
 
 /* Fills tree->slots, sorted, and slot_of (by thread). */
@@ -103,9 +107,9 @@ static int make_slots(struct tally_flame_tree *tree, const struct tally_stacks *
 		threads[i] = (struct candidate){ .stacks = stacks, .thread = (uint32_t)i,
 						 .slot = { label->comm, label->pid, label->tid, 0 } };
 	}
-	for (size_t i = 0; threads && i < stacks->stacks.count; i++) {
-		struct candidate *thread = &threads[stacks->stacks.items[i].thread];
-		thread->weight = tally_sum_capped(thread->weight, weight_of(&stacks->stacks.items[i], by_samples));
+	for (size_t i = 0; threads && i < stacks->rows.rows.count; i++) {
+		struct candidate *thread = &threads[stacks->rows.rows.items[i].class];
+		thread->weight = tally_sum_capped(thread->weight, weight_of(&stacks->rows.rows.items[i], by_samples));
 	}
 	if (threads)
 		qsort(threads, count, sizeof(*threads), compare_weights);
@@ -140,8 +144,8 @@ static uint64_t common_divisor(uint64_t a, uint64_t b)
 static uint64_t find_unit(const struct tally_stacks *stacks, bool by_samples)
 {
 	uint64_t unit = 0, last = 0;
-	for (size_t i = 0; i < stacks->stacks.count && unit != 1; i++) {
-		uint64_t weight = weight_of(&stacks->stacks.items[i], by_samples);
+	for (size_t i = 0; i < stacks->rows.rows.count && unit != 1; i++) {
+		uint64_t weight = weight_of(&stacks->rows.rows.items[i], by_samples);
 		if (weight != last)
 			unit = common_divisor(weight, unit);
 		last = weight;
@@ -161,10 +165,12 @@ struct tree_maker {
 
 struct maker {
 	const struct tally_stacks *stacks;
-	bool by_samples;
+	const struct tally_flame_tree_options *options;
+	bool by_samples, two_threads;
 	uint64_t unit;
 	uint32_t *ranks;    /* by frame: its place in the order of names */
 	uint32_t *frame_of; /* by rank */
+	uint32_t *codes;    /* by step (see stacks.h): what it is sorted by, 0 where it is not just one frame */
 	uint32_t *sorted;   /* stacks by command */
 	size_t *ends;       /* by command: the end of its stacks in `sorted` */
 	struct tree_maker trees[2]; /* by command, by thread */
@@ -188,43 +194,75 @@ static int start_tree(struct maker *maker, struct tree_maker *one, struct tally_
 
 static int sort_by_command(struct maker *maker)
 {
-	size_t count = maker->stacks->stacks.count, commands = maker->trees[0].tree->slots.count, sum = 0;
-	const struct tally_stack *stacks = maker->stacks->stacks.items;
+	size_t count = maker->stacks->rows.rows.count, commands = maker->trees[0].tree->slots.count, sum = 0;
+	const struct tally_row *stacks = maker->stacks->rows.rows.items;
 	const uint32_t *slot_of = maker->trees[0].slot_of;
 	maker->sorted = malloc((count + 1) * sizeof(*maker->sorted));
 	maker->ends = calloc(commands + 1, sizeof(*maker->ends));
 	if (!maker->sorted || !maker->ends)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
-		maker->ends[slot_of[stacks[i].thread]]++;
+		maker->ends[slot_of[stacks[i].class]]++;
 	for (size_t slot = 0; slot < commands; slot++) {
 		size_t here = maker->ends[slot];
 		maker->ends[slot] = sum;
 		sum += here;
 	}
 	for (size_t i = 0; i < count; i++)
-		maker->sorted[maker->ends[slot_of[stacks[i].thread]]++] = (uint32_t)i;
+		maker->sorted[maker->ends[slot_of[stacks[i].class]]++] = (uint32_t)i;
 	return 0;
+}
+
+static int make_codes(struct maker *maker)
+{
+	const struct tally_stacks *stacks = maker->stacks;
+	size_t steps = stacks->steps.count, frames = stacks->frames.count;
+	maker->codes = calloc((steps ? steps : frames) + 1, sizeof(*maker->codes));
+	if (!maker->codes)
+		return -ENOMEM;
+	for (size_t i = 0; i < steps; i++)
+		if (stacks->steps.items[i].count == 1)
+			maker->codes[i] = maker->ranks[stacks->step_frames.items[stacks->steps.items[i].first]] + 1;
+	for (size_t i = 0; !steps && i < frames; i++)
+		maker->codes[i] = maker->ranks[i] + 1;
+	return 0;
+}
+
+/* What was inlined, the outermost first. */
+static void pack_inlined(const struct maker *maker, const struct tally_stack_sort *sort, uint32_t number, uint32_t room,
+			 struct tally_stack_packer *packer)
+{
+	const struct tally_stacks *stacks = maker->stacks;
+	const struct tally_step *step = &stacks->steps.items[number];
+	for (uint32_t i = step->count; i && room; room--)
+		tally_stack_sort_put(sort, packer, maker->ranks[stacks->step_frames.items[step->first + --i]] + 1);
+}
+
+static int pack_stack(const struct maker *maker, struct tally_stack_sort *sort, uint32_t row)
+{
+	enum { FRAMES_MAX = TALLY_FLAME_DEPTH_MAX - 1 };
+	const uint8_t *end, *start = tally_row_stack(&maker->stacks->rows, row, &end);
+	struct tally_stack_packer packer;
+	if (tally_stack_sort_begin(sort, &packer, FRAMES_MAX) < 0)
+		return -ENOMEM;
+	while (end > start && packer.frames < FRAMES_MAX) {
+		uint32_t step = tally_stack_last_place(start, &end), code = maker->codes[step];
+		if (__builtin_expect(code != 0, 1))
+			tally_stack_sort_put(sort, &packer, code);
+		else
+			pack_inlined(maker, sort, step, FRAMES_MAX - packer.frames, &packer);
+	}
+	return tally_stack_sort_end(sort, &packer, row);
 }
 
 /* What weighs nothing has no place in the tree. */
 static int add_command(const struct maker *maker, struct tally_stack_sort *sort, uint32_t command)
 {
-	const struct tally_stacks *stacks = maker->stacks;
-	uint32_t codes[TALLY_FLAME_DEPTH_MAX];
+	const struct tally_row *rows = maker->stacks->rows.rows.items;
 	int status = tally_stack_sort_root(sort, command);
-	for (size_t i = command ? maker->ends[command - 1] : 0; !status && i < maker->ends[command]; i++) {
-		const struct tally_stack *stack = &stacks->stacks.items[maker->sorted[i]];
-		uint32_t depth = stack->frame_count;
-		if (!weight_of(stack, maker->by_samples))
-			continue;
-		if (depth > TALLY_FLAME_DEPTH_MAX - 1)
-			depth = TALLY_FLAME_DEPTH_MAX - 1;
-		const uint32_t *frames = stacks->frame_ids.items + stack->first_frame;
-		for (uint32_t frame = 0; frame < depth; frame++)
-			codes[frame] = maker->ranks[frames[frame]] + 1;
-		status = tally_stack_sort_add(sort, codes, depth, maker->sorted[i]);
-	}
+	for (size_t i = command ? maker->ends[command - 1] : 0; !status && i < maker->ends[command]; i++)
+		if (weight_of(&rows[maker->sorted[i]], maker->by_samples))
+			status = pack_stack(maker, sort, maker->sorted[i]);
 	return status;
 }
 
@@ -239,33 +277,62 @@ __attribute__((always_inline)) static inline void prefetch(const struct maker *m
 		return;
 	const struct tally_packed_stack *stack = &sort->stacks.items[sort->keys[at + AHEAD].stack];
 	__builtin_prefetch(&sort->words.items[stack->at]);
-	__builtin_prefetch(&maker->stacks->stacks.items[stack->item]);
+	__builtin_prefetch(&maker->stacks->rows.rows.items[stack->item]);
+}
+
+/* The nodes of sorted stacks, for one of the trees. */
+struct writing {
+	struct maker *maker;
+	struct tree_maker *one;
+	const struct tally_stack_sort *sort;
+	size_t count;
+	int status;
+};
+
+static void *write_nodes(void *argument)
+{
+	struct writing *writing = argument;
+	const struct maker *maker = writing->maker;
+	const struct tally_stack_sort *sort = writing->sort;
+	struct tree_maker *one = writing->one;
+	for (size_t i = 0; !writing->status && i < writing->count; i++) {
+		prefetch(maker, sort, i, writing->count);
+		const struct tally_packed_stack *packed = &sort->stacks.items[sort->keys[i].stack];
+		const struct tally_row *stack = &maker->stacks->rows.rows.items[packed->item];
+		uint64_t weight = weight_of(stack, maker->by_samples);
+		uint32_t slot = one->slot_of[stack->class];
+		if (maker->unit != 1)
+			weight /= maker->unit;
+		writing->status = tally_flame_writer_add(&one->writers[slot], &one->sums, slot, sort, packed, weight);
+	}
+	return NULL;
 }
 
 static int write_command(struct maker *maker, struct tally_stack_sort *sort, size_t first, size_t count)
 {
+	struct writing writings[2];
+	pthread_t thread;
 	int status = tally_stack_sort_run(sort, first, count);
-	for (size_t i = 0; !status && i < count; i++) {
-		prefetch(maker, sort, i, count);
-		const struct tally_packed_stack *packed = &sort->stacks.items[sort->keys[i].stack];
-		const struct tally_stack *stack = &maker->stacks->stacks.items[packed->item];
-		uint64_t weight = weight_of(stack, maker->by_samples);
-		if (maker->unit != 1)
-			weight /= maker->unit;
-		for (unsigned tree = 0; !status && tree < maker->tree_count; tree++) {
-			struct tree_maker *one = &maker->trees[tree];
-			uint32_t slot = one->slot_of[stack->thread];
-			status = tally_flame_writer_add(&one->writers[slot], &one->sums, slot, sort, packed, weight);
-		}
-	}
-	return status;
+	if (status)
+		return status;
+	for (unsigned i = 0; i < maker->tree_count; i++)
+		writings[i] = (struct writing){ .maker = maker, .one = &maker->trees[i], .sort = sort, .count = count };
+	size_t worth = maker->options->threads_from ? maker->options->threads_from : THREAD_WORTH;
+	bool has_thread = maker->two_threads && maker->tree_count == 2 && count >= worth &&
+			  !tally_thread_start(&thread, write_nodes, &writings[1]);
+	for (unsigned i = 0; i < maker->tree_count; i++)
+		if (!i || !has_thread)
+			write_nodes(&writings[i]);
+	if (has_thread)
+		pthread_join(thread, NULL);
+	return writings[0].status ? writings[0].status : maker->tree_count == 2 ? writings[1].status : 0;
 }
 
 static int write_trees(struct maker *maker)
 {
 	struct tally_stack_sort sort;
 	tally_stack_sort_init(&sort, (uint32_t)maker->stacks->frames.count);
-	int status = tally_stack_sort_reserve(&sort, maker->stacks->stacks.count, maker->stacks->frame_ids.count);
+	int status = tally_stack_sort_reserve(&sort, maker->stacks->rows.rows.count, maker->stacks->rows.stacks.count);
 	for (uint32_t command = 0; !status && command < maker->trees[0].tree->slots.count; command++)
 		status = add_command(maker, &sort, command);
 	for (size_t i = 0; !status && i < sort.roots.count; i++) {
@@ -292,7 +359,7 @@ static int join_slots(const struct maker *maker, struct tree_maker *one)
 		return -ENOMEM;
 	tree->nodes.items[tree->nodes.count++] = all;
 	for (size_t slot = 0; slot < tree->slots.count; slot++) {
-		const struct tally_flame_writer *writer = &one->writers[slot];
+		struct tally_flame_writer *writer = &one->writers[slot];
 		uint32_t start = (uint32_t)tree->nodes.count;
 		for (size_t i = 0; i < writer->nodes.count; i++) {
 			tree->nodes.items[tree->nodes.count] = writer->nodes.items[i];
@@ -300,6 +367,7 @@ static int join_slots(const struct maker *maker, struct tree_maker *one)
 		}
 		if (writer->nodes.count)
 			all.total = tally_sum_capped(all.total, writer->nodes.items[0].total);
+		tally_flame_writer_release(writer);
 	}
 	all.end = (uint32_t)tree->nodes.count;
 	tree->nodes.items[0] = all;
@@ -325,14 +393,14 @@ static int copy_tree(struct tally_flame_tree *tree, const struct tally_flame_tre
 	return 0;
 }
 
-static int make_trees(struct maker *maker, struct tally_flame_tree *by_thread, struct tally_flame_tree *by_comm,
-		      size_t nodes_max)
+static int make_trees(struct maker *maker, struct tally_flame_tree *by_thread, struct tally_flame_tree *by_comm)
 {
+	const size_t *nodes_max = maker->options->nodes_max;
 	const struct tally_stacks *stacks = maker->stacks;
 	size_t frames = stacks->frames.count;
 	maker->ranks = rank_frames(stacks);
 	maker->frame_of = malloc((frames + 1) * sizeof(*maker->frame_of));
-	if (!maker->ranks || !maker->frame_of)
+	if (!maker->ranks || !maker->frame_of || make_codes(maker) < 0)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < frames; i++)
 		maker->frame_of[maker->ranks[i]] = i;
@@ -341,8 +409,10 @@ static int make_trees(struct maker *maker, struct tally_flame_tree *by_thread, s
 		return -ENOMEM;
 	maker->tree_count = by_comm->slots.count == by_thread->slots.count ? 1 : 2;
 	maker->unit = find_unit(stacks, maker->by_samples);
-	for (unsigned i = 0; i < 2; i++)
-		tally_flame_pruning_init(&maker->trees[i].sums.pruning, nodes_max);
+	/* One tree serves as both where they are the same. */
+	size_t comm_max = maker->tree_count == 2 || nodes_max[1] > nodes_max[0] ? nodes_max[1] : nodes_max[0];
+	tally_flame_pruning_init(&maker->trees[0].sums.pruning, comm_max);
+	tally_flame_pruning_init(&maker->trees[1].sums.pruning, nodes_max[0]);
 	if (sort_by_command(maker) < 0 || write_trees(maker) < 0)
 		return -ENOMEM;
 	for (unsigned i = 0; i < maker->tree_count; i++)
@@ -352,10 +422,15 @@ static int make_trees(struct maker *maker, struct tally_flame_tree *by_thread, s
 }
 
 int tally_flame_trees_build(struct tally_flame_tree *by_thread, struct tally_flame_tree *by_comm,
-			    const struct tally_stacks *stacks, bool by_samples, size_t nodes_max)
+			    const struct tally_stacks *stacks, const struct tally_flame_tree_options *options)
 {
-	struct maker maker = { .stacks = stacks, .by_samples = by_samples && stacks->total_samples };
-	int status = make_trees(&maker, by_thread, by_comm, nodes_max);
+	struct maker maker = {
+		.stacks = stacks,
+		.options = options,
+		.by_samples = options->by_samples && stacks->total_samples,
+		.two_threads = tally_cpus_allowed() > 1,
+	};
+	int status = make_trees(&maker, by_thread, by_comm);
 	by_thread->unit = by_comm->unit = maker.unit;
 	by_thread->frame_ranks = maker.ranks;
 	by_thread->unit_is_sample = by_comm->unit_is_sample =
@@ -369,6 +444,7 @@ int tally_flame_trees_build(struct tally_flame_tree *by_thread, struct tally_fla
 		free(one->sums.used);
 	}
 	free(maker.frame_of);
+	free(maker.codes);
 	free(maker.sorted);
 	free(maker.ends);
 	return status;

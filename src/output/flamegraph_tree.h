@@ -45,10 +45,17 @@ enum {
 	TALLY_FLAME_DEPTH_MAX = 2000,  /* deeper frames count as their ancestor's own weight */
 };
 
-/* The tree whose slots are threads, and the one whose slots are commands.  Of each the `nodes_max` heaviest nodes are there
- * in any case, others may be in runs.  Both are to be released, whatever came of it.  0 or -ENOMEM. */
+/* How much is wanted of the trees. */
+struct tally_flame_tree_options {
+	bool by_samples;
+	size_t nodes_max[2]; /* by thread, by command: these heaviest nodes are there in any case, others may be in runs */
+	size_t threads_from; /* so many stacks of a command are worth a second thread; 0: as many as are */
+};
+
+/* The tree whose slots are threads, and the one whose slots are commands.  Both are to be released, whatever came of it.
+ * 0 or -ENOMEM. */
 int tally_flame_trees_build(struct tally_flame_tree *by_thread, struct tally_flame_tree *by_comm,
-			    const struct tally_stacks *stacks, bool by_samples, size_t nodes_max);
+			    const struct tally_stacks *stacks, const struct tally_flame_tree_options *options);
 
 /* How many frames the node at `index` has in it, itself included. */
 uint64_t tally_flame_tree_frames(const struct tally_flame_tree *tree, size_t index);

@@ -1,5 +1,6 @@
 #include "output/folded.h"
 
+#include "base/vector.h"
 #include "output/function_name.h"
 
 #include <errno.h>
@@ -87,26 +88,28 @@ int tally_folded_write(const struct tally_stacks *stacks, const struct tally_fol
 		       struct tally_buffer *out, struct tally_error *err)
 {
 	struct tally_buffer texts = { .maximum = SIZE_MAX / 2 };
-	struct folded_line *lines = calloc(stacks->stacks.count + 1, sizeof(*lines));
+	struct folded_line *lines = calloc(stacks->rows.rows.count + 1, sizeof(*lines));
 	bool by_samples = options->by_samples && stacks->total_samples;
-	for (size_t i = 0; lines && i < stacks->stacks.count; i++) {
-		const struct tally_stack *stack = &stacks->stacks.items[i];
+	struct tally_frame_list frames = { 0 };
+	bool failed = !lines;
+	for (size_t i = 0; !failed && i < stacks->rows.rows.count; i++) {
+		const struct tally_row *stack = &stacks->rows.rows.items[i];
 		lines[i].offset = texts.length;
-		lines[i].weight = by_samples ? stack->samples : stack->weight;
-		const struct tally_thread_label *thread = &stacks->threads.items[stack->thread];
+		lines[i].weight = by_samples ? stack->samples : stack->period;
+		const struct tally_thread_label *thread = &stacks->threads.items[stack->class];
 		bool is_java = !strncmp(tally_strings_text(&stacks->strings, thread->comm), "java", 4);
 		append_thread(stacks, thread, options, &texts);
-		for (uint32_t f = 0; f < stack->frame_count; f++) {
-			uint32_t id = stacks->frame_ids.items[stack->first_frame + f];
-			append_frame(stacks, &stacks->frames.items[id], is_java, options, &texts);
-		}
+		failed = tally_stacks_frames(stacks, i, &frames) < 0;
+		for (size_t f = 0; !failed && f < frames.count; f++)
+			append_frame(stacks, &stacks->frames.items[frames.items[f]], is_java, options, &texts);
 		tally_buffer_char(&texts, '\0');
 	}
-	bool failed = !lines || texts.failed;
+	failed |= texts.failed;
 	if (!failed)
-		write_sorted(lines, stacks->stacks.count, tally_buffer_string(&texts), out);
+		write_sorted(lines, stacks->rows.rows.count, tally_buffer_string(&texts), out);
 	failed |= out->failed;
 	free(lines);
+	tally_vector_release(&frames);
 	tally_buffer_release(&texts);
 	return failed ? tally_error_set(err, -ENOMEM, "out of memory while folding stacks") : 0;
 }

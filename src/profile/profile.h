@@ -61,9 +61,10 @@ int tally_profile_count_tasks(const struct tally_profile *profile, uint32_t even
 int tally_profile_event(const struct tally_profile *profile, const char *name, uint32_t *event,
 			struct tally_error *err);
 
-/* The stacks of one event, for fold and flame graphs.  `by_thread`: threads apart, else merged by comm.
+/* The stacks of one event, for fold and flame graphs, into `out`, which has none: the profile's rows are taken over, and
+ * are the profile's no more.  `by_thread`: threads apart, else merged by comm.
  * `by_period`: weights are periods, else samples. */
-int tally_profile_stacks(const struct tally_profile *profile, uint32_t event, bool by_thread, bool by_period,
+int tally_profile_stacks(struct tally_profile *profile, uint32_t event, bool by_thread, bool by_period,
 			 struct tally_stacks *out);
 
 /* Everything a reader should know of how far to trust this, one line each ("12 records were lost …"), or "" — for

@@ -2,15 +2,12 @@
 #include "profile/profile.h"
 
 #include "base/vector.h"
+#include "profile/call_tree.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-struct frame_ids {
-	uint32_t *items;
-	size_t count, capacity;
-};
+#include <string.h>
 
 static uint32_t frame_of(const struct tally_names *names, uint32_t function, struct tally_stacks *out)
 {
@@ -61,49 +58,60 @@ static uint32_t *make_threads(const struct tally_profile *profile, uint32_t even
 	return threads;
 }
 
-/* A row's frames, root first. */
-static int expand(const struct tally_profile *profile, size_t row, const uint32_t *frames,
-		  struct frame_ids *path)
+/* The places of the rows, as steps. */
+static int make_steps(const struct tally_profile *profile, struct tally_stacks *out)
 {
 	const struct tally_names *names = &profile->recording->names;
-	const uint8_t *end, *next = tally_row_stack(&profile->rows, row, &end);
-	path->count = 0;
-	while (next < end) {
-		const struct tally_place_name *name = &profile->names[tally_stack_next_place(&next)];
-		for (uint32_t i = 0; i < name->count; i++)
-			if (tally_vector_push(path, frames[names->frames.items[name->first + i].function]) < 0)
-				return -ENOMEM;
+	size_t places = profile->places.places.count;
+	uint32_t *frames = make_frames(names, out);
+	int result = frames ? tally_vector_reserve(&out->steps, places) : -ENOMEM;
+	for (size_t i = 0; !result && i < places; i++) {
+		const struct tally_place_name *name = &profile->names[i];
+		struct tally_step step = { .first = (uint32_t)out->step_frames.count, .count = name->count };
+		for (uint32_t frame = 0; !result && frame < name->count; frame++)
+			result = tally_vector_push(&out->step_frames,
+						   frames[names->frames.items[name->first + frame].function]);
+		if (!result)
+			result = out->step_frames.count <= UINT32_MAX ? tally_vector_push(&out->steps, step) : -ENOMEM;
 	}
-	for (size_t low = 0, high = path->count; low + 1 < high; low++) {
-		uint32_t kept = path->items[low];
-		path->items[low] = path->items[--high];
-		path->items[high] = kept;
-	}
-	return 0;
+	free(frames);
+	return result;
 }
 
-int tally_profile_stacks(const struct tally_profile *profile, uint32_t event, bool by_thread, bool by_period,
+/* Takes the rows over, those of other events left out. */
+static void take_rows(struct tally_profile *profile, const uint32_t *threads, bool by_period, struct tally_stacks *out)
+{
+	struct tally_row_table *table = &out->rows;
+	size_t kept = 0, bytes = 0;
+	*table = profile->rows;
+	profile->rows = (struct tally_row_table){ 0 };
+	for (size_t i = 0; i < table->rows.count; i++) {
+		struct tally_row row = table->rows.items[i];
+		const uint8_t *end, *stack = tally_row_stack(table, i, &end);
+		size_t size = (size_t)(end - stack);
+		if (threads[row.class] == UINT32_MAX)
+			continue;
+		if (size && bytes != row.stack)
+			memmove(table->stacks.items + bytes, stack, size);
+		row.stack = bytes & (((uint64_t)1 << 40) - 1);
+		row.class = threads[row.class] & (TALLY_CLASSES_MAX - 1);
+		row.period = by_period ? row.period : row.samples;
+		table->rows.items[kept++] = row;
+		bytes += size;
+		out->total_weight = tally_sum_capped(out->total_weight, row.period);
+		out->total_samples = tally_sum_capped(out->total_samples, row.samples);
+	}
+	table->rows.count = kept;
+	table->stacks.count = bytes;
+}
+
+int tally_profile_stacks(struct tally_profile *profile, uint32_t event, bool by_thread, bool by_period,
 			 struct tally_stacks *out)
 {
-	uint32_t *frames = make_frames(&profile->recording->names, out);
 	uint32_t *threads = make_threads(profile, event, by_thread, out);
-	struct frame_ids path = { 0 };
-	int result = frames && threads ? 0 : -ENOMEM;
-	/* Mostly a place is a frame, and a byte: what is not touched costs nothing. */
-	if (!result && (tally_vector_reserve(&out->stacks, profile->rows.rows.count) < 0 ||
-			tally_vector_reserve(&out->frame_ids, profile->rows.stacks.count) < 0))
-		result = -ENOMEM;
-	for (size_t i = 0; !result && i < profile->rows.rows.count; i++) {
-		const struct tally_row *row = &profile->rows.rows.items[i];
-		if (threads[row->class] == UINT32_MAX)
-			continue;
-		result = expand(profile, i, frames, &path);
-		if (!result)
-			result = tally_stacks_append(out, threads[row->class], path.items, path.count,
-						     by_period ? row->period : row->samples, row->samples);
-	}
-	tally_vector_release(&path);
-	free(frames);
+	int result = threads ? make_steps(profile, out) : -ENOMEM;
+	if (!result)
+		take_rows(profile, threads, by_period, out);
 	free(threads);
 	return result;
 }

@@ -83,4 +83,15 @@ static inline uint32_t tally_stack_next_place(const uint8_t **at)
 	}
 }
 
+/* The last place of a stack that begins at `start`: `*end` moves before it.  There is one. */
+static inline uint32_t tally_stack_last_place(const uint8_t *start, const uint8_t **end)
+{
+	const uint8_t *at = *end - 1;
+	uint32_t place = *at;
+	for (; at > start && at[-1] >= 0x80; at--)
+		place = place << 7 | (at[-1] & 0x7f);
+	*end = at;
+	return place;
+}
+
 #endif

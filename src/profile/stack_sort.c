@@ -45,26 +45,34 @@ int tally_stack_sort_root(struct tally_stack_sort *sort, uint32_t root)
 	return tally_vector_push(&sort->roots, start);
 }
 
+int tally_stack_sort_begin(struct tally_stack_sort *sort, struct tally_stack_packer *packer, size_t frames_max)
+{
+	size_t words = frames_max / sort->per_word + 2;
+	if (frames_max > UINT32_MAX || sort->stacks.count >= UINT32_MAX ||
+	    tally_vector_reserve(&sort->words, sort->words.count + words) < 0)
+		return -ENOMEM;
+	*packer = (struct tally_stack_packer){ .at = &sort->words.items[sort->words.count], .shift = 64 };
+	return 0;
+}
+
+int tally_stack_sort_end(struct tally_stack_sort *sort, const struct tally_stack_packer *packer, uint32_t item)
+{
+	struct tally_packed_stack stack = { .at = sort->words.count, .frames = packer->frames, .item = item };
+	uint64_t *at = packer->at;
+	if (packer->shift < 64)
+		*at++ = packer->word;
+	sort->words.count = (size_t)(at - sort->words.items);
+	return tally_vector_push(&sort->stacks, stack);
+}
+
 int tally_stack_sort_add(struct tally_stack_sort *sort, const uint32_t *codes, size_t count, uint32_t item)
 {
-	struct tally_packed_stack stack = { .at = sort->words.count, .frames = (uint32_t)count, .item = item };
-	size_t words = (count + sort->per_word - 1) / sort->per_word;
-	if (sort->stacks.count >= UINT32_MAX || count > UINT32_MAX ||
-	    tally_vector_reserve(&sort->words, sort->words.count + words + 1) < 0 ||
-	    tally_vector_push(&sort->stacks, stack) < 0)
+	struct tally_stack_packer packer;
+	if (tally_stack_sort_begin(sort, &packer, count) < 0)
 		return -ENOMEM;
-	uint64_t *at = &sort->words.items[sort->words.count];
-	for (size_t i = 0; i < count;) {
-		uint64_t word = 0;
-		unsigned shift = 64;
-		for (unsigned n = 0; n < sort->per_word && i < count; n++) {
-			shift -= sort->bits;
-			word |= (uint64_t)codes[i++] << shift;
-		}
-		*at++ = word;
-	}
-	sort->words.count += words;
-	return 0;
+	for (size_t i = 0; i < count; i++)
+		tally_stack_sort_put(sort, &packer, codes[i]);
+	return tally_stack_sort_end(sort, &packer, item);
 }
 
 /* ---- by one word --------------------------------------------------------------------------------------- */

@@ -47,6 +47,30 @@ int tally_stack_sort_root(struct tally_stack_sort *sort, uint32_t root);
 /* Adds a stack under the last root.  0 or -ENOMEM. */
 int tally_stack_sort_add(struct tally_stack_sort *sort, const uint32_t *codes, size_t count, uint32_t item);
 
+/* The same, a code at a time: no more than `frames_max` of them between _begin (0 or -ENOMEM) and _end. */
+struct tally_stack_packer {
+	uint64_t *at, word;
+	unsigned shift; /* of the last code in `word` */
+	uint32_t frames;
+};
+
+int tally_stack_sort_begin(struct tally_stack_sort *sort, struct tally_stack_packer *packer, size_t frames_max);
+
+static inline void tally_stack_sort_put(const struct tally_stack_sort *sort, struct tally_stack_packer *packer,
+					uint32_t code)
+{
+	packer->shift -= sort->bits;
+	packer->word |= (uint64_t)code << packer->shift;
+	packer->frames++;
+	if (packer->shift >= sort->bits)
+		return;
+	*packer->at++ = packer->word;
+	packer->word = 0;
+	packer->shift = 64;
+}
+
+int tally_stack_sort_end(struct tally_stack_sort *sort, const struct tally_stack_packer *packer, uint32_t item);
+
 /* Sorts the stacks [first, first + count): sort->keys has them in order.  0 or -ENOMEM. */
 int tally_stack_sort_run(struct tally_stack_sort *sort, size_t first, size_t count);
 

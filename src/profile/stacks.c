@@ -1,4 +1,4 @@
-/* Interning: equal frames, threads and stacks are found by a 64-bit hash in a map.
+/* Interning: equal frames and threads are found by a 64-bit hash in a map (stacks in a row_table.h).
  *
  * A hash may be shared by unequal things, so what the map points to is compared; the next key to try is the hash
  * of the hash.
@@ -84,72 +84,44 @@ static uint64_t sum_capped(uint64_t a, uint64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
-static bool same_stack(const struct tally_stacks *stacks, uint64_t at, uint32_t thread, const uint32_t *frames,
-		       size_t count)
-{
-	if (at >= stacks->stacks.count)
-		return false;
-	const struct tally_stack *there = &stacks->stacks.items[at];
-	return there->thread == thread && there->frame_count == count &&
-	       (!count || !memcmp(stacks->frame_ids.items + there->first_frame, frames, count * sizeof(*frames)));
-}
-
-static int append_stack(struct tally_stacks *stacks, uint32_t thread, const uint32_t *frames, size_t count)
-{
-	struct tally_stack stack = {
-		.thread = thread, .frame_count = (uint32_t)count, .first_frame = stacks->frame_ids.count,
-	};
-	if (tally_vector_reserve(&stacks->frame_ids, stacks->frame_ids.count + count) < 0 ||
-	    tally_vector_push(&stacks->stacks, stack) < 0)
-		return -ENOMEM;
-	if (count)
-		memcpy(stacks->frame_ids.items + stacks->frame_ids.count, frames, count * sizeof(*frames));
-	stacks->frame_ids.count += count;
-	return 0;
-}
-
-static void add_weight(struct tally_stacks *stacks, struct tally_stack *stack, uint64_t weight, uint64_t samples)
-{
-	stack->weight = sum_capped(stack->weight, weight);
-	stack->samples = sum_capped(stack->samples, samples);
-	stacks->total_weight = sum_capped(stacks->total_weight, weight);
-	stacks->total_samples = sum_capped(stacks->total_samples, samples);
-}
-
-int tally_stacks_append(struct tally_stacks *stacks, uint32_t thread, const uint32_t *frames, size_t count,
-			uint64_t weight, uint64_t samples)
-{
-	if (count > UINT32_MAX || append_stack(stacks, thread, frames, count) < 0)
-		return -ENOMEM;
-	add_weight(stacks, &stacks->stacks.items[stacks->stacks.count - 1], weight, samples);
-	return 0;
-}
-
 int tally_stacks_add(struct tally_stacks *stacks, uint32_t thread, const uint32_t *frames, size_t count,
 		     uint64_t weight, uint64_t samples)
 {
-	uint64_t key = hash_pair(count, thread, 0);
-	struct tally_stack *stack = NULL;
-	if (count > UINT32_MAX)
+	uint8_t few[64 * TALLY_PLACE_BYTES_MAX] = { 0 }, *bytes = few, *end = few;
+	if (count > sizeof(few) / TALLY_PLACE_BYTES_MAX)
+		bytes = end = malloc(count * TALLY_PLACE_BYTES_MAX);
+	if (!bytes)
 		return -ENOMEM;
-	for (size_t i = 0; i < count; i++)
-		key = tally_hash64(key ^ frames[i]) + i;
-	for (; !stack; key = tally_hash64(key + 1)) {
-		bool added;
-		uint64_t *place = tally_map_put(&stacks->stack_index, key, &added);
-		if (!place)
+	for (size_t i = count; i--;)
+		end = tally_stack_put_place(end, frames[i]);
+	size_t size = (size_t)(end - bytes);
+	uint32_t row = tally_row_table_put(&stacks->rows, tally_row_table_hash(thread, bytes, size), thread, bytes, size);
+	if (bytes != few)
+		free(bytes);
+	if (row == UINT32_MAX)
+		return -ENOMEM;
+	struct tally_row *stack = &stacks->rows.rows.items[row];
+	stack->period = sum_capped(stack->period, weight);
+	stack->samples = sum_capped(stack->samples, samples);
+	stacks->total_weight = sum_capped(stacks->total_weight, weight);
+	stacks->total_samples = sum_capped(stacks->total_samples, samples);
+	return 0;
+}
+
+int tally_stacks_frames(const struct tally_stacks *stacks, size_t row, struct tally_frame_list *frames)
+{
+	const uint8_t *end, *start = tally_row_stack(&stacks->rows, row, &end);
+	frames->count = 0;
+	while (end > start) {
+		uint32_t number = tally_stack_last_place(start, &end);
+		bool is_frame = !stacks->steps.count;
+		const struct tally_step *step = is_frame ? NULL : &stacks->steps.items[number];
+		uint32_t count = is_frame ? 1 : step->count;
+		if (tally_vector_reserve(frames, frames->count + count) < 0)
 			return -ENOMEM;
-		if (added) {
-			*place = stacks->stacks.count;
-			if (append_stack(stacks, thread, frames, count) < 0) {
-				*place = UINT64_MAX;
-				return -ENOMEM;
-			}
-		}
-		if (added || same_stack(stacks, *place, thread, frames, count))
-			stack = &stacks->stacks.items[*place];
+		while (count--)
+			frames->items[frames->count++] = is_frame ? number : stacks->step_frames.items[step->first + count];
 	}
-	add_weight(stacks, stack, weight, samples);
 	return 0;
 }
 
@@ -158,11 +130,11 @@ void tally_stacks_release(struct tally_stacks *stacks)
 	tally_strings_release(&stacks->strings);
 	tally_vector_release(&stacks->frames);
 	tally_vector_release(&stacks->threads);
-	tally_vector_release(&stacks->stacks);
-	tally_vector_release(&stacks->frame_ids);
+	tally_row_table_release(&stacks->rows);
+	tally_vector_release(&stacks->steps);
+	tally_vector_release(&stacks->step_frames);
 	tally_map_release(&stacks->frame_index);
 	tally_map_release(&stacks->thread_index);
-	tally_map_release(&stacks->stack_index);
 	*stacks = (struct tally_stacks){ 0 };
 }
 

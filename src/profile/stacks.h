@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "base/strings.h"
+#include "profile/row_table.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,21 +36,27 @@ struct tally_thread_label {
 	uint32_t pid, tid; /* 0 when not known (folded text) */
 };
 
-struct tally_stack {
-	uint32_t thread;
-	uint32_t frame_count;
-	size_t first_frame; /* in frame_ids: root first */
-	uint64_t weight;    /* samples, or the sum of periods */
-	uint64_t samples;   /* 0 when not known */
+struct tally_frame_list {
+	uint32_t *items; /* ids */
+	size_t count, capacity;
 };
 
+/* What one number in a stack stands for: frames that were inlined in one another, the innermost first. */
+struct tally_step {
+	uint32_t first, count; /* in step_frames */
+};
+
+/* A stack is a row: its class is the thread, its period the weight (samples, or the sum of periods), its samples are 0 when
+ * not known.  Its bytes are steps, leaf first, where `steps` has any, else frames; tally_stacks_frames() gives them as
+ * frames. */
 struct tally_stacks {
 	struct tally_strings strings;
 	struct { struct tally_frame *items; size_t count, capacity; } frames;
 	struct { struct tally_thread_label *items; size_t count, capacity; } threads;
-	struct { struct tally_stack *items; size_t count, capacity; } stacks;
-	struct { uint32_t *items; size_t count, capacity; } frame_ids;
-	struct tally_map frame_index, thread_index, stack_index;
+	struct tally_row_table rows;
+	struct { struct tally_step *items; size_t count, capacity; } steps;
+	struct tally_frame_list step_frames;
+	struct tally_map frame_index, thread_index;
 	uint64_t total_weight, total_samples;
 	char event[128]; /* "cpu-clock", "" when not known */
 	char unit[32];   /* of weight: "samples", "ns", "events" */
@@ -79,9 +86,8 @@ uint32_t tally_stacks_thread(struct tally_stacks *stacks, const char *comm, uint
 int tally_stacks_add(struct tally_stacks *stacks, uint32_t thread, const uint32_t *frames, size_t count,
 		     uint64_t weight, uint64_t samples);
 
-/* The same for a stack that is kept apart from equal ones: whoever shows stacks sums those up.  Costs less. */
-int tally_stacks_append(struct tally_stacks *stacks, uint32_t thread, const uint32_t *frames, size_t count,
-			uint64_t weight, uint64_t samples);
+/* The frames of a row, root first.  0 or -ENOMEM. */
+int tally_stacks_frames(const struct tally_stacks *stacks, size_t row, struct tally_frame_list *frames);
 
 void tally_stacks_release(struct tally_stacks *stacks);
 

@@ -1,5 +1,6 @@
 /* Stacks' text, folded or perf's: what was read adds up, folds to text that reads back to the same weight, and draws to
  * markup that no name can leave. */
+#include "base/vector.h"
 #include "output/flamegraph.h"
 #include "output/folded.h"
 #include "profile/stacks.h"
@@ -12,17 +13,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void check_sums(const struct tally_stacks *stacks)
 {
 	uint64_t weight = 0;
-	for (size_t i = 0; i < stacks->stacks.count; i++) {
-		const struct tally_stack *stack = &stacks->stacks.items[i];
-		if (__builtin_add_overflow(weight, stack->weight, &weight))
+	struct tally_frame_list frames = { 0 };
+	for (size_t i = 0; i < stacks->rows.rows.count; i++) {
+		const struct tally_row *stack = &stacks->rows.rows.items[i];
+		if (__builtin_add_overflow(weight, stack->period, &weight))
 			weight = UINT64_MAX;
-		if (stack->thread >= stacks->threads.count ||
-		    stack->first_frame + stack->frame_count > stacks->frame_ids.count)
+		if (stack->class >= stacks->threads.count || tally_stacks_frames(stacks, i, &frames) < 0)
 			abort();
-		for (uint32_t f = 0; f < stack->frame_count; f++)
-			if (stacks->frame_ids.items[stack->first_frame + f] >= stacks->frames.count)
+		for (size_t f = 0; f < frames.count; f++)
+			if (frames.items[f] >= stacks->frames.count)
 				abort();
 	}
+	tally_vector_release(&frames);
 	if (weight != stacks->total_weight)
 		abort();
 }

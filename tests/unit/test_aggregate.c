@@ -151,6 +151,84 @@ static void inline_some(struct tally_profile *profile, uint64_t seed)
 	}
 }
 
+/* ---- stacks by name ------------------------------------------------------------------------------------- */
+
+static struct tally_profile *read_profile(const struct profile_fixture *fixture, const struct tally_profile_options *options)
+{
+	struct tally_recording *opened;
+	struct tally_profile *profile;
+	assert_int_equal(tally_recording_open_memory(fixture->bytes, fixture->size, &opened, NULL), 0);
+	assert_int_equal(tally_profile_new(opened, options, &profile, NULL), 0);
+	return profile;
+}
+
+/* The names of a row's frames, root first, by reading its bytes from the leaf on. */
+static void name_plainly(const struct tally_profile *profile, size_t row, struct tally_buffer *text)
+{
+	const char *names[4 * RANDOM_DEPTH];
+	size_t count = 0;
+	const struct tally_names *from = &profile->recording->names;
+	const uint8_t *end, *at = tally_row_stack(&profile->rows, row, &end);
+	while (at < end) {
+		const struct tally_place_name *name = &profile->names[tally_stack_next_place(&at)];
+		for (uint32_t i = 0; i < name->count; i++) {
+			const struct tally_function *function =
+				&from->functions.items[from->frames.items[name->first + i].function];
+			names[count++] = text_of(&from->strings, function->name);
+		}
+	}
+	while (count--)
+		tally_buffer_printf(text, ";%s", *names[count] ? names[count] : "?");
+}
+
+static void stacks_are_the_rows_of_an_event(void **state)
+{
+	(void)state;
+	for (unsigned seed = 0; seed < RECORDINGS; seed++) {
+		struct random_recording *recording = malloc(sizeof(*recording));
+		struct tally_profile_options options = { .merge_cpus = true };
+		random_recording_make(recording, seed + 1, SAMPLES);
+		struct tally_profile *plain = read_profile(&recording->fixture, &options);
+		struct tally_profile *taken = read_profile(&recording->fixture, &options);
+		struct tally_stacks stacks = { 0 };
+		struct tally_frame_list frames = { 0 };
+		uint32_t event = seed & 1;
+		size_t at = 0;
+		bool by_period = seed & 2;
+		uint64_t weight = 0;
+		inline_some(plain, seed);
+		inline_some(taken, seed);
+		assert_int_equal(tally_profile_stacks(taken, event, true, by_period, &stacks), 0);
+		assert_int_equal(taken->rows.rows.count, 0);
+		for (size_t row = 0; row < plain->rows.rows.count; row++) {
+			const struct tally_row *wanted = &plain->rows.rows.items[row];
+			struct tally_buffer names[2] = { { 0 }, { 0 } };
+			if (plain->classes.items[wanted->class].event != event)
+				continue;
+			assert_int_equal(stacks.rows.rows.items[at].samples, wanted->samples);
+			assert_int_equal(stacks.rows.rows.items[at].period, by_period ? wanted->period : wanted->samples);
+			assert_int_equal(tally_stacks_frames(&stacks, at, &frames), 0);
+			name_plainly(plain, row, &names[0]);
+			for (size_t i = 0; i < frames.count; i++) {
+				const char *name = text_of(&stacks.strings, stacks.frames.items[frames.items[i]].name);
+				tally_buffer_printf(&names[1], ";%s", *name == '[' ? "?" : name);
+			}
+			assert_string_equal(tally_buffer_string(&names[0]), tally_buffer_string(&names[1]));
+			weight += stacks.rows.rows.items[at++].period;
+			tally_buffer_release(&names[0]);
+			tally_buffer_release(&names[1]);
+		}
+		assert_true(at > 10);
+		assert_int_equal(at, stacks.rows.rows.count);
+		assert_int_equal(weight, stacks.total_weight);
+		tally_vector_release(&frames);
+		tally_stacks_release(&stacks);
+		tally_profile_free(taken);
+		fixture_release(&recording->fixture, plain);
+		free(recording);
+	}
+}
+
 static const struct reference_entry *find_reference(const struct reference_report *reference, const uint32_t *key)
 {
 	for (size_t i = 0; i < reference->entries.count; i++)
@@ -412,6 +490,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_are_those_of_a_plain_walk),
+		cmocka_unit_test(stacks_are_the_rows_of_an_event),
 		cmocka_unit_test(reports_are_those_of_the_plain_way),
 		cmocka_unit_test(sorted_stacks_are_a_tree),
 		cmocka_unit_test(different_chains_have_different_rows),

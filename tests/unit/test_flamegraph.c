@@ -1,5 +1,6 @@
 #include "test.h"
 
+#include "base/vector.h"
 #include "output/function_name.h"
 #include "output/flamegraph.h"
 #include "output/flamegraph_colours.h"
@@ -10,6 +11,7 @@
 #include <math.h>
 
 static const struct tally_flamegraph_options plain;
+static const struct tally_flame_tree_options whole_trees = { .nodes_max = { SIZE_MAX, SIZE_MAX } };
 
 static void read_text(struct tally_stacks *stacks, const char *text)
 {
@@ -45,7 +47,7 @@ static void totals_are_self_plus_children(void **state)
 	struct tally_stacks stacks;
 	struct tally_flame_tree tree = { 0 }, by_thread = { 0 };
 	read_text(&stacks, "b;x;y 6\na;x 2\nb;x;y;z 4\nb;x 8\nb 2\na;w;v;u 10\n");
-	assert_int_equal(tally_flame_trees_build(&by_thread, &tree, &stacks, false, SIZE_MAX), 0);
+	assert_int_equal(tally_flame_trees_build(&by_thread, &tree, &stacks, &whole_trees), 0);
 	static const struct { const char *name; uint32_t depth; uint64_t self, total; size_t end; } expected[] = {
 		{ "all", 0, 0, 16, 10 }, { "a", 1, 0, 6, 6 }, { "w", 2, 0, 5, 5 }, { "v", 3, 0, 5, 5 },
 		{ "u", 4, 5, 5, 5 }, { "x", 2, 1, 1, 6 }, { "b", 1, 1, 10, 10 }, { "x", 2, 4, 9, 10 },
@@ -201,7 +203,7 @@ static void many_threads_share_a_box_by_command(void **state)
 	uint32_t frame = tally_stacks_frame(&stacks, "f", NULL, TALLY_FRAME_PROGRAM);
 	for (uint32_t i = 1; i <= 1000; i++)
 		tally_stacks_add(&stacks, tally_stacks_thread(&stacks, i % 2 ? "odd" : "even", i, i), &frame, 1, i, 1);
-	assert_int_equal(tally_flame_trees_build(&tree, &by_comm, &stacks, false, SIZE_MAX), 0);
+	assert_int_equal(tally_flame_trees_build(&tree, &by_comm, &stacks, &whole_trees), 0);
 	assert_int_equal(tree.slots.count, TALLY_FLAME_THREADS_MAX + 2);
 	assert_int_equal(tree.nodes.items[0].total, 500500);
 	uint32_t threads = 0;
@@ -221,14 +223,17 @@ static uint64_t weight_of_path(const struct tally_stacks *stacks, const struct t
 			       const uint32_t *path, uint32_t depth)
 {
 	uint64_t weight = 0;
-	for (size_t i = 0; i < stacks->stacks.count; i++) {
-		const struct tally_stack *stack = &stacks->stacks.items[i];
-		const struct tally_thread_label *thread = &stacks->threads.items[stack->thread];
+	struct tally_frame_list frames = { 0 };
+	for (size_t i = 0; i < stacks->rows.rows.count; i++) {
+		const struct tally_row *stack = &stacks->rows.rows.items[i];
+		const struct tally_thread_label *thread = &stacks->threads.items[stack->class];
 		const struct tally_flame_slot *slot = &tree->slots.items[path[1]];
-		if (thread->comm == slot->comm && (!by_thread || thread->tid == slot->tid) && stack->frame_count + 1 >= depth &&
-		    !memcmp(stacks->frame_ids.items + stack->first_frame, path + 2, (depth - 1) * sizeof(*path)))
-			weight += stack->weight;
+		assert_int_equal(tally_stacks_frames(stacks, i, &frames), 0);
+		if (thread->comm == slot->comm && (!by_thread || thread->tid == slot->tid) && frames.count + 1 >= depth &&
+		    (depth < 2 || !memcmp(frames.items, path + 2, (depth - 1) * sizeof(*path))))
+			weight += stack->period;
 	}
+	tally_vector_release(&frames);
 	return weight / tree->unit;
 }
 
@@ -277,21 +282,32 @@ static void check_pruned(const struct tally_flame_tree *pruned, const struct tal
 	assert_int_equal(at, whole->nodes.count);
 }
 
-static void random_stacks(struct tally_stacks *stacks, uint64_t *random, uint64_t weight_max)
+/* Of frames; or of steps, some of which have several frames, some the same, one none. */
+static void random_stacks(struct tally_stacks *stacks, uint64_t *random, uint64_t weight_max, bool has_steps)
 {
 	static const char *const names[] = { "a", "b", "c", "d", "e" };
+	static const struct { unsigned count, frames[3]; } steps[] = {
+		{ 1, { 3 } }, { 1, { 0 } }, { 2, { 1, 2 } }, { 3, { 4, 4, 0 } }, { 1, { 3 } }, { 0, { 0 } }, { 1, { 2 } },
+	};
 	uint32_t frames[5], threads[6], codes[12];
 	for (unsigned i = 0; i < 5; i++)
 		frames[i] = tally_stacks_frame(stacks, names[4 - i], NULL, i & 1 ? TALLY_FRAME_KERNEL : TALLY_FRAME_LIBRARY);
 	for (uint32_t i = 0; i < 6; i++)
 		threads[i] = tally_stacks_thread(stacks, i % 3 ? "x" : "w", i / 2, i);
+	for (unsigned i = 0; has_steps && i < 7; i++) {
+		struct tally_step step = { (uint32_t)stacks->step_frames.count, steps[i].count };
+		assert_int_equal(tally_vector_push(&stacks->steps, step), 0);
+		for (unsigned frame = 0; frame < step.count; frame++)
+			assert_int_equal(tally_vector_push(&stacks->step_frames, frames[steps[i].frames[frame]]), 0);
+	}
 	for (unsigned i = 0; i < 400; i++) {
 		*random = *random * 6364136223846793005u + 1442695040888963407u;
 		uint64_t bits = *random >> 20;
 		unsigned count = (unsigned)(bits % 12);
 		for (unsigned at = 0; at < count; at++)
-			codes[at] = frames[(bits >> (at * 3) & 7) % 5];
-		tally_stacks_append(stacks, threads[(bits >> 36) % 6], codes, count, 1 + (bits >> 8) % weight_max, 1);
+			codes[at] = has_steps ? (bits >> (at * 3) & 7) % 7 : frames[(bits >> (at * 3) & 7) % 5];
+		assert_int_equal(tally_stacks_add(stacks, threads[(bits >> 36) % 6], codes, count,
+						  1 + (bits >> 8) % weight_max, 1), 0);
 	}
 }
 
@@ -303,19 +319,23 @@ static void light_nodes_are_left_out_exactly(void **state)
 	for (unsigned round = 0; round < 12; round++) {
 		struct tally_stacks stacks = { 0 };
 		struct tally_flame_tree whole[2] = { 0 };
-		random_stacks(&stacks, &random, round % 3 ? round % 3 * 3 : 1000000);
-		assert_int_equal(tally_flame_trees_build(&whole[0], &whole[1], &stacks, false, SIZE_MAX), 0);
+		random_stacks(&stacks, &random, round % 3 ? round % 3 * 3 : 1000000, round & 1);
+		assert_int_equal(tally_flame_trees_build(&whole[0], &whole[1], &stacks, &whole_trees), 0);
 		check_weights(&stacks, &whole[0], true);
 		check_weights(&stacks, &whole[1], false);
 		for (unsigned i = 0; i < sizeof(nodes_max) / sizeof(nodes_max[0]); i++) {
 			struct tally_flame_tree pruned[2] = { 0 };
-			assert_int_equal(tally_flame_trees_build(&pruned[0], &pruned[1], &stacks, false, nodes_max[i]), 0);
+			const struct tally_flame_tree_options options = {
+				.nodes_max = { nodes_max[i], nodes_max[(i + round) % 6] },
+				.threads_from = round & 2 ? 1 : SIZE_MAX,
+			};
+			assert_int_equal(tally_flame_trees_build(&pruned[0], &pruned[1], &stacks, &options), 0);
 			for (unsigned tree = 0; tree < 2; tree++) {
 				check_pruned(&pruned[tree], &whole[tree]);
-				for (size_t asked = nodes_max[i]; asked; asked /= 2)
+				for (size_t asked = options.nodes_max[tree]; asked; asked /= 2)
 					assert_int_equal(tally_flame_tree_threshold(&pruned[tree], asked),
 							 tally_flame_tree_threshold(&whole[tree], asked));
-				assert_true(nodes_max[i] != 30 || pruned[tree].nodes.count < whole[tree].nodes.count / 2);
+				assert_true(options.nodes_max[tree] != 30 || pruned[tree].nodes.count < whole[tree].nodes.count / 2);
 				tally_flame_tree_release(&pruned[tree]);
 			}
 		}

@@ -48,9 +48,9 @@ static void equal_stacks_are_stored_once_and_summed(void **state)
 	assert_int_equal(tally_stacks_add(&stacks, other, frames, 3, 10, 1), 0);
 	assert_int_equal(tally_stacks_add(&stacks, thread, frames, 2, 10, 1), 0);
 	assert_int_equal(tally_stacks_add(&stacks, thread, NULL, 0, 10, 1), 0);
-	assert_int_equal(stacks.stacks.count, 4);
-	assert_int_equal(stacks.stacks.items[0].weight, 30);
-	assert_int_equal(stacks.stacks.items[0].samples, 3);
+	assert_int_equal(stacks.rows.rows.count, 4);
+	assert_int_equal(stacks.rows.rows.items[0].period, 30);
+	assert_int_equal(stacks.rows.rows.items[0].samples, 3);
 	assert_int_equal(stacks.total_weight, 60);
 	assert_int_equal(stacks.total_samples, 6);
 	tally_stacks_release(&stacks);
