@@ -3,7 +3,7 @@
 /* By byte after byte of the key, without those that all have in common. */
 struct tally_sort_key *tally_radix_sort(struct tally_sort_key *keys, struct tally_sort_key *spare, size_t count)
 {
-	for (unsigned shift = 0; count && shift < 64; shift += 8) {
+	for (unsigned shift = 0; count > 1 && shift < 64; shift += 8) {
 		size_t places[257] = { 0 };
 		for (size_t i = 0; i < count; i++)
 			places[(keys[i].key >> shift & 0xff) + 1]++;

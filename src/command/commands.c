@@ -9,6 +9,7 @@
 
 #define COMMANDS(X) \
 	X(stat) \
+	X(compare) \
 	X(record) \
 	X(report) \
 	X(script) \

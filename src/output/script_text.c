@@ -260,7 +260,7 @@ static int put_words(struct tally_script *script, const struct tally_record *rec
 static int put_unwound(struct tally_script *script, const struct tally_raw_record *raw,
 		       const struct tally_record *record, struct tally_buffer *out)
 {
-	if (tally_recording_chain(script->recording, raw, record) < 0)
+	if (tally_recording_addresses(script->recording, raw, record) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < script->recording->chain.count; i++) {
 		const struct tally_chain_frame *frame = &script->recording->chain.items[i];

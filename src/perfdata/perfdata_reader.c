@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { READ_FILE_BYTES_MIN = 1 << 20 };
+enum { READ_FILE_BYTES_MIN = 1 << 20, STACK_COPY_BYTES_MIN = 2048 };
 
 void tally_perfdata_note_damage(struct tally_perfdata *data, bool ends, uint64_t offset, const char *format, ...)
 {
@@ -179,6 +179,18 @@ static int open_source(struct tally_perfdata *data, const char *path, struct tal
 	return 0;
 }
 
+/* Of records that are mostly copies of stacks little is looked at. */
+static bool is_worth_reading(const struct tally_perfdata *data)
+{
+	if (!data->mapping || data->source.memory_size < READ_FILE_BYTES_MIN)
+		return false;
+	for (size_t i = 0; i < data->event_count; i++)
+		if (data->events[i].attr.sample_type & TALLY_SAMPLE_STACK_USER &&
+		    data->events[i].attr.sample_stack_user >= STACK_COPY_BYTES_MIN)
+			return false;
+	return true;
+}
+
 static struct tally_perfdata *new_reader(struct tally_error *err)
 {
 	struct tally_perfdata *data = calloc(1, sizeof(*data));
@@ -205,7 +217,7 @@ int tally_perfdata_open(const char *path, struct tally_perfdata **out, struct ta
 		tally_perfdata_close(data);
 		return result;
 	}
-	data->source.reads = data->mapping && data->source.memory_size >= READ_FILE_BYTES_MIN;
+	data->source.reads = is_worth_reading(data);
 	*out = data;
 	return 0;
 }

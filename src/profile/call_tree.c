@@ -1,3 +1,5 @@
+/* Each stack opens the nodes of those of its frames that the stack before it has not in common.  What all stacks so
+ * far weigh is noted when a node opens and subtracted when it closes: nothing is summed from node to node. */
 #include "profile/call_tree.h"
 
 #include "base/vector.h"
@@ -12,47 +14,84 @@ struct writer {
 	const char *weights;
 	size_t stride;
 	uint64_t least;
+	uint64_t sum; /* of the stacks so far */
 	struct { uint32_t *items; size_t count, capacity; } path; /* open nodes: the root's first */
 };
 
-static int open_node(struct writer *writer, uint32_t code)
+/* Ends the open nodes but for the first `left`. */
+static inline void close_nodes(struct writer *writer, size_t left)
 {
-	struct tally_call_node node = { .code = code };
-	if (writer->tree->nodes.count >= UINT32_MAX ||
-	    tally_vector_push(&writer->path, (uint32_t)writer->tree->nodes.count) < 0)
-		return -ENOMEM;
-	return tally_vector_push(&writer->tree->nodes, node);
+	struct tally_call_node *nodes = writer->tree->nodes.items;
+	const uint32_t *path = writer->path.items;
+	uint32_t end = (uint32_t)writer->tree->nodes.count;
+	uint64_t sum = writer->sum;
+	size_t depth = writer->path.count;
+	for (; depth > left; depth--) {
+		struct tally_call_node *node = &nodes[path[depth - 1]];
+		node->total = sum - node->total;
+		node->end = end;
+		if (node->total < writer->least && depth > 1)
+			end = path[depth - 1];
+	}
+	writer->tree->nodes.count = end;
+	writer->path.count = depth;
 }
 
-/* Ends the open nodes but for the first `left`. */
-static void close_nodes(struct writer *writer, size_t left)
+/* Room for so many nodes more, open ones. */
+static inline int reserve_nodes(struct writer *writer, size_t count)
 {
 	struct tally_call_tree *tree = writer->tree;
-	while (writer->path.count > left) {
-		uint32_t at = writer->path.items[--writer->path.count];
-		struct tally_call_node *node = &tree->nodes.items[at];
-		node->end = (uint32_t)tree->nodes.count;
-		if (!writer->path.count)
-			return;
-		struct tally_call_node *above = &tree->nodes.items[writer->path.items[writer->path.count - 1]];
-		above->total = tally_sum_capped(above->total, node->total);
-		if (node->total < writer->least)
-			tree->nodes.count = at;
-	}
+	return tree->nodes.count + count > UINT32_MAX ||
+			       tally_vector_reserve(&tree->nodes, tree->nodes.count + count) < 0 ||
+			       tally_vector_reserve(&writer->path, writer->path.count + count) < 0 ?
+		       -ENOMEM : 0;
 }
 
-static int add_stack(struct writer *writer, const struct tally_packed_stack *stack, uint32_t common)
+static inline int open_root(struct writer *writer, uint32_t root)
+{
+	if (reserve_nodes(writer, 1) < 0)
+		return -ENOMEM;
+	writer->path.items[writer->path.count++] = (uint32_t)writer->tree->nodes.count;
+	writer->tree->nodes.items[writer->tree->nodes.count++] =
+		(struct tally_call_node){ .total = writer->sum, .code = root };
+	return 0;
+}
+
+/* Opens a stack's nodes from frame `from` on. */
+static inline int open_nodes(struct writer *writer, const struct tally_packed_stack *stack, uint32_t from)
+{
+	const struct tally_stack_sort *sort = writer->sort;
+	if (reserve_nodes(writer, stack->frames - from) < 0)
+		return -ENOMEM;
+	const uint64_t *words = &sort->words.items[stack->at + from / sort->per_word];
+	const unsigned bits = sort->bits, down = 64 - bits;
+	unsigned left = sort->per_word - from % sort->per_word; /* in this word */
+	uint64_t word = *words << (from % sort->per_word * bits), sum = writer->sum;
+	uint32_t *path = writer->path.items + writer->path.count, at = (uint32_t)writer->tree->nodes.count;
+	struct tally_call_node *nodes = writer->tree->nodes.items;
+	for (uint32_t frame = from; frame < stack->frames; frame++) {
+		if (!left) {
+			word = *++words;
+			left = sort->per_word;
+		}
+		*path++ = at;
+		nodes[at++] = (struct tally_call_node){ .total = sum, .code = (uint32_t)(word >> down) };
+		word <<= bits;
+		left--;
+	}
+	writer->path.count += stack->frames - from;
+	writer->tree->nodes.count = at;
+	return 0;
+}
+
+static inline int add_stack(struct writer *writer, const struct tally_packed_stack *stack, uint32_t common)
 {
 	uint64_t weight;
 	memcpy(&weight, writer->weights + (size_t)stack->item * writer->stride, sizeof(weight));
 	close_nodes(writer, common + 1u);
-	for (uint32_t frame = common; frame < stack->frames; frame++)
-		if (open_node(writer, tally_stack_sort_code(writer->sort, stack, frame)) < 0)
-			return -ENOMEM;
-	struct tally_call_node *leaf = &writer->tree->nodes.items[writer->path.items[writer->path.count - 1]];
-	leaf->self = tally_sum_capped(leaf->self, weight);
-	leaf->total = tally_sum_capped(leaf->total, weight);
-	return 0;
+	int result = common < stack->frames ? open_nodes(writer, stack, common) : 0;
+	writer->sum += weight;
+	return result;
 }
 
 /* Inlined always: gcc takes a function that does nothing else for one that does nothing, and drops its calls. */
@@ -73,7 +112,7 @@ static int add_root(struct writer *writer, uint32_t root, size_t count)
 {
 	const struct tally_stack_sort *sort = writer->sort;
 	const struct tally_packed_stack *before = NULL;
-	int result = open_node(writer, root);
+	int result = open_root(writer, root);
 	for (size_t i = 0; !result && i < count; i++) {
 		prefetch(writer, i, count);
 		const struct tally_packed_stack *stack = &sort->stacks.items[sort->keys[i].stack];

@@ -4,10 +4,10 @@
 
 #include "profile/stack_sort.h"
 
-/* A node's first child is the next node, its next sibling is at `end`; siblings are in the order of their codes. */
+/* A node's first child is the next node, its next sibling is at `end`; siblings are in the order of their codes.
+ * 16 bytes: there are five for each distinct stack of random calls. */
 struct tally_call_node {
-	uint64_t total; /* weight of all stacks that pass here, or end here */
-	uint64_t self;  /* of those that end here */
+	uint64_t total; /* weight of all stacks that pass here, or end here; modulo 2^64 */
 	uint32_t code;  /* of a root: its number */
 	uint32_t end;   /* behind the last descendant */
 };

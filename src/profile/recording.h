@@ -92,6 +92,11 @@ int tally_recording_next(struct tally_recording *recording, struct tally_raw_rec
 int tally_recording_chain(struct tally_recording *recording, const struct tally_raw_record *raw,
 			  const struct tally_record *record);
 
+/* The same for who needs no places: the frames' `place` is not set, and nothing marks a cut stack, but for the answer: 1.
+ * 0 or -ENOMEM. */
+int tally_recording_addresses(struct tally_recording *recording, const struct tally_raw_record *raw,
+			      const struct tally_record *record);
+
 /* The command that was recorded ("make -j8"), by the recorder's command line; its last part behind "--" where there is
  * one.  Nothing is appended where the recording doesn't tell. */
 void tally_recording_command(const struct tally_recording *recording, struct tally_buffer *out);

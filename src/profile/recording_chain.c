@@ -9,17 +9,15 @@
 /* A record has 64 KiB at most: so much of it is left for a stack, as tally's option has it. */
 enum { USER_FRAMES_MAX = 1024, STACK_COPY_MAX = 64512 };
 
-static int push_frame(struct tally_recording *recording, uint32_t pid, uint64_t address, bool is_return, bool kernel)
+static int push_frame(struct tally_recording *recording, uint64_t address, bool is_return, bool kernel)
 {
-	uint8_t before = is_return && address;
-	struct tally_chain_frame frame = {
-		.address = address,
-		.place = tally_place_of(&recording->tasks, pid, kernel, address - before),
-		.before = before,
-		.kernel = kernel,
-	};
-	frame.place.before = before;
-	return tally_vector_push(&recording->chain, frame);
+	if (tally_vector_reserve(&recording->chain, recording->chain.count + 1) < 0)
+		return -ENOMEM;
+	struct tally_chain_frame *frame = &recording->chain.items[recording->chain.count++];
+	frame->address = address;
+	frame->before = is_return && address;
+	frame->kernel = kernel;
+	return 0;
 }
 
 static bool is_kernel_mode(uint16_t misc)
@@ -34,7 +32,7 @@ static int push_kernel_chain(struct tally_recording *recording, const struct tal
 	struct tally_chain_walk walk = tally_chain_walk_of(sample, is_kernel_mode(record->header.misc));
 	uint64_t address;
 	while (tally_chain_walk_next(&walk, &address))
-		if (push_frame(recording, sample->pid, address, walk.is_return, walk.kernel) < 0)
+		if (push_frame(recording, address, walk.is_return, walk.kernel) < 0)
 			return -ENOMEM;
 	return 0;
 }
@@ -58,6 +56,7 @@ static void count_cut(struct tally_recording *recording, const struct tally_attr
 		counts->cut.bytes = need.bytes;
 }
 
+/* 1: the copy ended before the stack did. */
 static int push_user_stack(struct tally_recording *recording, const struct tally_attr *attr,
 			   const struct tally_record *record)
 {
@@ -81,28 +80,46 @@ static int push_user_stack(struct tally_recording *recording, const struct tally
 	}
 	/* The call rather than the return, as perf shows stacks that it unwinds itself. */
 	for (size_t i = 0; i < count; i++)
-		if (push_frame(recording, sample->pid, addresses[i] - !is_exact[i], false, false) < 0)
+		if (push_frame(recording, addresses[i] - !is_exact[i], false, false) < 0)
 			return -ENOMEM;
-	struct tally_chain_frame cut = { .address = TALLY_PLACE_CUT,
-					 .place = { .file = TALLY_FILE_NONE, .address = TALLY_PLACE_CUT } };
-	return recording->marks_cut && end == TALLY_UNWIND_TRUNCATED ? tally_vector_push(&recording->chain, cut) : 0;
+	return end == TALLY_UNWIND_TRUNCATED;
+}
+
+int tally_recording_addresses(struct tally_recording *recording, const struct tally_raw_record *raw,
+			      const struct tally_record *record)
+{
+	const struct tally_sample *sample = &record->sample;
+	bool kernel = is_kernel_mode(record->header.misc);
+	int is_cut = 0;
+	recording->chain.count = 0;
+	if (recording->leaves_only && sample->type & TALLY_SAMPLE_IP)
+		return push_frame(recording, sample->ip, false, kernel);
+	if (push_kernel_chain(recording, record) < 0)
+		return -ENOMEM;
+	if (sample->stack)
+		is_cut = push_user_stack(recording, &raw->event->attr, record);
+	else if (recording->chain.count)
+		is_cut = (record->header.misc & TALLY_MISC_STACK_CUT) != 0;
+	if (!recording->chain.count && sample->type & TALLY_SAMPLE_IP)
+		return push_frame(recording, sample->ip, false, kernel);
+	return is_cut;
 }
 
 int tally_recording_chain(struct tally_recording *recording, const struct tally_raw_record *raw,
 			  const struct tally_record *record)
 {
-	const struct tally_sample *sample = &record->sample;
-	bool kernel = is_kernel_mode(record->header.misc);
-	recording->chain.count = 0;
-	if (recording->leaves_only && sample->type & TALLY_SAMPLE_IP)
-		return push_frame(recording, sample->pid, sample->ip, false, kernel);
-	if (push_kernel_chain(recording, record) < 0)
+	int is_cut = tally_recording_addresses(recording, raw, record);
+	if (is_cut < 0)
 		return -ENOMEM;
-	if (sample->stack && push_user_stack(recording, &raw->event->attr, record) < 0)
-		return -ENOMEM;
-	if (!recording->chain.count && sample->type & TALLY_SAMPLE_IP)
-		return push_frame(recording, sample->pid, sample->ip, false, kernel);
-	return 0;
+	for (size_t i = 0; i < recording->chain.count; i++) {
+		struct tally_chain_frame *frame = &recording->chain.items[i];
+		frame->place = tally_place_of(&recording->tasks, record->sample.pid, frame->kernel,
+					      frame->address - frame->before);
+		frame->place.before = frame->before;
+	}
+	struct tally_chain_frame cut = { .address = TALLY_PLACE_CUT,
+					 .place = { .file = TALLY_FILE_NONE, .address = TALLY_PLACE_CUT } };
+	return recording->marks_cut && is_cut ? tally_vector_push(&recording->chain, cut) : 0;
 }
 
 bool tally_recording_has_stacks(const struct tally_attr *attr)

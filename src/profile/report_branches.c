@@ -12,14 +12,16 @@
 #include <errno.h>
 #include <stdlib.h>
 
-struct found {
-	uint32_t node, code;
-	uint64_t weight;
-};
-
+/* A node of a group. */
 struct member {
 	uint32_t node;
-	uint64_t weight;
+	uint32_t end;    /* where the tree goes down: nodes[node].end */
+	uint64_t weight; /* where it goes up */
+};
+
+struct found {
+	struct member member;
+	uint32_t code;
 };
 
 /* Waiting to be gone into; its members are the last of all but for those of groups that came later. */
@@ -31,8 +33,9 @@ struct group {
 /* What was found of a function. */
 struct bucket {
 	uint64_t weight;
-	size_t count;     /* then: where its next member goes */
-	bool is_heavy;
+	uint32_t count; /* of what has to be gone into */
+	bool is_used, is_heavy;
+	size_t next;    /* where the next one goes */
 };
 
 struct merger {
@@ -46,15 +49,51 @@ struct merger {
 	struct { uint32_t *items; size_t count, capacity; } codes; /* whose buckets are in use */
 };
 
-static int find_one(struct merger *merger, uint32_t node, uint64_t weight)
+/* `leads_on`: it has to be gone into, too. */
+static inline int find_one(struct merger *merger, struct member member, uint32_t code, uint64_t weight, bool leads_on)
 {
-	struct found found = { .node = node, .code = merger->nodes[node].code, .weight = weight };
-	struct bucket *bucket = &merger->buckets[found.code];
-	if (!bucket->count && tally_vector_push(&merger->codes, found.code) < 0)
+	struct bucket *bucket = &merger->buckets[code];
+	if ((!bucket->is_used && tally_vector_push(&merger->codes, code) < 0) ||
+	    tally_vector_reserve(&merger->found, merger->found.count + 1) < 0)
 		return -ENOMEM;
-	bucket->count++;
+	bucket->is_used = true;
 	bucket->weight += weight;
-	return tally_vector_push(&merger->found, found);
+	bucket->count += leads_on;
+	merger->found.items[merger->found.count] = (struct found){ member, code };
+	merger->found.count += leads_on;
+	return 0;
+}
+
+/* Members and their children lie all over the tree, and each tells where the next child is: many members are looked at
+ * in turns, so that memory has been asked for when it is their turn again. */
+static int find_children(struct merger *merger, size_t first)
+{
+	enum { TURNS = 16 };
+	struct { uint32_t child, end; } turns[TURNS] = { 0 };
+	const struct tally_call_node *nodes = merger->nodes;
+	const struct member *members = merger->members.items;
+	size_t left = merger->members.count - first, idle = 0;
+	int result = 0;
+	for (unsigned turn = 0; !result && idle < TURNS; turn = (turn + 1) % TURNS) {
+		uint32_t child = turns[turn].child, end = turns[turn].end;
+		if (child < end) {
+			uint32_t next = nodes[child].end;
+			result = find_one(merger, (struct member){ .node = child, .end = next }, nodes[child].code,
+					  nodes[child].total, next > child + 1);
+			child = next;
+		}
+		idle = child < end || left ? 0 : idle + 1;
+		if (child >= end && left) {
+			const struct member *member = &members[first++];
+			child = member->node + 1;
+			end = member->end;
+			left--;
+		}
+		turns[turn].child = child;
+		turns[turn].end = end;
+		__builtin_prefetch(&nodes[child]);
+	}
+	return result;
 }
 
 /* Two nodes that have one caller are one from there on. */
@@ -64,24 +103,30 @@ static int find_caller(struct merger *merger, const struct member *member)
 	if (caller == TALLY_REPORT_NONE || merger->callers[caller] == TALLY_REPORT_NONE) /* a root is no frame */
 		return 0;
 	struct found *last = merger->found.count ? &merger->found.items[merger->found.count - 1] : NULL;
-	if (!last || last->node != caller)
-		return find_one(merger, caller, member->weight);
-	last->weight += member->weight;
+	if (!last || last->member.node != caller)
+		return find_one(merger, (struct member){ .node = caller, .weight = member->weight },
+				merger->nodes[caller].code, member->weight, true);
+	last->member.weight += member->weight;
 	merger->buckets[last->code].weight += member->weight;
 	return 0;
 }
 
-static int find_next(struct merger *merger, size_t first)
+static int find_callers(struct merger *merger, size_t first)
 {
+	enum { AHEAD = 16 };
+	const struct member *members = merger->members.items;
+	const uint32_t *callers = merger->callers;
+	size_t count = merger->members.count;
 	int result = 0;
-	for (size_t i = first; !result && i < merger->members.count; i++) {
-		const struct member *member = &merger->members.items[i];
-		uint32_t end = merger->nodes[member->node].end;
-		if (merger->callers)
-			result = find_caller(merger, member);
-		else
-			for (uint32_t child = member->node + 1; !result && child < end; child = merger->nodes[child].end)
-				result = find_one(merger, child, merger->nodes[child].total);
+	for (size_t i = first; !result && i < count; i++) {
+		if (i + 2 * AHEAD < count)
+			__builtin_prefetch(&callers[members[i + 2 * AHEAD].node]);
+		uint32_t ahead = i + AHEAD < count ? callers[members[i + AHEAD].node] : TALLY_REPORT_NONE;
+		if (ahead != TALLY_REPORT_NONE) {
+			__builtin_prefetch(&callers[ahead]);
+			__builtin_prefetch(&merger->nodes[ahead]);
+		}
+		result = find_caller(merger, &members[i]);
 	}
 	return result;
 }
@@ -101,7 +146,6 @@ static int make_branches(struct merger *merger, struct tally_branch_node **list,
 		qsort(merger->codes.items, merger->codes.count, sizeof(*merger->codes.items), by_code_backwards);
 	for (size_t i = 0; i < merger->codes.count; i++) {
 		struct bucket *bucket = &merger->buckets[merger->codes.items[i]];
-		size_t count = bucket->count;
 		if (bucket->weight < builder->least)
 			continue;
 		struct tally_branch_node *branch =
@@ -110,8 +154,8 @@ static int make_branches(struct merger *merger, struct tally_branch_node **list,
 		if (!branch || tally_vector_push(&merger->groups, group) < 0)
 			return -ENOMEM;
 		bucket->is_heavy = true;
-		bucket->count = next;
-		next += count;
+		bucket->next = next;
+		next += bucket->count;
 	}
 	*list = tally_report_sort_branches(*list);
 	return tally_vector_reserve(&merger->members, next + 1) ? -ENOMEM : 0;
@@ -126,7 +170,7 @@ static void move_found(struct merger *merger, size_t first)
 		struct bucket *bucket = &merger->buckets[found->code];
 		if (!bucket->is_heavy)
 			continue;
-		merger->members.items[bucket->count++] = (struct member){ found->node, found->weight };
+		merger->members.items[bucket->next++] = found->member;
 		merger->members.count++;
 	}
 	for (size_t i = 0; i < merger->codes.count; i++)
@@ -143,7 +187,7 @@ static int run(struct merger *merger)
 			merger->builder->report->trees_cut = true;
 			break;
 		}
-		result = find_next(merger, group.first);
+		result = merger->callers ? find_callers(merger, group.first) : find_children(merger, group.first);
 		if (!result)
 			result = make_branches(merger, group.list, group.first);
 		if (!result)
@@ -162,8 +206,8 @@ int tally_report_make_branches(struct tally_report_builder *builder, const struc
 	int result = merger.buckets && count ? 0 : -ENOMEM;
 	for (size_t i = 0; !result && i < count; i++)
 		if (places[i].weight)
-			result = tally_vector_push(&merger.members,
-						   (struct member){ places[i].node, places[i].weight });
+			result = tally_vector_push(&merger.members, (struct member){
+				.node = places[i].node, .end = places[i].end, .weight = places[i].weight });
 	struct group all = { .list = count ? &builder->report->entries.items[places[0].shown].tree : NULL };
 	if (!result)
 		result = tally_vector_push(&merger.groups, all);

@@ -60,13 +60,29 @@ void tally_report_release_keys(struct tally_report_builder *builder);
 /* Fills `met`.  0 or -ENOMEM. */
 int tally_report_sum_rows(struct tally_report_builder *builder);
 
+/* Packs the stacks of rows. */
+struct tally_report_packer {
+	const struct tally_report_builder *builder;
+	struct tally_stack_sort sort;
+	uint32_t *code_of_place; /* of its only frame; 0: it has several */
+	uint32_t frames_max;     /* of a place */
+};
+
+/* 0 or -ENOMEM; released in both cases. */
+int tally_report_packer_init(struct tally_report_packer *packer, const struct tally_report_builder *builder);
+void tally_report_packer_release(struct tally_report_packer *packer);
+
+/* Adds a row's stack to packer->sort: all of it from the outermost frame, or from the leaf's caller upwards.
+ * 0 or -ENOMEM. */
+int tally_report_packer_add(struct tally_report_packer *packer, uint32_t row, bool from_leaf);
+
 /* Trees of the report's entries.  0 or -ENOMEM. */
 int tally_report_make_trees(struct tally_report_builder *builder);
 
 /* A node that heads an entry, or one of several whose branches are one; with the weight that goes its way. */
 struct tally_report_place {
-	uint32_t node;
-	uint32_t shown; /* the entry in the report */
+	uint32_t node, end; /* end: the node's */
+	uint32_t shown;     /* the entry in the report */
 	uint64_t weight;
 };
 

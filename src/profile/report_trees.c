@@ -59,57 +59,7 @@ struct tally_branch_node *tally_report_sort_branches(struct tally_branch_node *f
 	return merge(tally_report_sort_branches(first), tally_report_sort_branches(half));
 }
 
-/* ---- stacks → codes ------------------------------------------------------------------------------------ */
-
-struct codes {
-	uint32_t *items;
-	size_t count, capacity;
-};
-
-static int push_frames(const struct tally_report_builder *builder, uint32_t place, struct codes *codes)
-{
-	const struct tally_names *names = &builder->profile->recording->names;
-	const struct tally_place_name *name = &builder->profile->names[place];
-	for (uint32_t i = 0; i < name->count; i++) {
-		uint32_t function = names->frames.items[name->first + i].function;
-		if (tally_vector_push(codes, builder->code_of_function[function]) < 0)
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-static void reverse(struct codes *codes)
-{
-	for (size_t low = 0, high = codes->count; low + 1 < high; low++) {
-		uint32_t kept = codes->items[low];
-		codes->items[low] = codes->items[--high];
-		codes->items[high] = kept;
-	}
-}
-
-/* Room for all rows, were all their places a frame and a byte, as they mostly are. */
-static int reserve_rows(const struct tally_report_builder *builder, struct tally_stack_sort *sort)
-{
-	const struct tally_row_table *rows = &builder->profile->rows;
-	return tally_stack_sort_reserve(sort, rows->rows.count, rows->stacks.count);
-}
-
-/* Adds a row's stack: all of it from the outermost frame, or from the leaf's caller upwards. */
-static int add_row(const struct tally_report_builder *builder, struct tally_stack_sort *sort, uint32_t number,
-		   bool from_leaf, struct codes *codes)
-{
-	const struct tally_profile *profile = builder->profile;
-	const uint8_t *end, *next = tally_row_stack(&profile->rows, number, &end);
-	int result = 0;
-	codes->count = 0;
-	if (from_leaf && next < end)
-		tally_stack_next_place(&next);
-	while (!result && next < end)
-		result = push_frames(builder, tally_stack_next_place(&next), codes);
-	if (!from_leaf)
-		reverse(codes);
-	return result ? result : tally_stack_sort_add(sort, codes->items, codes->count, number);
-}
+/* ---- without totals: each entry has the stacks that end in it ------------------------------------------- */
 
 static int make_call_tree(const struct tally_report_builder *builder, struct tally_stack_sort *sort, uint64_t least,
 			  struct tally_call_tree *tree)
@@ -118,8 +68,6 @@ static int make_call_tree(const struct tally_report_builder *builder, struct tal
 	const char *weights = (const char *)rows + offsetof(struct tally_row, period);
 	return tally_call_tree_build(tree, sort, weights, sizeof(*rows), least);
 }
-
-/* ---- without totals: each entry has the stacks that end in it ------------------------------------------- */
 
 /* Places in builder->rows by the entry that shows them. */
 static size_t *sort_rows_by_entry(const struct tally_report_builder *builder, size_t *starts)
@@ -144,20 +92,18 @@ static size_t *sort_rows_by_entry(const struct tally_report_builder *builder, si
 	return sorted;
 }
 
-static int add_leaf_rows(struct tally_report_builder *builder, struct tally_stack_sort *sort)
+static int add_leaf_rows(struct tally_report_builder *builder, struct tally_report_packer *packer)
 {
 	size_t entries = builder->report->entries.count;
 	size_t *starts = calloc(entries + 2, sizeof(*starts));
 	size_t *sorted = starts ? sort_rows_by_entry(builder, starts) : NULL;
-	struct codes codes = { 0 };
+	bool from_leaf = builder->options->tree == TALLY_TREE_CALLEE;
 	int result = sorted ? 0 : -ENOMEM;
 	for (size_t i = 0; !result && i < entries; i++) {
-		result = tally_stack_sort_root(sort, (uint32_t)i);
+		result = tally_stack_sort_root(&packer->sort, (uint32_t)i);
 		for (size_t at = starts[i]; !result && at < starts[i + 1]; at++)
-			result = add_row(builder, sort, builder->rows[sorted[at]],
-					 builder->options->tree == TALLY_TREE_CALLEE, &codes);
+			result = tally_report_packer_add(packer, builder->rows[sorted[at]], from_leaf);
 	}
-	tally_vector_release(&codes);
 	free(sorted);
 	free(starts);
 	return result;
@@ -168,7 +114,7 @@ static int copy_tree(struct tally_report_builder *builder, const struct tally_ca
 		     struct tally_branch_node **branches)
 {
 	const struct tally_call_node *nodes = tree->nodes.items;
-	struct codes path = { 0 }; /* open nodes */
+	struct { uint32_t *items; size_t count, capacity; } path = { 0 }; /* open nodes */
 	int result = 0;
 	/* Backwards, siblings that are put first end up in the order of their codes. */
 	for (uint32_t i = root + 1; !result && i < nodes[root].end; i++) {
@@ -220,15 +166,14 @@ static int copy_trees(struct tally_report_builder *builder, const struct tally_c
 
 static int make_leaf_trees(struct tally_report_builder *builder)
 {
-	struct tally_stack_sort sort;
+	struct tally_report_packer packer;
 	struct tally_call_tree tree = { 0 };
-	tally_stack_sort_init(&sort, builder->code_max);
-	int result = reserve_rows(builder, &sort);
+	int result = tally_report_packer_init(&packer, builder);
 	if (!result)
-		result = add_leaf_rows(builder, &sort);
+		result = add_leaf_rows(builder, &packer);
 	if (!result)
-		result = make_call_tree(builder, &sort, builder->least, &tree);
-	tally_stack_sort_release(&sort);
+		result = make_call_tree(builder, &packer.sort, builder->least, &tree);
+	tally_report_packer_release(&packer);
 	if (!result)
 		result = copy_trees(builder, &tree);
 	tally_call_tree_release(&tree);
@@ -253,10 +198,30 @@ struct finder {
 	const struct tally_report_builder *builder;
 	const struct tally_call_node *nodes;
 	uint32_t *shown; /* by key, in this root; TALLY_REPORT_NONE: is not shown */
-	size_t *open;    /* by key: the innermost open place's index in `path`; SIZE_MAX: none */
+	uint32_t *until; /* going down, by key: the end of its last place; UINT32_MAX: is not shown */
+	size_t *open;    /* going up, by key: the innermost open place's index in `path`; SIZE_MAX: none */
 	struct { struct open_place *items; size_t count, capacity; } path;
 	struct places places;
 };
+
+/* The outermost ones: a node of the same key is within the last place, or behind it. */
+static int find_outermost(struct finder *finder, uint32_t root)
+{
+	const struct tally_call_node *nodes = finder->nodes;
+	const uint32_t *key_of_code = finder->builder->key_of_code;
+	uint32_t *until = finder->until;
+	for (uint32_t node = root + 1, last = nodes[root].end; node < last; node++) {
+		uint32_t key = key_of_code[nodes[node].code];
+		if (key == TALLY_REPORT_NONE || node < until[key])
+			continue;
+		struct tally_report_place place = { .node = node, .end = nodes[node].end, .shown = finder->shown[key],
+						    .weight = nodes[node].total };
+		until[key] = place.end;
+		if (place.end > node + 1 && tally_vector_push(&finder->places, place) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
 
 static void close_places(struct finder *finder, uint32_t node)
 {
@@ -266,22 +231,19 @@ static void close_places(struct finder *finder, uint32_t node)
 	}
 }
 
-static int find_in_node(struct finder *finder, uint32_t node, uint32_t key)
+static int add_innermost(struct finder *finder, uint32_t node, uint32_t key)
 {
 	size_t around = finder->open[key];
-	struct tally_report_place place = { .node = node, .shown = finder->shown[key],
+	struct tally_report_place place = { .node = node, .end = finder->nodes[node].end, .shown = finder->shown[key],
 					    .weight = finder->nodes[node].total };
-	struct open_place open = { .end = finder->nodes[node].end, .key = key, .place = finder->places.count,
-				   .before = around };
-	if (around != SIZE_MAX && finder->builder->options->tree == TALLY_TREE_CALLER)
-		return 0;
+	struct open_place open = { .end = place.end, .key = key, .place = finder->places.count, .before = around };
 	if (around != SIZE_MAX) /* whose innermost place this is */
 		finder->places.items[finder->path.items[around].place].weight -= place.weight;
 	finder->open[key] = finder->path.count;
 	return tally_vector_push(&finder->path, open) < 0 ? -ENOMEM : tally_vector_push(&finder->places, place);
 }
 
-static int find_in_root(struct finder *finder, uint32_t root)
+static int find_innermost(struct finder *finder, uint32_t root)
 {
 	uint32_t end = finder->nodes[root].end;
 	int result = 0;
@@ -290,7 +252,7 @@ static int find_in_root(struct finder *finder, uint32_t root)
 		if (key == TALLY_REPORT_NONE || finder->shown[key] == TALLY_REPORT_NONE)
 			continue;
 		close_places(finder, node);
-		result = find_in_node(finder, node, key);
+		result = add_innermost(finder, node, key);
 	}
 	close_places(finder, UINT32_MAX);
 	return result;
@@ -316,28 +278,46 @@ static const struct tally_report_met **list_shown(const struct tally_report_buil
 	return list;
 }
 
+static int init_finder(struct finder *finder)
+{
+	size_t keys = finder->builder->keys.count;
+	finder->shown = malloc((keys + 1) * sizeof(*finder->shown));
+	finder->until = malloc((keys + 1) * sizeof(*finder->until));
+	finder->open = malloc((keys + 1) * sizeof(*finder->open));
+	if (!finder->shown || !finder->until || !finder->open)
+		return -ENOMEM;
+	memset(finder->shown, 0xff, (keys + 1) * sizeof(*finder->shown));
+	memset(finder->until, 0xff, (keys + 1) * sizeof(*finder->until));
+	memset(finder->open, 0xff, (keys + 1) * sizeof(*finder->open));
+	return 0;
+}
+
+static void release_finder(struct finder *finder)
+{
+	free(finder->shown);
+	free(finder->until);
+	free(finder->open);
+	tally_vector_release(&finder->path);
+	tally_vector_release(&finder->places);
+}
+
 static int find_places(struct finder *finder, const struct tally_call_tree *tree)
 {
 	const struct tally_report_builder *builder = finder->builder;
 	const struct tally_report_met **list = list_shown(builder), **next = list;
-	size_t keys = builder->keys.count, entries = builder->report->entries.count;
-	int result = list ? 0 : -ENOMEM;
-	finder->shown = malloc((keys + 1) * sizeof(*finder->shown));
-	finder->open = malloc((keys + 1) * sizeof(*finder->open));
-	if (!finder->shown || !finder->open)
-		result = -ENOMEM;
-	if (!result) {
-		memset(finder->shown, 0xff, (keys + 1) * sizeof(*finder->shown));
-		memset(finder->open, 0xff, (keys + 1) * sizeof(*finder->open));
-	}
+	size_t entries = builder->report->entries.count;
+	bool downwards = builder->options->tree == TALLY_TREE_CALLER;
+	int result = list ? init_finder(finder) : -ENOMEM;
 	for (uint32_t root = 0; !result && root < tree->nodes.count; root = finder->nodes[root].end) {
 		const struct tally_report_met **here = next;
-		for (; next < list + entries && (*next)->root == finder->nodes[root].code; next++)
+		for (; next < list + entries && (*next)->root == finder->nodes[root].code; next++) {
 			finder->shown[(*next)->key] = (*next)->shown;
+			finder->until[(*next)->key] = 0;
+		}
 		if (next > here)
-			result = find_in_root(finder, root);
+			result = downwards ? find_outermost(finder, root) : find_innermost(finder, root);
 		for (; here < next; here++)
-			finder->shown[(*here)->key] = TALLY_REPORT_NONE;
+			finder->shown[(*here)->key] = finder->until[(*here)->key] = TALLY_REPORT_NONE;
 	}
 	free(list);
 	return result;
@@ -389,30 +369,27 @@ static uint32_t *find_callers(const struct tally_call_tree *tree)
 	return callers;
 }
 
-static int add_all_rows(const struct tally_report_builder *builder, struct tally_stack_sort *sort)
+static int add_all_rows(const struct tally_report_builder *builder, struct tally_report_packer *packer)
 {
-	struct codes codes = { 0 };
 	int result = 0;
 	for (uint32_t root = 0; !result && root < builder->roots.count; root++) {
-		result = tally_stack_sort_root(sort, root);
+		result = tally_stack_sort_root(&packer->sort, root);
 		for (size_t at = builder->root_rows[root]; !result && at < builder->root_rows[root + 1]; at++)
-			result = add_row(builder, sort, builder->rows[at], false, &codes);
+			result = tally_report_packer_add(packer, builder->rows[at], false);
 	}
-	tally_vector_release(&codes);
 	return result;
 }
 
 static int make_passing_trees(struct tally_report_builder *builder)
 {
-	struct tally_stack_sort sort;
+	struct tally_report_packer packer;
 	struct tally_call_tree tree = { 0 };
-	tally_stack_sort_init(&sort, builder->code_max);
-	int result = reserve_rows(builder, &sort);
+	int result = tally_report_packer_init(&packer, builder);
 	if (!result)
-		result = add_all_rows(builder, &sort);
+		result = add_all_rows(builder, &packer);
 	if (!result)
-		result = make_call_tree(builder, &sort, 0, &tree);
-	tally_stack_sort_release(&sort);
+		result = make_call_tree(builder, &packer.sort, 0, &tree);
+	tally_report_packer_release(&packer);
 	struct finder finder = { .builder = builder, .nodes = tree.nodes.items };
 	if (!result)
 		result = find_places(&finder, &tree);
@@ -423,10 +400,7 @@ static int make_passing_trees(struct tally_report_builder *builder)
 	if (!result)
 		result = make_all_branches(builder, &tree, callers, &finder.places);
 	free(callers);
-	free(finder.shown);
-	free(finder.open);
-	tally_vector_release(&finder.path);
-	tally_vector_release(&finder.places);
+	release_finder(&finder);
 	tally_call_tree_release(&tree);
 	return result;
 }

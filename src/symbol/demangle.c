@@ -37,8 +37,9 @@ static bool demangle_into(struct output *output, const char *name, int options)
 {
 	if (setjmp(output->too_long))
 		return false;
-	/* Rust first: its older names are valid C++ names, with a hash at the end. */
-	if (rust_demangle_callback(name, 0, append, output))
+	/* Rust first: its older names are valid C++ names, with a hash at the end ("17h" and 16 digits). */
+	bool may_be_rust = name[1] != 'Z' || strstr(name, "17h");
+	if (may_be_rust && rust_demangle_callback(name, 0, append, output))
 		return true;
 	tally_buffer_clear(&output->text);
 	return cplus_demangle_v3_callback(name, options, append, output);

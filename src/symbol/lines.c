@@ -260,16 +260,32 @@ static int answer_all(struct tally_lines *lines, const uint64_t *addresses, cons
 	return 0;
 }
 
+/* How many of the index begin at an address or before.  Addresses ascend: the next one's is where the last one's was, or
+ * not far; a single one's may be anywhere. */
+static size_t begun_at(const struct tally_lines *lines, size_t at, uint64_t address)
+{
+	const struct tally_nested_item *items = lines->index.items;
+	size_t count = lines->index.count, stride = 1;
+	if (at && items[at - 1].start > address)
+		at = 0; /* not ascending, as it should be */
+	/* All before `at` begin there or before; strides double until one goes too far, and are halved again. */
+	while (at + stride <= count && items[at + stride - 1].start <= address) {
+		at += stride;
+		stride *= 2;
+	}
+	for (; stride; stride /= 2)
+		if (at + stride <= count && items[at + stride - 1].start <= address)
+			at += stride;
+	return at;
+}
+
 /* The unit of each address, and a list of those that aren't compiled yet. */
 static int choose_units(struct tally_lines *lines, const uint64_t *addresses, size_t count, uint32_t *units,
 			struct tally_lines_wanted *wanted)
 {
 	size_t at = 0;
 	for (size_t i = 0; i < count; i++) {
-		if (at && lines->index.items[at - 1].start > addresses[i])
-			at = 0; /* not ascending, as it should be */
-		while (at < lines->index.count && lines->index.items[at].start <= addresses[i])
-			at++;
+		at = begun_at(lines, at, addresses[i]);
 		units[i] = at ? lines->index.items[at - 1].id : (uint32_t)TALLY_LINES_NONE;
 		if (units[i] >= lines->unit_count) {
 			units[i] = TALLY_LINES_NONE;

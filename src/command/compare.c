@@ -1,0 +1,185 @@
+/* tally compare: what differs between two saved results of `tally stat`, and whether a script is to stop for it. */
+#include "base/arena.h"
+#include "base/terminal.h"
+#include "command/command.h"
+#include "output/comparison_view.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { OPTION_FAIL_IF = 256, OPTION_MARKDOWN, OPTION_PAST_NOISE, CONDITIONS_MAX = 64, FILE_MAX_BYTES = 256 << 20 };
+
+struct compare {
+	struct tally_arena arena;
+	struct tally_condition conditions[CONDITIONS_MAX];
+	size_t condition_count;
+	bool past_noise, wants_json, wants_markdown;
+	const char *output_path;
+	struct tally_saved_counts old, new;
+	struct tally_saved_comparison comparison;
+};
+
+static const struct tally_option options[] = {
+	{ 0, "fail-if", TALLY_ARGUMENT_REQUIRED, "CONDITION",
+	  "exit with 1 when it holds: 'instructions > +1%'; may be given\nmore than once", NULL, OPTION_FAIL_IF },
+	{ 0, "past-noise", TALLY_ARGUMENT_NONE, NULL, "let a change fail also where chance may have made it", NULL,
+	  OPTION_PAST_NOISE },
+	{ 0, "markdown", TALLY_ARGUMENT_NONE, NULL, "a table for a pull request", NULL, OPTION_MARKDOWN },
+	{ 'j', "json-output", TALLY_ARGUMENT_NONE, NULL, "JSON (docs/stat-output.md)", NULL, 0 },
+	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE", "write to FILE instead of standard output", NULL, 0 },
+	TALLY_OPTIONS_END,
+};
+
+static int read_side(struct compare *compare, const char *path, struct tally_saved_counts *out, struct tally_error *err)
+{
+	struct tally_buffer text = { .maximum = FILE_MAX_BYTES };
+	bool is_standard = !strcmp(path, "-");
+	int result = tally_buffer_read_file(&text, AT_FDCWD, is_standard ? "/dev/stdin" : path, FILE_MAX_BYTES);
+	if (result < 0)
+		tally_error_set(err, result, "%s can't be read: %s", path, tally_errno_text(result));
+	else
+		result = tally_saved_counts_read(path, tally_buffer_string(&text), text.length, &compare->arena, out, err);
+	tally_buffer_release(&text);
+	return result;
+}
+
+static int judge(struct compare *compare, struct tally_error *err)
+{
+	for (size_t i = 0; i < compare->condition_count; i++) {
+		int result = tally_saved_compare_judge(&compare->comparison, &compare->conditions[i], compare->past_noise, err);
+		if (result < 0)
+			return result;
+	}
+	return 0;
+}
+
+static int write_out(const struct compare *compare, const struct tally_buffer *text, struct tally_error *err)
+{
+	FILE *file = compare->output_path ? fopen(compare->output_path, "we") : stdout;
+	const char *name = compare->output_path ? compare->output_path : "standard output";
+	if (!file)
+		return tally_error_set(err, -errno, "%s can't be written: %s", name, tally_errno_text(-errno));
+	bool failed = text->failed || fwrite(text->bytes, 1, text->length, file) != text->length;
+	failed |= (compare->output_path ? fclose(file) : fflush(file)) != 0;
+	return failed ? tally_error_set(err, -EIO, "%s can't be written: %s", name, tally_errno_text(errno ? -errno : -EIO)) : 0;
+}
+
+static int show(struct compare *compare, struct tally_error *err)
+{
+	struct tally_buffer text = { 0 };
+	if (compare->wants_json)
+		tally_comparison_json(&compare->comparison, &text);
+	else if (compare->wants_markdown)
+		tally_comparison_markdown(&compare->comparison, &text);
+	else
+		tally_comparison_table(&compare->comparison, !compare->output_path && tally_terminal_colours(STDOUT_FILENO),
+				       &text);
+	int result = write_out(compare, &text, err);
+	tally_buffer_release(&text);
+	return result;
+}
+
+static int compare_files(struct compare *compare, char **paths, struct tally_error *err)
+{
+	int result = read_side(compare, paths[0], &compare->old, err);
+	if (result >= 0)
+		result = read_side(compare, paths[1], &compare->new, err);
+	if (result < 0)
+		return result;
+	result = tally_saved_compare(&compare->old, &compare->new, &compare->arena, &compare->comparison);
+	if (result < 0)
+		return tally_error_set(err, result, "out of memory");
+	/* What can't be judged is told below the table that shows why. */
+	int judged = judge(compare, err);
+	struct tally_error write_error = TALLY_ERROR_NONE;
+	result = show(compare, judged < 0 ? &write_error : err);
+	return judged < 0 ? judged : result;
+}
+
+static int take_option(struct compare *compare, const struct tally_options *walk, int id, struct tally_error *err)
+{
+	switch (id) {
+	case OPTION_FAIL_IF:
+		if (compare->condition_count == CONDITIONS_MAX)
+			return tally_error_set(err, -EINVAL, "more than %d conditions", CONDITIONS_MAX);
+		return tally_condition_parse(walk->value, &compare->conditions[compare->condition_count++], err);
+	case OPTION_PAST_NOISE:
+		compare->past_noise = true;
+		return 0;
+	case OPTION_MARKDOWN:
+		compare->wants_markdown = true;
+		return 0;
+	case 'j':
+		compare->wants_json = true;
+		return 0;
+	default:
+		compare->output_path = walk->value;
+		return 0;
+	}
+}
+
+/* A gate must tell "it got worse" (1) from "it could not be looked at" (2). */
+static int fail(const struct tally_command *command, const struct tally_error *err)
+{
+	tally_command_fail(command, err);
+	return TALLY_EXIT_USAGE;
+}
+
+static int run(const struct tally_command *command, int argc, char **argv)
+{
+	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
+	struct tally_error err = TALLY_ERROR_NONE;
+	struct compare compare = { .arena = TALLY_ARENA_INIT };
+	char *paths[2];
+	int path_count = 0, id;
+	/* Options may stand behind the files too: compare old new --fail-if … */
+	for (;;) {
+		id = tally_options_next(&walk);
+		if (id == TALLY_OPTION_HELP)
+			return TALLY_EXIT_OK;
+		if (id == TALLY_OPTION_ERROR)
+			return TALLY_EXIT_USAGE;
+		if (id != TALLY_OPTION_DONE) {
+			if (take_option(&compare, &walk, id, &err) < 0)
+				return fail(command, &err);
+			continue;
+		}
+		if (walk.index >= argc)
+			break;
+		if (path_count == 2)
+			return tally_command_misuse(command, "'%s' is a file too many: two are compared", argv[walk.index]);
+		paths[path_count++] = argv[walk.index++];
+	}
+	if (path_count < 2)
+		return tally_command_misuse(command, "two files are compared, the old one first");
+	if (compare.wants_json && compare.wants_markdown)
+		return tally_command_misuse(command, "JSON or Markdown: one of them");
+	int result = compare_files(&compare, paths, &err);
+	int status = result < 0 ? fail(command, &err) : compare.comparison.has_failed ? TALLY_EXIT_FAILURE : TALLY_EXIT_OK;
+	tally_saved_comparison_release(&compare.comparison);
+	tally_saved_counts_release(&compare.old);
+	tally_saved_counts_release(&compare.new);
+	tally_arena_release(&compare.arena);
+	return status;
+}
+
+const struct tally_command tally_command_compare = {
+	.name = "compare",
+	.summary = "what differs between two saved results of stat, for people and for CI",
+	.usage = "[options] OLD NEW",
+	.details = "OLD and NEW are what `tally stat -j -o FILE` wrote (or `perf stat -j`).  Results of several runs (stat -r, or\n"
+		   "--append) are compared with their spread: a change that chance alone would make in more than one case of\n"
+		   "twenty is called noise, and fails nothing.  Counts of the simulated PMU repeat to the last digit.\n\n"
+		   "A condition is an event's name, or elapsed, user, system (seconds), then > or <, then a limit:\n"
+		   "+1% or -1% of change, +1000 of difference, or 2.5G of the new figure itself (clocks: msec).\n\n"
+		   "Exit status: 0; 1 when a condition of --fail-if holds; 2 when a file can't be read or a condition can't be\n"
+		   "judged, since the event was not counted.  docs/ci.md has jobs to copy.\n\n"
+		   "  tally stat --provider simulated -e instructions -j -o new.json -- ./program\n"
+		   "  tally compare old.json new.json --fail-if 'instructions > +1%'\n"
+		   "  tally compare old.json new.json --markdown -o comment.md",
+	.options = options,
+	.run = run,
+};

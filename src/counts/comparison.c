@@ -1,0 +1,69 @@
+#include "counts/comparison.h"
+
+#include <math.h>
+
+/* Variance of the mean, and its degrees of freedom; false where nothing is known. */
+static bool error_of(const struct tally_figure *figure, double *variance, double *freedom)
+{
+	*variance = 0;
+	*freedom = INFINITY;
+	if (figure->repeats)
+		return true;
+	if (figure->runs == 1 || figure->has_no_spread)
+		return false;
+	*variance = figure->sigma * figure->sigma / (figure->runs ? (double)figure->runs : 1);
+	if (figure->runs)
+		*freedom = (double)(figure->runs - 1);
+	return true;
+}
+
+static double relative_to(double difference, double old)
+{
+	if (difference == 0)
+		return 0;
+	return old == 0 ? copysign(INFINITY, difference) : difference / fabs(old);
+}
+
+void tally_change_of(const struct tally_figure *old, const struct tally_figure *new, struct tally_change *out)
+{
+	double v_old, v_new, f_old, f_new;
+	*out = (struct tally_change){ .difference = new->mean - old->mean, .significance = TALLY_CHANGE_UNKNOWN };
+	out->relative = relative_to(out->difference, old->mean);
+	if (old->repeats && new->repeats) {
+		out->significance = out->difference == 0 ? TALLY_CHANGE_NONE : TALLY_CHANGE_REAL;
+		return;
+	}
+	bool has_old = error_of(old, &v_old, &f_old), has_new = error_of(new, &v_new, &f_new);
+	if (!has_old || !has_new)
+		return;
+	double variance = v_old + v_new;
+	if (variance == 0) { /* every run gave the same */
+		out->significance = out->difference == 0 ? TALLY_CHANGE_NOISE : TALLY_CHANGE_REAL;
+		return;
+	}
+	double freedom = variance * variance / (v_old * v_old / f_old + v_new * v_new / f_new);
+	out->p = tally_student_p(out->difference / sqrt(variance), freedom);
+	out->significance = out->p < 0.05 ? TALLY_CHANGE_REAL : TALLY_CHANGE_NOISE;
+	if (old->mean == 0)
+		return;
+	/* The old mean has an error too, which counts the more the larger the ratio: to first order. */
+	double ratio = new->mean / old->mean;
+	double half = tally_student_t(0.05, freedom) * sqrt(v_new + ratio * ratio * v_old) / fabs(old->mean);
+	out->has_interval = true;
+	out->low = out->relative - half;
+	out->high = out->relative + half;
+}
+
+void tally_figure_join(struct tally_figure *figure, const struct tally_figure *more)
+{
+	if (!figure->runs || !more->runs) /* spreads of unknown runs: the later stands */
+		return;
+	double n = (double)figure->runs, m = (double)more->runs, distance = more->mean - figure->mean;
+	double squares = figure->sigma * figure->sigma * (n - 1) + more->sigma * more->sigma * (m - 1) +
+			 distance * distance * n * m / (n + m);
+	figure->mean += distance * m / (n + m);
+	figure->runs += more->runs;
+	figure->sigma = sqrt(squares / (n + m - 1));
+	figure->has_no_spread |= more->has_no_spread;
+	figure->repeats = figure->repeats && more->repeats && distance == 0;
+}

@@ -1,0 +1,108 @@
+#include "counts/condition.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int complain(struct tally_error *err, const char *text, const char *at, const char *what)
+{
+	tally_error_set(err, -EINVAL, "'%s': %s", text, what);
+	tally_error_hint(err, "such as 'instructions > +1%%', 'branch-misses > +1000', 'elapsed > 2.5'");
+	if (err)
+		err->position = (int)(at - text);
+	return -EINVAL;
+}
+
+/* A decimal number in the C locale, whatever the program's; at most 18 digits count. */
+static const char *parse_number(const char *at, double *out)
+{
+	double value = 0, place = 1;
+	const char *begin = at;
+	unsigned digits = 0;
+	for (bool is_fraction = false; isdigit((unsigned char)*at) || (*at == '.' && !is_fraction); at++) {
+		if (*at == '.') {
+			is_fraction = true;
+			continue;
+		}
+		digits++;
+		value = value * 10 + (*at - '0');
+		place *= is_fraction ? 10 : 1;
+	}
+	if (!digits || digits > 18)
+		return begin;
+	*out = value / place;
+	return at;
+}
+
+static double unit_of(char letter)
+{
+	switch (letter) {
+	case 'K': case 'k': return 1e3;
+	case 'M': return 1e6;
+	case 'G': return 1e9;
+	case 'T': return 1e12;
+	default: return 0;
+	}
+}
+
+static const char *skip_blanks(const char *at)
+{
+	return at + strspn(at, " \t");
+}
+
+/* The operator stands outside of braces, slashes and what a PMU's event is made of: names hold neither < nor >. */
+static const char *parse_name(const char *text, struct tally_condition *out)
+{
+	const char *begin = skip_blanks(text), *end = begin + strcspn(begin, "<>");
+	const char *operator = *end ? end : NULL;
+	while (end > begin && (end[-1] == ' ' || end[-1] == '\t'))
+		end--;
+	size_t length = (size_t)(end - begin);
+	if (!operator || !length || length >= sizeof(out->name))
+		return NULL;
+	memcpy(out->name, begin, length);
+	out->name[length] = 0;
+	return operator;
+}
+
+int tally_condition_parse(const char *text, struct tally_condition *out, struct tally_error *err)
+{
+	*out = (struct tally_condition){ .text = text };
+	const char *at = parse_name(text, out);
+	if (!at)
+		return complain(err, text, text, "an event's name, then > or <, is missing");
+	out->is_above = *at++ == '>';
+	out->or_equal = *at == '=';
+	at = skip_blanks(at + out->or_equal);
+	int sign = *at == '+' ? 1 : *at == '-' ? -1 : 0;
+	const char *digits = at + (sign != 0), *end = parse_number(digits, &out->limit);
+	if (end == digits)
+		return complain(err, text, digits, "a number is missing behind the sign of comparison");
+	double unit = unit_of(*end);
+	out->limit *= (unit ? unit : 1) * (sign < 0 ? -1 : 1);
+	end = skip_blanks(end + (unit != 0));
+	out->kind = sign ? TALLY_LIMIT_DIFFERENCE : TALLY_LIMIT_VALUE;
+	if (*end == '%') {
+		out->kind = TALLY_LIMIT_RELATIVE;
+		out->limit /= 100;
+		end = skip_blanks(end + 1);
+	}
+	if (*end)
+		return complain(err, text, end, "this is too much");
+	return 0;
+}
+
+enum tally_condition_result tally_condition_judge(const struct tally_condition *condition,
+						  const struct tally_figure *new, const struct tally_change *change,
+						  double scale)
+{
+	double value = condition->kind == TALLY_LIMIT_RELATIVE ? change->relative :
+		       scale * (condition->kind == TALLY_LIMIT_DIFFERENCE ? change->difference : new->mean);
+	bool holds = condition->is_above ? value > condition->limit : value < condition->limit;
+	holds |= condition->or_equal && value == condition->limit;
+	if (!holds)
+		return TALLY_CONDITION_FALSE;
+	bool is_change = condition->kind != TALLY_LIMIT_VALUE;
+	return is_change && change->significance == TALLY_CHANGE_NOISE ? TALLY_CONDITION_NOISE : TALLY_CONDITION_TRUE;
+}

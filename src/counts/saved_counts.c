@@ -1,0 +1,281 @@
+#include "counts/saved_counts.h"
+#include "base/json_reader.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS_MAX = 4096, DOCUMENTS_MAX = 100000 };
+
+struct reading {
+	struct tally_arena *arena;
+	struct tally_saved_counts *counts;
+	const struct tally_json_document *document;
+	bool failed; /* out of memory */
+};
+
+/* --- rows ---------------------------------------------------------------------------------------------- */
+
+static const char *keep(struct reading *reading, const char *text)
+{
+	const char *copy = tally_arena_string(reading->arena, text ? text : "");
+	reading->failed |= !copy;
+	return copy ? copy : "";
+}
+
+static struct tally_saved_row *row_of(struct tally_saved_counts *counts, const char *name)
+{
+	for (size_t i = 0; i < counts->rows.count; i++)
+		if (!strcmp(counts->rows.items[i].name, name))
+			return &counts->rows.items[i];
+	return NULL;
+}
+
+/* Another run's figure joins the row's; one that is missing in any run is missing. */
+static void add_row(struct reading *reading, const struct tally_saved_row *more)
+{
+	struct tally_saved_counts *counts = reading->counts;
+	struct tally_saved_row *row = row_of(counts, more->name);
+	if (!row) {
+		struct tally_saved_row copy = *more;
+		copy.name = keep(reading, more->name);
+		copy.unit = keep(reading, more->unit);
+		copy.source = keep(reading, more->source);
+		copy.missing = more->missing ? keep(reading, more->missing) : NULL;
+		reading->failed |= counts->rows.count >= ROWS_MAX || tally_vector_push(&counts->rows, copy) < 0;
+		return;
+	}
+	if (more->missing && !row->missing)
+		row->missing = keep(reading, more->missing);
+	row->is_scaled |= more->is_scaled;
+	row->is_substitute |= more->is_substitute;
+	if (!row->missing)
+		tally_figure_join(&row->figure, &more->figure);
+}
+
+static const char *text_of(const struct reading *reading, const struct tally_json_value *value, const char *name)
+{
+	return tally_json_string(reading->document, tally_json_member(reading->document, value, name));
+}
+
+static bool number_of(const struct reading *reading, const struct tally_json_value *value, const char *name, double *out)
+{
+	return tally_json_number(reading->document, tally_json_member(reading->document, value, name), out) && isfinite(*out);
+}
+
+static bool truth_of(const struct reading *reading, const struct tally_json_value *value, const char *name)
+{
+	return tally_json_is_true(tally_json_member(reading->document, value, name));
+}
+
+/* --- tally's documents -------------------------------------------------------------------------------------- */
+
+static void add_event(struct reading *reading, const struct tally_json_value *event, unsigned long runs)
+{
+	const char *state = text_of(reading, event, "state"), *quality = text_of(reading, event, "quality");
+	struct tally_saved_row row = {
+		.name = text_of(reading, event, "name"), .unit = text_of(reading, event, "unit"),
+		.source = text_of(reading, event, "source"), .figure.runs = runs,
+		.is_scaled = truth_of(reading, event, "scaled"),
+		.is_substitute = truth_of(reading, event, "substitute"),
+		.is_user_only = truth_of(reading, event, "user_only"),
+	};
+	if (!row.name)
+		return;
+	if (!number_of(reading, event, "value", &row.figure.mean))
+		row.missing = state ? state : "no value";
+	if (runs > 1 && !number_of(reading, event, "sigma", &row.figure.sigma))
+		row.figure.runs = 1;
+	/* The simulated PMU's counts are the same for the same program and input, unless several runs say otherwise. */
+	row.figure.repeats = quality && row.figure.sigma == 0;
+	add_row(reading, &row);
+}
+
+static void add_seconds(struct reading *reading, const struct tally_json_value *root, const char *member,
+			const char *sigma, const char *name, unsigned long runs)
+{
+	struct tally_saved_row row = { .name = name, .unit = "s", .figure.runs = runs };
+	double deviation;
+	if (!number_of(reading, root, member, &row.figure.mean))
+		return;
+	if (runs > 1 && sigma && number_of(reading, root, sigma, &deviation))
+		row.figure.sigma = deviation / 1e9;
+	else if (runs > 1)
+		row.figure.has_no_spread = true;
+	row.figure.mean /= 1e9;
+	add_row(reading, &row);
+}
+
+static const char *join_command(struct reading *reading, const struct tally_json_value *root)
+{
+	const struct tally_json_value *words = tally_json_member(reading->document, root, "command");
+	const char *line = "";
+	size_t count = tally_json_count(reading->document, words);
+	for (size_t i = 0; i < count && i < 64 && !reading->failed; i++) {
+		const char *word = tally_json_string(reading->document, tally_json_item(reading->document, words, i));
+		line = i ? tally_arena_printf(reading->arena, "%s %s", line, word ? word : "?") : keep(reading, word);
+		reading->failed |= !line;
+	}
+	return reading->failed ? "" : line;
+}
+
+static int add_tally(struct reading *reading, const struct tally_json_value *root, struct tally_error *err)
+{
+	const struct tally_json_value *events = tally_json_member(reading->document, root, "events");
+	struct tally_saved_counts *counts = reading->counts;
+	double version = 0, runs = 1, end;
+	number_of(reading, root, "version", &version);
+	if (version != 1)
+		return tally_error_set(err, -EINVAL, "its version %g is not known here (1 is)", version);
+	if (number_of(reading, root, "interval_end_ns", &end)) {
+		tally_error_set(err, -EINVAL, "it holds intervals (stat -I), not runs");
+		tally_error_hint(err, "save whole runs: tally stat -r 5 -j -o FILE -- command");
+		return -EINVAL;
+	}
+	number_of(reading, root, "runs", &runs);
+	unsigned long number = runs >= 1 && runs < 1e9 ? (unsigned long)runs : 1;
+	counts->command = join_command(reading, root);
+	counts->provider = keep(reading, text_of(reading, root, "provider"));
+	counts->runs += number;
+	for (size_t i = 0; i < tally_json_count(reading->document, events); i++)
+		add_event(reading, tally_json_item(reading->document, events, i), number);
+	add_seconds(reading, root, "elapsed_ns", "elapsed_sigma_ns", "elapsed", number);
+	add_seconds(reading, root, "user_ns", NULL, "user", number);
+	add_seconds(reading, root, "system_ns", NULL, "system", number);
+	return 0;
+}
+
+/* --- perf's lines: an object for each event, the value in a string, "variance" the error of the mean in percent ----- */
+
+static int add_perf(struct reading *reading, const struct tally_json_value *root, struct tally_error *err)
+{
+	const char *value = text_of(reading, root, "counter-value");
+	struct tally_saved_row row = { .name = text_of(reading, root, "event"), .unit = text_of(reading, root, "unit"),
+				       .source = "perf", .figure.runs = 1 };
+	double percent, running;
+	if (!row.name || !value)
+		return tally_error_set(err, -EINVAL, "it is neither tally's JSON nor perf's");
+	if (number_of(reading, root, "interval", &running))
+		return tally_error_set(err, -EINVAL, "it holds intervals (stat -I), not runs");
+	char *end;
+	row.figure.mean = strtod(value, &end);
+	if (end == value || *end || !isfinite(row.figure.mean))
+		row.missing = value[0] ? value : "no value";
+	if (row.unit && !strcmp(row.unit, "msec")) { /* as tally has clocks */
+		row.unit = "ns";
+		row.figure.mean *= 1e6;
+	}
+	if (number_of(reading, root, "variance", &percent)) {
+		row.figure.sigma = fabs(row.figure.mean * percent / 100);
+		row.figure.runs = 0;
+	}
+	row.is_scaled = number_of(reading, root, "pcnt-running", &running) && running < 100;
+	if (row_of(reading->counts, row.name))
+		return tally_error_set(err, -EINVAL, "it holds '%s' twice: one run's lines of `perf stat -j` are read", row.name);
+	add_row(reading, &row);
+	return 0;
+}
+
+/* --- files -------------------------------------------------------------------------------------------------- */
+
+static int add_document(struct reading *reading, struct tally_error *err)
+{
+	const struct tally_json_value *root = tally_json_root(reading->document);
+	const char *schema = text_of(reading, root, "schema");
+	int result = schema && !strcmp(schema, "tally-stat") ? add_tally(reading, root, err) : add_perf(reading, root, err);
+	return result < 0 ? result : reading->failed ? tally_error_set(err, -ENOMEM, "out of memory, or too many events") : 0;
+}
+
+/* Blanks, and the lines of comment that perf begins its file with. */
+static size_t skip_blanks(const char *text, size_t length, size_t at)
+{
+	while (at < length && (isspace((unsigned char)text[at]) || text[at] == '#')) {
+		const char *end = text[at] == '#' ? memchr(text + at, '\n', length - at) : text + at;
+		at = end ? (size_t)(end - text) + 1 : length;
+	}
+	return at;
+}
+
+static int read_documents(struct reading *reading, const char *text, size_t length, struct tally_error *err)
+{
+	size_t at = skip_blanks(text, length, 0), documents = 0;
+	int result = at == length ? tally_error_set(err, -EINVAL, "it is empty") : 0;
+	for (; at < length && result >= 0 && documents < DOCUMENTS_MAX; documents++) {
+		struct tally_json_document *document;
+		size_t used;
+		result = tally_json_read(text + at, length - at, &document, &used, err);
+		if (result < 0)
+			break;
+		reading->document = document;
+		result = add_document(reading, err);
+		tally_json_release(document);
+		at = skip_blanks(text, length, at + used);
+	}
+	return result;
+}
+
+int tally_saved_counts_read(const char *path, const char *text, size_t length, struct tally_arena *arena,
+			    struct tally_saved_counts *out, struct tally_error *err)
+{
+	struct tally_error inner = TALLY_ERROR_NONE;
+	*out = (struct tally_saved_counts){ .path = path, .command = "", .provider = "" };
+	struct reading reading = { .arena = arena, .counts = out };
+	int result = read_documents(&reading, text, length, &inner);
+	if (result >= 0)
+		return 0;
+	tally_saved_counts_release(out);
+	tally_error_set(err, result, "%s: %s", path, inner.message);
+	if (inner.hint[0])
+		tally_error_hint(err, "%s", inner.hint);
+	else if (result == -EINVAL)
+		tally_error_hint(err, "save counts with: tally stat -j -o FILE -- command");
+	return result;
+}
+
+void tally_saved_counts_release(struct tally_saved_counts *counts)
+{
+	tally_vector_release(&counts->rows);
+}
+
+/* --- names --------------------------------------------------------------------------------------------------- */
+
+/* The event itself: of "vsim/instructions,counters=4/u" and of "instructions:u" it is "instructions". */
+static const char *bare(const char *name, size_t *length)
+{
+	static const char modifiers[] = "ukhIGHpPSDWeb";
+	const char *slash = strchr(name, '/'), *colon = strrchr(name, ':');
+	if (slash && strchr(slash + 1, '/')) {
+		*length = strcspn(slash + 1, ",/");
+		return slash + 1;
+	}
+	bool is_modified = colon && colon[1] && !colon[1 + strspn(colon + 1, modifiers)]; /* else a tracepoint's name */
+	*length = is_modified ? (size_t)(colon - name) : strlen(name);
+	return name;
+}
+
+static bool is_same_event(const char *a, const char *b)
+{
+	size_t a_length, b_length;
+	a = bare(a, &a_length);
+	b = bare(b, &b_length);
+	return a_length == b_length && !memcmp(a, b, a_length);
+}
+
+const struct tally_saved_row *tally_saved_counts_find(const struct tally_saved_counts *counts, const char *name)
+{
+	const struct tally_saved_row *only = NULL;
+	for (size_t i = 0; i < counts->rows.count; i++)
+		if (!strcmp(counts->rows.items[i].name, name))
+			return &counts->rows.items[i];
+	for (size_t i = 0; i < counts->rows.count; i++) {
+		const struct tally_saved_row *row = &counts->rows.items[i];
+		if (!is_same_event(row->name, name))
+			continue;
+		if (only)
+			return NULL;
+		only = row;
+	}
+	return only;
+}

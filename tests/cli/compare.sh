@@ -1,0 +1,91 @@
+#!/bin/bash
+# `tally compare`: tables, conditions and what they exit with.  TAP; $TALLY is the binary.
+set -u
+number=0
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 1
+export NO_COLOR=
+
+ok() { number=$((number + 1)); echo "ok $number - $1"; }
+not_ok() { number=$((number + 1)); echo "not ok $number - $1"; sed 's/^/# /' out; }
+check() { if "${@:2}"; then ok "$1"; else not_ok "$1"; fi; }
+# STATUS ARGUMENT…: what compare must exit with
+compare() { local wanted=$1; shift; "$TALLY" compare "$@" >out 2>&1; [ $? = "$wanted" ]; }
+has() { grep -qE -- "$1" out; }
+
+saved() { # FILE INSTRUCTIONS MISSES: what the simulated PMU counts
+	cat >"$1" <<-END
+	{"schema":"tally-stat","version":1,"target":"'p'","command":["p"],"provider":"simulated","runs":1,"interval_end_ns":null,"elapsed_ns":5e8,"events":[
+	{"name":"instructions","state":"counted","value":$2,"unit":"","source":"simulated","quality":"exact"},
+	{"name":"branch|misses","state":"counted","value":$3,"unit":"","source":"simulated","quality":"model"}]}
+	END
+}
+saved old.json 1000000 500
+saved new.json 1010001 450
+
+table() {
+	compare 0 old.json new.json && has "^old: old.json, 'p', 1 run, provider simulated$" &&
+		has '^instructions  +1,000,000  +1,010,001  \+1.00 %  repeatable$' &&
+		has '^branch\|misses  +500  +450  -10.0 %  repeatable$' &&
+		has '^elapsed  +0.5000 s  +0.5000 s  +0 %  one run: it may be chance$'
+}
+check "a table of old, new, change" table
+
+gates() {
+	compare 1 old.json new.json --fail-if 'instructions > +1%' && has '^FAILED  instructions > \+1%: \+1.00 %$' &&
+		compare 0 --fail-if 'instructions > +1.001%' old.json new.json && has '^passed  instructions > \+1.001%' &&
+		compare 1 old.json --fail-if 'instructions > +1.001%' --fail-if 'instructions > 1010000' new.json &&
+		compare 0 old.json new.json --fail-if 'branch|misses > +0%'
+}
+check "a condition that holds gives 1" gates
+
+not_judged() {
+	compare 2 old.json new.json --fail-if 'cycles > +1%' && has "'cycles > \+1%' can't be judged: new.json has no figure" &&
+		has '^instructions ' && compare 2 old.json new.json --fail-if 'instructions' && has '^hint: such as' &&
+		compare 2 old.json nothing && has 'nothing can.t be read' && compare 2 old.json /bin/sh && has '^hint: save counts with' &&
+		compare 2 old.json && compare 2 a b c && compare 2 -j --markdown a b
+}
+check "what can't be judged gives 2, never 0" not_judged
+
+json() {
+	compare 1 -j old.json new.json --fail-if 'instructions > +1%' && python3 - out <<-'END'
+	import json, sys
+	d = json.load(open(sys.argv[1]))
+	assert d["schema"] == "tally-compare" and d["failed"] and d["conditions"][0]["result"] == "failed"
+	row = d["events"][0]
+	assert (row["old"], row["new"], row["significance"], row["repeatable"]) == (1000000, 1010001, "real", True)
+	assert abs(row["relative"] - 0.010001) < 1e-9 and row["p"] is None
+	END
+}
+check "JSON has the same" json
+
+markdown() {
+	compare 1 --markdown -o comment.md old.json new.json --fail-if 'instructions > +1%' && mv comment.md out &&
+		has '^- \*\*failed\*\* `instructions > \+1%: \+1.00 %`$' &&
+		has '^\| `instructions` \| 1,000,000 \| 1,010,001 \| \*\*\+1.00 %\*\* \| repeatable \|$' &&
+		has '^\| `branch\\\|misses` \| 500 \| 450 '
+}
+check "Markdown is a table that names can't break" markdown
+
+real_runs() {
+	"$TALLY" stat -r 4 -j -o few.json -e task-clock,page-faults true && "$TALLY" stat -r 4 -j -o many.json \
+		-e task-clock,page-faults sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; ls >/dev/null; ls >/dev/null' &&
+		compare 1 few.json many.json --fail-if 'page-faults > +20%' && has '^note: the commands differ: true; sh -c' &&
+		has '^FAILED  page-faults' && compare 0 few.json few.json --fail-if 'page-faults > +0%' &&
+		cat few.json | compare 0 - few.json && has '^page-faults .* 0 %'
+}
+check "real runs, compared with their spread" real_runs
+
+if command -v perf >/dev/null && perf stat -j true >/dev/null 2>&1; then
+	from_perf() {
+		perf stat -r 4 -j -o perf.json -e task-clock,page-faults true && compare 0 perf.json few.json &&
+			has '^page-faults  +[0-9]+'
+	}
+	check "perf's saved counts are read too" from_perf
+else
+	number=$((number + 1))
+	echo "ok $number - perf's saved counts are read too # SKIP perf does not write JSON here"
+fi
+
+echo "1..$number"

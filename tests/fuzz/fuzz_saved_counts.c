@@ -1,0 +1,46 @@
+/* Saved counts are read or refused with words; what was read can be compared with itself, and is the same. */
+#include "base/arena.h"
+#include "counts/saved_comparison.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+static void require(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static void check(const struct tally_saved_counts *counts, struct tally_arena *arena)
+{
+	struct tally_saved_comparison comparison;
+	require(tally_saved_compare(counts, counts, arena, &comparison) == 0);
+	require(comparison.rows.count == counts->rows.count);
+	for (size_t i = 0; i < comparison.rows.count; i++) {
+		const struct tally_compared_row *row = &comparison.rows.items[i];
+		require(row->new == &counts->rows.items[i] && row->old == row->new);
+		require(!row->has_change || row->change.difference == 0 || !isfinite(row->new->figure.mean));
+		struct tally_condition condition;
+		if (tally_condition_parse(row->name, &condition, NULL) == 0)
+			tally_saved_compare_judge(&comparison, &condition, false, NULL);
+	}
+	tally_saved_comparison_release(&comparison);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+	struct tally_arena arena = TALLY_ARENA_INIT;
+	struct tally_saved_counts counts;
+	struct tally_error err = TALLY_ERROR_NONE;
+	int result = tally_saved_counts_read("input", (const char *)bytes, size, &arena, &counts, &err);
+	require(result == 0 || (result == err.code && err.message[0]));
+	if (!result) {
+		check(&counts, &arena);
+		tally_saved_counts_release(&counts);
+	}
+	tally_arena_release(&arena);
+	return 0;
+}

@@ -1,0 +1,339 @@
+/* What tally compare says of two series: the arithmetic against published tables, conditions, saved files. */
+#include "base/arena.h"
+#include "counts/saved_comparison.h"
+
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void near(double value, double expected, double tolerance)
+{
+	if (!(fabs(value - expected) <= tolerance))
+		fail_msg("%.8g is not within %g of %.8g", value, tolerance, expected);
+}
+
+/* Two-sided quantiles as every statistics book's table has them. */
+static void student_s_quantiles_are_those_of_the_tables(void **state)
+{
+	static const struct { double freedom, p05, p01; } table[] = {
+		{ 1, 12.706, 63.657 }, { 2, 4.303, 9.925 },  { 3, 3.182, 5.841 },   { 4, 2.776, 4.604 },  { 5, 2.571, 4.032 },
+		{ 9, 2.262, 3.250 },   { 10, 2.228, 3.169 }, { 30, 2.042, 2.750 }, { 60, 2.000, 2.660 }, { 120, 1.980, 2.617 },
+		{ 1e9, 1.960, 2.576 },
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		near(tally_student_t(0.05, table[i].freedom), table[i].p05, 0.003);
+		near(tally_student_t(0.01, table[i].freedom), table[i].p01, 0.006);
+	}
+}
+
+/* The density, integrated by Simpson's rule: any degrees of freedom. */
+static double p_by_integration(double t, double freedom)
+{
+	enum { STEPS = 20000 };
+	double sum = 0, h = fabs(t) / STEPS;
+	double front = exp(lgamma((freedom + 1) / 2) - lgamma(freedom / 2)) / sqrt(freedom * acos(-1));
+	for (int i = 0; i <= STEPS; i++) {
+		double x = i * h, density = front * pow(1 + x * x / freedom, -(freedom + 1) / 2);
+		sum += density * (i == 0 || i == STEPS ? 1 : i % 2 ? 4 : 2);
+	}
+	return 1 - 2 * sum * h / 3;
+}
+
+static void student_s_p_equals_the_integral_of_the_density(void **state)
+{
+	static const double t[] = { 0.01, 0.3, 1, 1.96, 2.5, 4, 12 }, whole[] = { 1, 2, 3, 4, 7, 12, 33, 250 },
+			    broken[] = { 2.1, 2.5, 3.9, 6.5, 17.3 };
+	(void)state;
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		for (size_t j = 0; j < sizeof(whole) / sizeof(whole[0]); j++)
+			near(tally_student_p(t[i], whole[j]), p_by_integration(t[i], whole[j]), 1e-9);
+		for (size_t j = 0; j < sizeof(broken) / sizeof(broken[0]); j++) {
+			double p = p_by_integration(t[i], broken[j]);
+			near(tally_student_p(t[i], broken[j]), p, (t[i] > 4 ? 0.25 : 0.02) * p);
+		}
+	}
+}
+
+/* Welch's test by hand: n 10 and 20, variances 4 and 9: t = 1 / √(0.4 + 0.45), ν = 0.85² / (0.4²/9 + 0.45²/19). */
+static void a_change_is_judged_by_welch_s_test(void **state)
+{
+	const struct tally_figure old = { .mean = 20, .sigma = 2, .runs = 10 }, new = { .mean = 21, .sigma = 3, .runs = 20 };
+	struct tally_change change;
+	(void)state;
+	tally_change_of(&old, &new, &change);
+	near(change.difference, 1, 0);
+	near(change.relative, 0.05, 1e-12);
+	near(change.p, p_by_integration(1 / sqrt(0.85), 0.85 * 0.85 / (0.16 / 9 + 0.2025 / 19)), 0.003);
+	assert_int_equal(change.significance, TALLY_CHANGE_NOISE);
+	assert_true(change.has_interval && change.low < 0 && change.high > 0.05);
+	near((change.low + change.high) / 2, 0.05, 1e-9);
+}
+
+/* Drawn by a fixed generator: of series without a difference about one in twenty is called real, of those a sigma apart
+ * nearly all. */
+static double draw(uint64_t *seed)
+{
+	double sum = 0;
+	for (int i = 0; i < 12; i++) {
+		*seed = *seed * 6364136223846793005u + 1442695040888963407u;
+		sum += (double)(*seed >> 11) / 9007199254740992.0;
+	}
+	return sum - 6;
+}
+
+static double share_called_real(double shift, uint64_t seed)
+{
+	enum { TRIALS = 4000, RUNS = 12 };
+	unsigned real = 0;
+	for (unsigned trial = 0; trial < TRIALS; trial++) {
+		struct tally_figure figures[2];
+		for (int side = 0; side < 2; side++) {
+			figures[side] = (struct tally_figure){ .mean = 100 + draw(&seed), .runs = 1 };
+			for (int run = 1; run < RUNS; run++) {
+				const struct tally_figure more = { .mean = 100 + draw(&seed) + side * shift, .runs = 1 };
+				if (run == 1 && side)
+					figures[side].mean += shift;
+				tally_figure_join(&figures[side], &more);
+			}
+		}
+		struct tally_change change;
+		tally_change_of(&figures[0], &figures[1], &change);
+		real += change.significance == TALLY_CHANGE_REAL;
+	}
+	return (double)real / TRIALS;
+}
+
+static void chance_is_called_real_in_one_case_of_twenty(void **state)
+{
+	(void)state;
+	near(share_called_real(0, 7), 0.05, 0.012);
+	assert_true(share_called_real(2, 9) > 0.97);
+}
+
+static void runs_join_as_if_they_were_one_series(void **state)
+{
+	static const double values[] = { 3, 8, 1, 9, 4.5, 4.5, 100 };
+	struct tally_figure all = { .mean = values[0], .runs = 1 };
+	double mean = 0, squares = 0;
+	(void)state;
+	for (size_t i = 1; i < 7; i++)
+		tally_figure_join(&all, &(struct tally_figure){ .mean = values[i], .runs = 1 });
+	for (size_t i = 0; i < 7; i++)
+		mean += values[i] / 7;
+	for (size_t i = 0; i < 7; i++)
+		squares += (values[i] - mean) * (values[i] - mean);
+	near(all.mean, mean, 1e-9);
+	near(all.sigma, sqrt(squares / 6), 1e-9);
+	assert_int_equal(all.runs, 7);
+}
+
+static void what_repeats_has_no_noise_and_one_run_no_verdict(void **state)
+{
+	struct tally_figure old = { .mean = 1000000, .runs = 1, .repeats = true }, new = { .mean = 1000001, .runs = 1, .repeats = true };
+	struct tally_change change;
+	(void)state;
+	tally_change_of(&old, &new, &change);
+	assert_int_equal(change.significance, TALLY_CHANGE_REAL);
+	tally_change_of(&old, &old, &change);
+	assert_int_equal(change.significance, TALLY_CHANGE_NONE);
+	old.repeats = new.repeats = false;
+	tally_change_of(&old, &new, &change);
+	assert_int_equal(change.significance, TALLY_CHANGE_UNKNOWN);
+	old = new = (struct tally_figure){ .mean = 5, .runs = 3, .has_no_spread = true };
+	tally_change_of(&old, &new, &change);
+	assert_int_equal(change.significance, TALLY_CHANGE_UNKNOWN);
+	old = (struct tally_figure){ .runs = 2 };
+	tally_change_of(&old, &new, &change);
+	assert_true(isinf(change.relative));
+}
+
+/* --- conditions --------------------------------------------------------------------------------------------- */
+
+static void conditions_are_read(void **state)
+{
+	static const struct { const char *text, *name; bool is_above, or_equal; enum tally_limit_kind kind; double limit; } cases[] = {
+		{ "instructions > +1%", "instructions", true, false, TALLY_LIMIT_RELATIVE, 0.01 },
+		{ "vsim/branch-misses/>=-2.5%", "vsim/branch-misses/", true, true, TALLY_LIMIT_RELATIVE, -0.025 },
+		{ " elapsed < 2.5 ", "elapsed", false, false, TALLY_LIMIT_VALUE, 2.5 },
+		{ "sched:sched_switch <= -10", "sched:sched_switch", false, true, TALLY_LIMIT_DIFFERENCE, -10 },
+		{ "page-faults > 3K", "page-faults", true, false, TALLY_LIMIT_VALUE, 3000 },
+		{ "instructions > 1%", "instructions", true, false, TALLY_LIMIT_RELATIVE, 0.01 },
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct tally_condition condition;
+		assert_int_equal(tally_condition_parse(cases[i].text, &condition, NULL), 0);
+		assert_string_equal(condition.name, cases[i].name);
+		assert_int_equal(condition.is_above, cases[i].is_above);
+		assert_int_equal(condition.or_equal, cases[i].or_equal);
+		assert_int_equal(condition.kind, cases[i].kind);
+		near(condition.limit, cases[i].limit, 1e-12);
+	}
+}
+
+static void wrong_conditions_are_refused_with_a_place(void **state)
+{
+	static const struct { const char *text; int position; } cases[] = {
+		{ "", 0 }, { "instructions", 0 }, { "> 5", 0 }, { "a > ", 4 }, { "a > +", 5 }, { "a > 1 2", 6 },
+		{ "a > 1%%", 6 }, { "a > 1x", 5 }, { "a > .", 4 }, { "a > 1234567890123456789", 4 }, { "a == 5", 0 },
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct tally_condition condition;
+		struct tally_error err = TALLY_ERROR_NONE;
+		assert_true(tally_condition_parse(cases[i].text, &condition, &err) < 0);
+		assert_int_equal(err.position, cases[i].position);
+		assert_true(err.hint[0]);
+	}
+}
+
+/* --- files ---------------------------------------------------------------------------------------------------- */
+
+#define HEAD(runs) "{\"schema\":\"tally-stat\",\"version\":1,\"command\":[\"a\",\"b c\"],\"provider\":\"simulated\",\"runs\":" #runs \
+	",\"interval_end_ns\":null,\"elapsed_ns\":2e9,\"elapsed_sigma_ns\":null,\"user_ns\":1e9,\"events\":["
+#define EVENT(name, value, more) "{\"name\":\"" name "\",\"state\":\"counted\",\"value\":" #value more "}"
+#define END "]}\n"
+
+static int read_text(const char *text, struct tally_arena *arena, struct tally_saved_counts *out)
+{
+	struct tally_error err = TALLY_ERROR_NONE;
+	int result = tally_saved_counts_read("file", text, strlen(text), arena, out, &err);
+	if (result < 0) {
+		assert_non_null(strstr(err.message, "file: "));
+		assert_true(err.hint[0]);
+	}
+	return result;
+}
+
+static void appended_documents_are_runs_of_one_series(void **state)
+{
+	struct tally_arena arena = TALLY_ARENA_INIT;
+	struct tally_saved_counts counts;
+	(void)state;
+	assert_int_equal(read_text(HEAD(1) EVENT("x:u", 10, ",\"quality\":\"exact\"") END
+				   HEAD(1) EVENT("x:u", 14, ",\"quality\":\"exact\"") END, &arena, &counts), 0);
+	assert_int_equal(counts.runs, 2);
+	assert_string_equal(counts.command, "a b c");
+	const struct tally_saved_row *row = tally_saved_counts_find(&counts, "x");
+	assert_non_null(row);
+	near(row->figure.mean, 12, 0);
+	near(row->figure.sigma, sqrt(8), 1e-9);
+	assert_false(row->figure.repeats); /* two runs differed */
+	row = tally_saved_counts_find(&counts, "elapsed");
+	near(row->figure.mean, 2, 0);
+	tally_saved_counts_release(&counts);
+	tally_arena_release(&arena);
+}
+
+static void perf_s_lines_are_read(void **state)
+{
+	struct tally_arena arena = TALLY_ARENA_INIT;
+	struct tally_saved_counts counts;
+	(void)state;
+	assert_int_equal(read_text("# started on a day\n\n"
+		"{\"counter-value\" : \"0.5\", \"unit\" : \"msec\", \"event\" : \"task-clock\", \"variance\" : 8.0, \"pcnt-running\" : 100.00}\n"
+		"{\"counter-value\" : \"<not supported>\", \"unit\" : \"\", \"event\" : \"cycles\"}\n", &arena, &counts), 0);
+	const struct tally_saved_row *row = tally_saved_counts_find(&counts, "task-clock");
+	near(row->figure.mean, 500000, 1e-6);
+	near(row->figure.sigma, 40000, 1e-6);
+	assert_string_equal(row->unit, "ns");
+	assert_string_equal(tally_saved_counts_find(&counts, "cycles")->missing, "<not supported>");
+	tally_saved_counts_release(&counts);
+	tally_arena_release(&arena);
+}
+
+static void other_files_are_refused(void **state)
+{
+	static const char *const texts[] = {
+		"", "  \n", "# nothing\n", "{", "[]", "{}", "12", "{\"schema\":\"tally-stat\",\"version\":2}",
+		"{\"schema\":\"tally-stat\",\"version\":1,\"interval_end_ns\":5}", "\177ELF", "event,1,2\n",
+		"{\"counter-value\":\"1\",\"event\":\"a\"}\n{\"counter-value\":\"1\",\"event\":\"a\"}",
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct tally_arena arena = TALLY_ARENA_INIT;
+		struct tally_saved_counts counts;
+		assert_int_equal(read_text(texts[i], &arena, &counts), -EINVAL);
+		tally_arena_release(&arena);
+	}
+}
+
+static void an_event_is_found_by_its_bare_name_when_it_is_the_only_one(void **state)
+{
+	struct tally_arena arena = TALLY_ARENA_INIT;
+	struct tally_saved_counts counts;
+	(void)state;
+	assert_int_equal(read_text(HEAD(1) EVENT("vsim/instructions,counters=4/u", 1, "") "," EVENT("cycles:u", 2, "") ","
+				   EVENT("cycles:k", 3, "") "," EVENT("sched:sched_switch", 4, "") END, &arena, &counts), 0);
+	assert_non_null(tally_saved_counts_find(&counts, "instructions"));
+	assert_non_null(tally_saved_counts_find(&counts, "instructions:u"));
+	assert_null(tally_saved_counts_find(&counts, "cycles"));
+	near(tally_saved_counts_find(&counts, "cycles:k")->figure.mean, 3, 0);
+	assert_null(tally_saved_counts_find(&counts, "sched:sched_wakeup"));
+	assert_null(tally_saved_counts_find(&counts, "instr"));
+	tally_saved_counts_release(&counts);
+	tally_arena_release(&arena);
+}
+
+static int judge(const char *old_text, const char *new_text, const char *condition_text, bool past_noise)
+{
+	struct tally_arena arena = TALLY_ARENA_INIT;
+	struct tally_saved_counts old, new;
+	struct tally_saved_comparison comparison;
+	struct tally_condition condition;
+	assert_int_equal(read_text(old_text, &arena, &old) | read_text(new_text, &arena, &new), 0);
+	assert_int_equal(tally_saved_compare(&old, &new, &arena, &comparison), 0);
+	assert_int_equal(tally_condition_parse(condition_text, &condition, NULL), 0);
+	int result = tally_saved_compare_judge(&comparison, &condition, past_noise, NULL);
+	result = result < 0 ? result : comparison.has_failed;
+	tally_saved_comparison_release(&comparison);
+	tally_saved_counts_release(&old);
+	tally_saved_counts_release(&new);
+	tally_arena_release(&arena);
+	return result;
+}
+
+static void a_gate_fails_for_what_got_worse_alone(void **state)
+{
+	static const char old[] = HEAD(1) EVENT("i", 1000000, ",\"quality\":\"exact\"") "," EVENT("gone", 5, "") END;
+	static const char new[] = HEAD(1) EVENT("i", 1010001, ",\"quality\":\"exact\"") "," "{\"name\":\"gone\",\"state\":\"not-counted\",\"value\":null}" END;
+	static const char noisy[] = HEAD(3) EVENT("t", 100, ",\"sigma\":10") END, noisier[] = HEAD(3) EVENT("t", 105, ",\"sigma\":10") END;
+	(void)state;
+	assert_int_equal(judge(old, new, "i > +1%", false), 1);
+	assert_int_equal(judge(old, new, "i > +1.001%", false), 0);
+	assert_int_equal(judge(old, new, "i > +10000", false), 1);
+	assert_int_equal(judge(old, new, "i > 1010000", false), 1);
+	assert_int_equal(judge(old, new, "i < 0%", false), 0);
+	assert_int_equal(judge(old, new, "gone > +1%", false), -ENOENT);
+	assert_int_equal(judge(new, old, "gone > +1%", false), -ENOENT);
+	assert_int_equal(judge(old, new, "never > +1%", false), -ENOENT);
+	assert_int_equal(judge(noisy, noisier, "t > +1%", false), 0);
+	assert_int_equal(judge(noisy, noisier, "t > +1%", true), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(student_s_quantiles_are_those_of_the_tables),
+		cmocka_unit_test(student_s_p_equals_the_integral_of_the_density),
+		cmocka_unit_test(a_change_is_judged_by_welch_s_test),
+		cmocka_unit_test(chance_is_called_real_in_one_case_of_twenty),
+		cmocka_unit_test(runs_join_as_if_they_were_one_series),
+		cmocka_unit_test(what_repeats_has_no_noise_and_one_run_no_verdict),
+		cmocka_unit_test(conditions_are_read),
+		cmocka_unit_test(wrong_conditions_are_refused_with_a_place),
+		cmocka_unit_test(appended_documents_are_runs_of_one_series),
+		cmocka_unit_test(perf_s_lines_are_read),
+		cmocka_unit_test(other_files_are_refused),
+		cmocka_unit_test(an_event_is_found_by_its_bare_name_when_it_is_the_only_one),
+		cmocka_unit_test(a_gate_fails_for_what_got_worse_alone),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
