@@ -8,8 +8,9 @@
  *     name = my own           1 … 63 printable characters
  *     line = 64               bytes of a line of all caches
  *     page = 4K
- *     l1d = 32K 8-way         bytes (K, M), ways; `none` for an l2, llc or stlb that isn't there
+ *     l1d = 32K 8-way         bytes (K, M), ways; also l1i, l2, llc
  *     dtlb = 64 4-way         entries, ways; also itlb, stlb
+ *     stlb = none             there is none; also l2, llc
  *     history-bits = 14       the conditional predictor has 2^14 counters
  *     target-bits = 9         the indirect predictor has 2^9 targets
  *     return-stack = 16
@@ -60,7 +61,7 @@ const char *vsim_geometry_problem(const struct vsim_geometry *geometry);
 
 struct vsim_geometry_error {
 	unsigned line;       /* from 1; 0: not of a line */
-	char message[200];   /* a sentence that says what is allowed, without a full stop */
+	char message[320];   /* a sentence that says what is allowed, without a full stop */
 };
 
 /* Text of `length` bytes, by nobody vouched for.  0, or -EINVAL with *error set.  Where no name is given it is "custom". */

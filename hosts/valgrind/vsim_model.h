@@ -3,23 +3,26 @@
  * The tool tells it of each access; it answers what happened, as a set of bits by enum vsim_kind: 0 nearly always.
  * A kind happens at most once to an access, though one may touch two lines and miss both.
  *
- *   data    write-allocate; each level is looked up on a miss of the one before, and filled; none evicts from another.
- *           All caches and the second-level TLB are LRU; the first-level TLBs replace round-robin.
- *   code    a line at a time; from L2 outwards, and in the second-level TLB, it shares with data.
- *   branches  a branch that always goes one way is foreseen by itself; the others by their history (vsim_predictor.h)
+ *   data, code  caches fill on loads and stores; each level is looked up on a miss of the one before; none evicts from
+ *               another.  L2, LLC and the second-level TLB are shared by data and code.  All are LRU but the first-level
+ *               TLBs, which replace round-robin.
+ *   branches    vsim_predictor.h
  *
  * Nine in ten of the calls would change nothing, so generated code asks before it calls.  What it may ask is part of this
- * contract; an access that passes need not be told, and the counts are the same to the last digit:
+ * contract; what passes need not be told, and the counts are the same to the last digit:
  *
  *   data    recent[(address >> line_shift) & set_mask] == (address + size - 1) >> line_shift, for size <= size_max.
  *           The *last* byte's line in the *first* byte's set: what straddles two lines never passes.
  *   code    recent[(address >> line_shift) & set_mask] == address >> line_shift
- *   conditional branches   guide[taken] == 0, guide = vsim_model_guide(model, ip), two bytes
- *   indirect jumps, calls  *target_guide == target, target_guide = vsim_model_target_guide(model, ip)
- *   calls   may be done in place: returns.entry[returns.top] = return address, top = (top + 1) & returns.mask
- *   returns likewise: top = (top - 1) & returns.mask, then entry[top] == target or it is VSIM_RETURN_MISSES
+ *   conditional branches, of which generated code always does the first two lines itself:
+ *           outcomes = history << 1 | taken;  history = outcomes;
+ *           counters[(outcomes & history_mask) ^ vsim_model_branch(model, ip)] == 0, else vsim_model_unsure()
+ *   indirect jumps and calls
+ *           *vsim_model_target(model, ip) == target
+ *   calls   may be done in place: entry[top] = return address, top = (top + 1) & mask
+ *   returns likewise: top = (top - 1) & mask, then entry[top] == target, or it is VSIM_RETURN_MISSES
  *
- * Addresses of these arrays don't change after vsim_model_init().  One thread at a time. MIT. */
+ * Addresses of these arrays, masks and shifts don't change after vsim_model_init().  One thread at a time. MIT. */
 #ifndef TALLY_VALGRIND_VSIM_MODEL_H
 #define TALLY_VALGRIND_VSIM_MODEL_H
 
@@ -30,14 +33,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define VSIM_NONE UINT64_MAX /* no line, no target */
+
 /* A side of the first level, of data or of code, as generated code sees it. */
 struct vsim_recent {
-	uint64_t *recent;     /* by set, its most recently used line, or VSIM_NO_LINE when the TLB must be asked */
+	uint64_t *recent;     /* by set, its most recently used line, or VSIM_NONE when the model must be asked */
 	uint64_t set_mask;
 	uint32_t line_shift;
 	uint32_t size_max;    /* larger accesses are always told; 0: all */
 };
-#define VSIM_NO_LINE UINT64_MAX
+
+struct vsim_conditional {
+	uint64_t history;     /* outcomes, the latest in bit 0 */
+	uint64_t history_mask; /* what the index takes of them, that of the branch itself included */
+	const uint8_t *counters;
+};
 
 enum { VSIM_RETURN_DEPTH_MAX = 64 };
 
@@ -52,14 +62,16 @@ struct vsim_model;
  * something.  What generated code touches lies at the beginning; a block below 2 GiB makes shorter code. */
 size_t vsim_model_bytes(const struct vsim_geometry *geometry);
 #define VSIM_MODEL_BYTES_MAX ((size_t)80 << 20)
-/* Everything empty.  `memory` is aligned to 64 bytes and outlives the model, which lies at its beginning. */
+/* Everything empty.  `memory` is aligned to 64 bytes and outlives the model, which lies at its beginning; the geometry has no
+ * problem. */
 struct vsim_model *vsim_model_init(void *memory, const struct vsim_geometry *geometry);
 
 const struct vsim_recent *vsim_model_recent_data(const struct vsim_model *model);
 const struct vsim_recent *vsim_model_recent_code(const struct vsim_model *model);
+struct vsim_conditional *vsim_model_conditionals(struct vsim_model *model);
+uint64_t vsim_model_branch(const struct vsim_model *model, uint64_t ip);
+const uint64_t *vsim_model_target(const struct vsim_model *model, uint64_t ip);
 struct vsim_returns *vsim_model_returns(struct vsim_model *model);
-const uint8_t *vsim_model_guide(const struct vsim_model *model, uint64_t ip);
-const uint64_t *vsim_model_target_guide(const struct vsim_model *model, uint64_t ip);
 
 /* A read or write of 1 … 4096 bytes: L1D, L2, LLC, DTLB kinds, of loads or of stores.  What reads and writes (a locked
  * add) is told twice, first as a load. */
@@ -69,13 +81,15 @@ unsigned vsim_model_data(struct vsim_model *model, uint64_t address, unsigned si
 unsigned vsim_model_fetch(struct vsim_model *model, uint64_t address);
 /* A conditional jump at `ip`, taken or not. */
 unsigned vsim_model_conditional(struct vsim_model *model, uint64_t ip, bool taken);
+/* The same where generated code has moved the history on and found its counter not 0. */
+unsigned vsim_model_unsure(struct vsim_model *model, uint64_t ip, bool taken);
 /* An indirect jump or call at `ip` (a call is told by vsim_model_call() too; a return isn't told here). */
 unsigned vsim_model_indirect(struct vsim_model *model, uint64_t ip, uint64_t target);
 void vsim_model_call(struct vsim_model *model, uint64_t return_address);
 unsigned vsim_model_return(struct vsim_model *model, uint64_t target);
 
 /* est-cycles is a sum over the other kinds, each by a weight in hundredths of a cycle: fills weight[], of VSIM_EST_CYCLES
- * itself 0. */
+ * itself 0.  Stores weigh a quarter of what loads do: a store buffer hides them until it is full. */
 void vsim_model_weights(const struct vsim_geometry *geometry, uint32_t weight[VSIM_KINDS]);
 
 #endif

@@ -1,0 +1,385 @@
+/* The simulated CPU.  What makes it fast without changing a count:
+ *
+ * A hit in the most recently used line of a set changes nothing there, and a hit in a first-level TLB that replaces
+ * round-robin changes nothing either.  So recent[] keeps for each set of the first level its most recently used line, as
+ * long as its page is in the TLB: an access that finds its line there is done.  When the TLB evicts a page, the page's
+ * lines are taken out of recent[] (and of it alone: the cache keeps them).  Which of them are in it, the TLB's slot knows:
+ * a bit for each line of the page, or group of lines, that was entered since the page came.
+ *
+ * Nothing else may end a line's being recent: so no level evicts from another (an inclusive L2 would), and the
+ * second-level TLB doesn't either.  Non-inclusive is also what most of today's CPUs are.
+ *
+ * A first-level TLB may be fully associative, 64 ways to search each time that recent[] doesn't know.  So a page's
+ * place is found by a direct table, `quick`, of what is in the TLB: page and slot in a word.  Pages that share an entry of it
+ * are counted, so that a page that isn't there is mostly known not to be without a search. */
+#include "valgrind/vsim_model.h"
+
+#include "valgrind/vsim_cache.h"
+#include "valgrind/vsim_predictor.h"
+
+#define KIND(kind) (1u << (kind))
+/* A store's kind is next to the load's. */
+_Static_assert(VSIM_L1D_STORE_MISSES == VSIM_L1D_LOAD_MISSES + 1 && VSIM_L2_STORES == VSIM_L2_LOADS + 1 &&
+		       VSIM_L2_STORE_MISSES == VSIM_L2_LOAD_MISSES + 1 && VSIM_LLC_STORES == VSIM_LLC_LOADS + 1 &&
+		       VSIM_LLC_STORE_MISSES == VSIM_LLC_LOAD_MISSES + 1 &&
+		       VSIM_DTLB_STORE_MISSES == VSIM_DTLB_LOAD_MISSES + 1 &&
+		       VSIM_DTLB_STORE_WALKS == VSIM_DTLB_LOAD_WALKS + 1 && VSIM_KINDS <= 32,
+	       "stores' kinds");
+
+enum { QUICK_BITS = 8, QUICK_ENTRIES = 1 << QUICK_BITS, SLOT_BITS = 8 };
+_Static_assert(VSIM_FIRST_TLB_MAX <= 1 << SLOT_BITS, "a slot has room beside its page");
+
+struct tlb {
+	uint64_t quick[QUICK_ENTRIES];   /* page << SLOT_BITS | slot, VSIM_NONE: nothing known */
+	uint8_t sharing[QUICK_ENTRIES];  /* pages in the TLB whose entry it is: all of one set */
+	uint64_t pages[VSIM_FIRST_TLB_MAX];
+	uint64_t groups[VSIM_FIRST_TLB_MAX]; /* of lines that may be in recent[], by slot */
+	uint8_t next[VSIM_FIRST_TLB_MAX];    /* by set: the way that is replaced next */
+	uint32_t set_mask, way_count;
+};
+
+struct side {
+	struct vsim_recent recent;
+	struct vsim_cache cache;
+	uint32_t miss, tlb_miss, walk;   /* bits of the kinds */
+	struct tlb tlb;
+};
+
+struct vsim_model {
+	struct side data, code;
+	struct vsim_cache l2, llc, stlb;
+	uint32_t page_shift;             /* a line's number >> this: its page's */
+	uint32_t group_shift;            /* a line's number within its page >> this: its group of at most 64 */
+	struct vsim_predictor predictor;
+};
+
+/* --- TLBs ------------------------------------------------------------------------------------------------------ */
+
+/* The page in `slot` goes: what recent[] has of it goes too. */
+static void forget_page(struct vsim_model *model, struct side *side, uint32_t slot)
+{
+	struct tlb *tlb = &side->tlb;
+	uint64_t page = tlb->pages[slot], first = page << model->page_shift, entry = page & (QUICK_ENTRIES - 1);
+	uint64_t in_group = 1ull << model->group_shift;
+	if (page == VSIM_NONE)
+		return;
+	for (uint64_t groups = tlb->groups[slot]; groups; groups &= groups - 1) {
+		uint64_t line = first + ((uint64_t)__builtin_ctzll(groups) << model->group_shift);
+		for (uint64_t end = line + in_group; line < end; line++)
+			if (side->recent.recent[line & side->recent.set_mask] == line)
+				side->recent.recent[line & side->recent.set_mask] = VSIM_NONE;
+	}
+	tlb->sharing[entry]--;
+	if (tlb->quick[entry] >> SLOT_BITS == page)
+		tlb->quick[entry] = VSIM_NONE;
+}
+
+/* The page is not in `quick`: in the TLB all the same, or a miss.  *slot is where it is then. */
+static __attribute__((noinline)) uint32_t tlb_search(struct vsim_model *model, struct side *side, uint64_t page, uint32_t *slot)
+{
+	struct tlb *tlb = &side->tlb;
+	uint64_t entry = page & (QUICK_ENTRIES - 1);
+	uint32_t set = (uint32_t)page & tlb->set_mask, first = set * tlb->way_count;
+	if (tlb->sharing[entry] > (tlb->quick[entry] != VSIM_NONE))
+		for (uint32_t way = first; way < first + tlb->way_count; way++)
+			if (tlb->pages[way] == page) {
+				tlb->quick[entry] = page << SLOT_BITS | way;
+				*slot = way;
+				return 0;
+			}
+	uint32_t victim = first + tlb->next[set];
+	tlb->next[set] = (uint8_t)(tlb->next[set] + 1u < tlb->way_count ? tlb->next[set] + 1u : 0);
+	forget_page(model, side, victim);
+	tlb->pages[victim] = page;
+	tlb->groups[victim] = 0;
+	tlb->sharing[entry]++;
+	tlb->quick[entry] = page << SLOT_BITS | victim;
+	*slot = victim;
+	return side->tlb_miss | (model->stlb.way_count && vsim_cache_use(&model->stlb, page) ? 0 : side->walk);
+}
+
+/* --- Caches ---------------------------------------------------------------------------------------------------- */
+
+static __attribute__((noinline)) uint32_t outer_levels(struct vsim_model *model, uint64_t line)
+{
+	uint32_t happened = 0;
+	if (model->l2.way_count) {
+		happened |= KIND(VSIM_L2_LOADS);
+		if (vsim_cache_use(&model->l2, line))
+			return happened;
+		happened |= KIND(VSIM_L2_LOAD_MISSES);
+	}
+	if (model->llc.way_count) {
+		happened |= KIND(VSIM_LLC_LOADS);
+		if (!vsim_cache_use(&model->llc, line))
+			happened |= KIND(VSIM_LLC_LOAD_MISSES);
+	}
+	return happened;
+}
+
+static inline uint32_t use_line(struct vsim_model *model, struct side *side, uint64_t line)
+{
+	uint64_t page = line >> model->page_shift, quick = side->tlb.quick[page & (QUICK_ENTRIES - 1)];
+	uint32_t slot = quick & ((1 << SLOT_BITS) - 1), happened = 0;
+	if (__builtin_expect(quick >> SLOT_BITS != page, 0))
+		happened = tlb_search(model, side, page, &slot);
+	side->tlb.groups[slot] |= 1ull << ((line - (page << model->page_shift)) >> model->group_shift);
+	side->recent.recent[line & side->recent.set_mask] = line;
+	if (!vsim_cache_use(&side->cache, line))
+		happened |= side->miss | outer_levels(model, line);
+	return happened;
+}
+
+unsigned vsim_model_data(struct vsim_model *model, uint64_t address, unsigned size, bool store)
+{
+	uint32_t shift = model->data.recent.line_shift;
+	uint64_t line = address >> shift, last = (address + size - 1) >> shift;
+	uint32_t happened = use_line(model, &model->data, line);
+	while (__builtin_expect(line < last, 0))
+		happened |= use_line(model, &model->data, ++line);
+	return happened << store;
+}
+
+unsigned vsim_model_fetch(struct vsim_model *model, uint64_t address)
+{
+	return use_line(model, &model->code, address >> model->code.recent.line_shift);
+}
+
+/* --- Branches -------------------------------------------------------------------------------------------------- */
+
+unsigned vsim_model_unsure(struct vsim_model *model, uint64_t ip, bool taken)
+{
+	struct vsim_predictor *predictor = &model->predictor;
+	uint64_t outcomes = predictor->conditional.history, before = outcomes >> 1;
+	uint64_t at = (outcomes & predictor->conditional.history_mask) ^ vsim_predictor_branch(predictor, ip);
+	uint8_t *pair = predictor->pairs + (at & ~1ull), counter = pair[0];
+	uint8_t *by_branch = &predictor->by_branch[vsim_hash(ip, predictor->opinion_bits)];
+	uint64_t context = (before & ((1ull << VSIM_LONG_HISTORY) - 1)) << (64 - VSIM_LONG_HISTORY);
+	uint8_t *by_history = &predictor->by_long_history[vsim_hash(ip ^ context ^ context >> 31, predictor->opinion_bits)];
+	uint8_t believed = vsim_counter_sure(counter) ? counter : vsim_counter_sure(*by_history) ? *by_history : *by_branch;
+	bool wrong = (believed >= 2) != taken;
+	vsim_counter_learn(by_history, taken);
+	vsim_counter_learn(by_branch, taken);
+	vsim_counter_learn(&counter, taken);
+	pair[0] = counter;
+	pair[1] = (uint8_t)(3 - counter);
+	return wrong ? KIND(VSIM_CONDITIONAL_MISSES) : 0;
+}
+
+unsigned vsim_model_conditional(struct vsim_model *model, uint64_t ip, bool taken)
+{
+	struct vsim_predictor *predictor = &model->predictor;
+	uint64_t outcomes = predictor->conditional.history << 1 | taken;
+	predictor->conditional.history = outcomes;
+	if (!predictor->pairs[(outcomes & predictor->conditional.history_mask) ^ vsim_predictor_branch(predictor, ip)])
+		return 0;
+	return vsim_model_unsure(model, ip, taken);
+}
+
+unsigned vsim_model_indirect(struct vsim_model *model, uint64_t ip, uint64_t target)
+{
+	struct vsim_predictor *predictor = &model->predictor;
+	uint64_t slot_index = vsim_hash(ip, VSIM_TARGET_SLOT_BITS), *sure = &predictor->sure[slot_index];
+	if (*sure == target)
+		return 0;
+	struct vsim_target_slot *slot = &predictor->slots[slot_index];
+	uint64_t context = (predictor->path & ((1u << VSIM_TARGET_HISTORY) - 1)) << (64 - VSIM_TARGET_HISTORY);
+	uint64_t *learnt = &predictor->targets[vsim_hash(ip ^ context ^ context >> 31, predictor->target_bits)];
+	bool wrong = (*sure != VSIM_NONE ? *sure : *learnt) != target;
+	*learnt = target;
+	predictor->path = predictor->path << 4 ^ vsim_hash(target, 4);
+	slot->repeats = slot->last == target ? slot->repeats + 1 : 0;
+	slot->last = target;
+	*sure = slot->repeats >= VSIM_TARGET_REPEATS ? target : VSIM_NONE;
+	return wrong ? KIND(VSIM_INDIRECT_MISSES) : 0;
+}
+
+void vsim_model_call(struct vsim_model *model, uint64_t return_address)
+{
+	struct vsim_returns *returns = &model->predictor.returns;
+	returns->entry[returns->top] = return_address;
+	returns->top = (returns->top + 1) & returns->mask;
+}
+
+unsigned vsim_model_return(struct vsim_model *model, uint64_t target)
+{
+	struct vsim_returns *returns = &model->predictor.returns;
+	returns->top = (returns->top - 1) & returns->mask;
+	return returns->entry[returns->top] == target ? 0 : KIND(VSIM_RETURN_MISSES);
+}
+
+/* --- Its life -------------------------------------------------------------------------------------------------- */
+
+/* Parts of the model's memory, each on a cache line of its own; with `memory` NULL only their sizes are added up. */
+struct layout {
+	char *memory;
+	size_t used;
+};
+
+static void *part(struct layout *layout, size_t bytes)
+{
+	void *at = layout->memory ? layout->memory + layout->used : NULL;
+	layout->used += (bytes + 63) & ~(size_t)63;
+	return at;
+}
+
+static void fill(uint64_t *words, size_t count, uint64_t value)
+{
+	for (size_t i = 0; words && i < count; i++)
+		words[i] = value;
+}
+
+static void cache_init(struct vsim_cache *cache, const struct vsim_cache_geometry *geometry, struct layout *layout)
+{
+	size_t lines = (size_t)geometry->sets * geometry->ways;
+	cache->set_mask = geometry->ways ? geometry->sets - 1 : 0;
+	cache->way_count = geometry->ways;
+	cache->ways = part(layout, lines * sizeof(*cache->ways));
+	fill(cache->ways, lines, VSIM_NONE);
+}
+
+static void side_init(struct side *side, const struct vsim_geometry *geometry, const struct vsim_cache_geometry *cache,
+		      const struct vsim_cache_geometry *tlb, struct layout *layout)
+{
+	side->recent = (struct vsim_recent){
+		.recent = part(layout, cache->sets * sizeof(uint64_t)),
+		.set_mask = cache->sets - 1,
+		.line_shift = (uint32_t)__builtin_ctz(geometry->line_bytes),
+		/* What spans as many lines as there are sets would find its last line in its first one's set. */
+		.size_max = geometry->line_bytes * (cache->sets - 1),
+	};
+	fill(side->recent.recent, cache->sets, VSIM_NONE);
+	cache_init(&side->cache, cache, layout);
+	side->tlb = (struct tlb){ .set_mask = tlb->sets - 1, .way_count = tlb->ways };
+	fill(side->tlb.quick, QUICK_ENTRIES, VSIM_NONE);
+	fill(side->tlb.pages, VSIM_FIRST_TLB_MAX, VSIM_NONE);
+}
+
+static void predictor_init(struct vsim_predictor *predictor, const struct vsim_geometry *geometry, struct layout *layout)
+{
+	size_t counters = (size_t)1 << geometry->history_bits, opinions = counters / 4, slots = 1 << VSIM_TARGET_SLOT_BITS;
+	predictor->history_bits = geometry->history_bits;
+	predictor->opinion_bits = geometry->history_bits - 2;
+	predictor->target_bits = geometry->target_bits;
+	predictor->pairs = part(layout, 2 * counters);
+	predictor->by_long_history = part(layout, opinions);
+	predictor->by_branch = part(layout, opinions);
+	predictor->sure = part(layout, slots * sizeof(*predictor->sure));
+	predictor->slots = part(layout, slots * sizeof(*predictor->slots));
+	predictor->targets = part(layout, sizeof(uint64_t) << geometry->target_bits);
+	fill(predictor->sure, slots, VSIM_NONE);
+	fill(predictor->targets, (size_t)1 << geometry->target_bits, VSIM_NONE);
+	if (!layout->memory)
+		return;
+	/* Not taken, but unsure of it. */
+	for (size_t i = 0; i < counters; i++)
+		predictor->pairs[2 * i] = 1, predictor->pairs[2 * i + 1] = 2;
+	for (size_t i = 0; i < opinions; i++)
+		predictor->by_long_history[i] = predictor->by_branch[i] = 1;
+	for (size_t i = 0; i < slots; i++)
+		predictor->slots[i] = (struct vsim_target_slot){ .last = VSIM_NONE };
+	predictor->conditional = (struct vsim_conditional){
+		.history_mask = (2ull << vsim_history_outcomes(geometry->history_bits)) - 1,
+		.counters = predictor->pairs,
+	};
+	predictor->returns = (struct vsim_returns){ .mask = geometry->return_depth - 1 };
+	fill(predictor->returns.entry, VSIM_RETURN_DEPTH_MAX, VSIM_NONE);
+}
+
+/* The small parts, which generated code touches, before the large ones. */
+static void lay_out(struct vsim_model *model, const struct vsim_geometry *geometry, struct layout *layout)
+{
+	side_init(&model->data, geometry, &geometry->l1d, &geometry->dtlb, layout);
+	side_init(&model->code, geometry, &geometry->l1i, &geometry->itlb, layout);
+	predictor_init(&model->predictor, geometry, layout);
+	cache_init(&model->stlb, &geometry->stlb, layout);
+	cache_init(&model->l2, &geometry->l2, layout);
+	cache_init(&model->llc, &geometry->llc, layout);
+}
+
+size_t vsim_model_bytes(const struct vsim_geometry *geometry)
+{
+	struct vsim_model scratch;
+	struct layout layout = { 0 };
+	if (vsim_geometry_problem(geometry))
+		return 0;
+	part(&layout, sizeof(scratch));
+	lay_out(&scratch, geometry, &layout);
+	return layout.used;
+}
+
+struct vsim_model *vsim_model_init(void *memory, const struct vsim_geometry *geometry)
+{
+	struct layout layout = { .memory = memory };
+	struct vsim_model *model = part(&layout, sizeof(*model));
+	*model = (struct vsim_model){ 0 };
+	lay_out(model, geometry, &layout);
+	uint32_t line_shift = model->data.recent.line_shift;
+	model->page_shift = (uint32_t)__builtin_ctz(geometry->page_bytes) - line_shift;
+	model->group_shift = model->page_shift > 6 ? model->page_shift - 6 : 0;
+	model->data.miss = KIND(VSIM_L1D_LOAD_MISSES);
+	model->data.tlb_miss = KIND(VSIM_DTLB_LOAD_MISSES);
+	model->data.walk = KIND(VSIM_DTLB_LOAD_WALKS);
+	model->code.miss = KIND(VSIM_L1I_MISSES);
+	model->code.tlb_miss = KIND(VSIM_ITLB_MISSES);
+	model->code.walk = KIND(VSIM_ITLB_WALKS);
+	return model;
+}
+
+const struct vsim_recent *vsim_model_recent_data(const struct vsim_model *model)
+{
+	return &model->data.recent;
+}
+
+const struct vsim_recent *vsim_model_recent_code(const struct vsim_model *model)
+{
+	return &model->code.recent;
+}
+
+struct vsim_conditional *vsim_model_conditionals(struct vsim_model *model)
+{
+	return &model->predictor.conditional;
+}
+
+uint64_t vsim_model_branch(const struct vsim_model *model, uint64_t ip)
+{
+	return vsim_predictor_branch(&model->predictor, ip);
+}
+
+const uint64_t *vsim_model_target(const struct vsim_model *model, uint64_t ip)
+{
+	return &model->predictor.sure[vsim_hash(ip, VSIM_TARGET_SLOT_BITS)];
+}
+
+struct vsim_returns *vsim_model_returns(struct vsim_model *model)
+{
+	return &model->predictor.returns;
+}
+
+/* What each further level adds to the one before it. */
+void vsim_model_weights(const struct vsim_geometry *geometry, uint32_t weight[VSIM_KINDS])
+{
+	uint32_t last = 0;
+	for (unsigned kind = 0; kind < VSIM_KINDS; kind++)
+		weight[kind] = 0;
+	weight[VSIM_INSTRUCTIONS] = geometry->cost_instruction;
+	weight[VSIM_CONDITIONAL_MISSES] = weight[VSIM_INDIRECT_MISSES] = weight[VSIM_RETURN_MISSES] =
+		geometry->cost_branch_miss;
+	if (geometry->l2.ways)
+		last = weight[VSIM_L2_LOADS] = geometry->cost_l2;
+	if (geometry->llc.ways) {
+		weight[VSIM_LLC_LOADS] = geometry->cost_llc - last;
+		last = geometry->cost_llc;
+		weight[VSIM_LLC_LOAD_MISSES] = geometry->cost_memory - last;
+	} else {
+		weight[VSIM_L2_LOAD_MISSES] = geometry->cost_memory - last;
+	}
+	if (!geometry->l2.ways && !geometry->llc.ways)
+		weight[VSIM_L1D_LOAD_MISSES] = weight[VSIM_L1I_MISSES] = geometry->cost_memory;
+	weight[VSIM_DTLB_LOAD_MISSES] = weight[VSIM_ITLB_MISSES] = geometry->cost_stlb;
+	weight[VSIM_DTLB_LOAD_WALKS] = weight[VSIM_ITLB_WALKS] = geometry->cost_walk - geometry->cost_stlb;
+	static const uint8_t loads[] = { VSIM_L1D_LOAD_MISSES, VSIM_L2_LOADS, VSIM_L2_LOAD_MISSES, VSIM_LLC_LOADS,
+					 VSIM_LLC_LOAD_MISSES, VSIM_DTLB_LOAD_MISSES, VSIM_DTLB_LOAD_WALKS };
+	for (unsigned i = 0; i < sizeof(loads); i++)
+		weight[loads[i] + 1] = weight[loads[i]] / 4;
+}
