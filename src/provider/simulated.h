@@ -28,8 +28,11 @@ struct tally_simulated_options {
 int tally_provider_simulated_new(const struct tally_simulated_options *options, struct tally_provider **out,
 				 struct tally_error *err);
 
-/* The PMU "vsim", and the generic names with those marked that are not simulated. */
+/* The PMU "vsim", and the generic names: described as what they are here, with those marked that are not simulated. */
 int tally_simulated_catalogue(struct tally_catalogue *catalogue, struct tally_error *err);
+
+/* "model: loads that missed the first data cache", in the arena; NULL for what is not simulated. */
+const char *tally_simulated_describe(const struct tally_attr *attr, struct tally_arena *arena);
 
 /* NULL where the simulated PMU counts the event; else why not, and the way out (may be NULL). */
 const char *tally_simulated_refuses(const struct tally_attr *attr, const char **hint);

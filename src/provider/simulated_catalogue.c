@@ -72,6 +72,18 @@ const char *tally_simulated_refuses(const struct tally_attr *attr, const char **
 	return reason;
 }
 
+const char *tally_simulated_describe(const struct tally_attr *attr, struct tally_arena *arena)
+{
+	uint64_t config = attr->config;
+	if (tally_simulated_refuses(attr, NULL) || attr->type == TALLY_TYPE_SOFTWARE)
+		return NULL;
+	if (is_generic(attr))
+		vsim_generic_config(attr->type, attr->config, &config);
+	const struct vsim_event_name *row = vsim_event_by_config(config);
+	return tally_arena_printf(arena, "%s: %s", vsim_quality_name(vsim_config_quality(config)),
+				  row ? row->text : "a sum of several");
+}
+
 /* ---- the catalogue --------------------------------------------------------------------------------------- */
 
 static size_t event_count(void)
@@ -115,6 +127,8 @@ int tally_simulated_catalogue(struct tally_catalogue *catalogue, struct tally_er
 		struct tally_named_event *named = &catalogue->named[i];
 		const struct tally_attr attr = { .type = named->type, .config = named->config };
 		named->unavailable = tally_simulated_refuses(&attr, NULL);
+		const char *description = named->unavailable ? NULL : tally_simulated_describe(&attr, &catalogue->arena);
+		named->description = description ? description : named->description;
 	}
 	catalogue->tracepoints_unavailable = "the simulated PMU has no tracepoints";
 	return code ? tally_error_set(err, code, "no memory left for the names of events") : 0;
