@@ -19,6 +19,7 @@
 #define TALLY_VALGRIND_VSIM_H
 
 #include "pub_tool_basics.h"
+#include "pub_tool_tooliface.h"
 
 #include "tally/engine.h"
 #include "valgrind/vsim_plan.h"
@@ -28,12 +29,11 @@ struct vsim_host;
 
 /* Where something was counted, and from where to unwind.  Within a straight run nothing is called and nothing returns,
  * so the callers are those of its beginning, whatever the run's instructions have done to stack and frame pointer since:
- * the chain is unwound from `unwind_ip`, whose registers the guest's state holds, and then `ip` takes the leaf's place. */
+ * the chain is unwound from the guest's registers as they are during vsim_pmu_hit() — ip, sp and fp are those of the
+ * run's beginning — and then the place's `ip` takes the leaf's place. */
 struct vsim_place {
 	uint64_t ip;        /* the instruction itself: no skid */
 	uint64_t address;   /* of the data, the branch's target; 0 */
-	uint64_t unwind_ip; /* the guest's stack and frame pointer are those before this instruction; its own ip may be stale */
-	int64_t sp_delta;   /* to be added to the guest's stack pointer for that (push, call: 8) */
 };
 
 /* The simulated CPU.  `totals` and `left` are good after vsim_fold(); in between, generated code keeps what is added to
@@ -44,6 +44,9 @@ struct vsim_cpu {
 	int64_t left[VSIM_KINDS];
 	uint64_t wanted;               /* kinds that any event of the plan needs: bit by kind */
 	uint64_t sampled;              /* kinds of which any event takes samples */
+	uint64_t alarmed;              /* static kinds that are counted by `left`, since someone wants alarms */
+	int64_t given[VSIM_STATIC_KINDS]; /* `left` of these as the running thread was given it */
+	uint64_t hundredths;           /* est-cycles */
 	uint32_t weight[VSIM_KINDS];   /* of est-cycles: hundredths */
 	struct vsim_model *model;      /* NULL: none is wanted */
 	bool counting;                 /* outside of a region nothing counts, the model runs on */
@@ -55,14 +58,20 @@ struct vsim {
 	struct tally_engine *engine;
 	struct tally_engine_pmu *pmu;
 	struct vsim_host *host;
+	struct _VgHashTable *blocks; /* vsim_instrument.c's */
 };
 
 struct vsim *vsim(void);
 
 /* --- vsim_instrument.c, vsim_run.c ------------------------------------------------------------------------ */
 
-/* Once, before any code is translated: cpu->wanted and ->sampled say what for. */
-void vsim_instrument_start(void);
+/* Once, before any code is translated: sets the CPU up for what the plan's events want. */
+void vsim_cpu_start(struct vsim *sim);
+/* Valgrind's callback: adds what counts to a block of code. */
+IRSB *vsim_instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLayout *layout, const VexGuestExtents *extents,
+		      const VexArchInfo *arch, IRType guest_word, IRType host_word);
+/* Valgrind's callback: a block of code is gone, and with it what was kept for it. */
+void vsim_instrument_discard(Addr address, VexGuestExtents extents);
 /* Brings what the running thread has counted into `totals`; cheap.  At least at each end of a thread's turn (Valgrind's
  * stop_client_code, before anybody else runs). */
 void vsim_fold(struct vsim_cpu *cpu);

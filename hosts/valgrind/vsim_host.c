@@ -110,7 +110,7 @@ void vsim_host_regs(const struct vsim_place *place, struct tally_engine_regs *re
 	ThreadId tid = VG_(get_running_tid)();
 	Addr fp = 0;
 	VG_(get_shadow_regs_area)(tid, (UChar *)&fp, 0, offsetof(VexGuestAMD64State, guest_RBP), sizeof(fp));
-	*regs = (struct tally_engine_regs){ .ip = place->ip, .sp = VG_(get_SP)(tid) + (uint64_t)place->sp_delta, .fp = fp,
+	*regs = (struct tally_engine_regs){ .ip = place->ip, .sp = VG_(get_SP)(tid), .fp = fp,
 					    .mode = TALLY_MODE_USER, .host = place };
 }
 

@@ -9,13 +9,6 @@
 #include "pub_tool_options.h"
 #include "pub_tool_tooliface.h"
 
-static IRSB *instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLayout *layout,
-			const VexGuestExtents *extents, const VexArchInfo *arch, IRType guest_word, IRType host_word)
-{
-	(void)closure, (void)layout, (void)extents, (void)arch, (void)guest_word, (void)host_word;
-	return in;
-}
-
 /* All that the folder keeps.  The plan's path is an option, which a program that is executed is given too. */
 static struct vsim simulation;
 static const HChar *plan_path;
@@ -44,11 +37,14 @@ static void give_up(const char *what, int error)
 
 static void after_options(void)
 {
+	/* Blocks end where control is transferred: see vsim_instrument.c. */
+	VG_(clo_vex_control).guest_chase = False;
 	if (!plan_path)
 		return;
 	int error = vsim_host_open(&simulation, plan_path);
 	if (error)
 		give_up("can't open its plan", error);
+	vsim_cpu_start(&simulation);
 	error = vsim_host_start(&simulation);
 	if (error)
 		give_up("can't open the plan's events", error);
@@ -68,8 +64,9 @@ static void register_tool(void)
 	VG_(details_copyright_author)("the tally authors");
 	VG_(details_bug_reports_to)("the tally authors");
 	VG_(details_avg_translation_sizeB)(400);
-	VG_(basic_tool_funcs)(after_options, instrument, finish);
+	VG_(basic_tool_funcs)(after_options, vsim_instrument, finish);
 	VG_(needs_command_line_options)(take_option, say_nothing, say_nothing);
+	VG_(needs_superblock_discards)(vsim_instrument_discard);
 	vsim_host_register();
 }
 

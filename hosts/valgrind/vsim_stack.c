@@ -2,8 +2,8 @@
  *
  * What a sample holds of the thread that runs.
  *
- * Call chains are unwound by Valgrind's core, with the program's own call-frame information, from the place that the
- * sample's names: see struct vsim_place. */
+ * Call chains are unwound by Valgrind's core, with the program's own call-frame information, from the beginning of
+ * the straight run that the sample is of: see struct vsim_place. */
 #include "valgrind/vsim_host.h"
 
 #include "pub_tool_aspacemgr.h"
@@ -54,8 +54,7 @@ unsigned vsim_callchain(void *host, const struct tally_engine_regs *regs, bool u
 	if (!place || max == 1)
 		return 1;
 	max = max < VSIM_STACK_MAX ? max : VSIM_STACK_MAX;
-	Word ip_delta = (Word)(place->unwind_ip - VG_(get_IP)(tid));
-	unsigned count = VG_(get_StackTrace_with_deltas)(tid, ips, max, NULL, NULL, ip_delta, (Word)place->sp_delta);
+	unsigned count = VG_(get_StackTrace)(tid, ips, max, NULL, NULL, 0);
 	return keep(sim->host, ips, count, addresses);
 }
 

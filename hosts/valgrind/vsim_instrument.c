@@ -1,0 +1,726 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * What is added to a program's code.
+ *
+ * Valgrind's core hands over each block of code as IR, before it is translated for good.  Chasing of jumps is off, so a
+ * block ends at its first branch, or has been unrolled from a loop of one block.  It falls into *straight runs*: what lies
+ * between two places at which control may leave.  Whoever enters a run gets to its end (but for a fault), so all that its
+ * instructions count is known before it runs.
+ *
+ * Counting.  At its beginning a run adds its constants, two counts to a word, of those kinds alone that somebody wants.
+ * The words are the running thread's: they lie in its second shadow registers, which tools are free to use (Memcheck has
+ * origins there).  Generated code reaches them as it reaches registers, by a short offset from a pointer that it holds
+ * anyway: load, add, store, 21 bytes.  Other ways: a counter for each run needs no more code, but whoever wants totals,
+ * at each switch of threads, must visit all that was ever translated (80 µs for Python); words at fixed addresses cost ten bytes
+ * of code more for each use, for x86 has no short form of such addresses; one addition of a vector is as long as two of
+ * words, and waits longer for the sum that was stored last.
+ *
+ * Sampling.  A kind that is sampled isn't packed: what is *left* of it is counted down, and a test of the sign is all that
+ * sampling costs.  vsim_run_alarm() then finds the instruction (vsim_run.c).
+ *
+ * The model is asked at the *end* of a run, once for all that the run did.  An access that changes nothing, as nine of
+ * ten, is told by a comparison (vsim_model.h); a call for each, however rarely taken, makes the translator keep everything
+ * clear of it that a call destroys, which costs more than the comparisons.  So differences are only gathered: each
+ * access's, each line's of code, the branch's, all or'ed into one word, while addresses are put down in the shadow registers.
+ * One test at the end; if the word isn't zero the helper is told everything, in order.  That is exact: while the
+ * differences are gathered the model doesn't change, so a word of zero says that nothing would have happened; and to be
+ * told what needn't be told does no harm, by contract.
+ *   - An access within the bytes of an earlier one of the run needs no comparison of its own.
+ *   - What an instruction may or may not access (masked moves) has the address VSIM_NO_ADDRESS when it doesn't.
+ *   - Calls and returns push and pop the model's return stack in place, conditional jumps move its history on.
+ *
+ * Unwinding needs no care here: chains start from the run's beginning, where all registers are in the guest's state (for
+ * misses, which are told at its end, stack and frame pointer are put down at the beginning).
+ *
+ * What counts.  Instructions by their marks; `rep` when it lets go, not each time around: the exit from it counts.
+ * Branches by opcode.  Loads and stores by the IR's, with three exceptions: a compare-and-swap that an instruction does on
+ * what it has just loaded (a locked add) is the store alone; what goes by elements under a mask is one access; and the exits
+ * of a compare-and-swap that failed are none, for between two instructions of a block nobody else runs. */
+#include "valgrind/vsim_run.h"
+
+#include "valgrind/vsim_model.h"
+
+#include "pub_tool_hashtable.h"
+#include "pub_tool_libcassert.h"
+#include "pub_tool_libcbase.h"
+#include "pub_tool_machine.h"
+#include "pub_tool_mallocfree.h"
+
+#include <libvex_guest_amd64.h>
+
+enum { STEPS_MAX = 512, ACCESSES_MAX = 200, LINES_MAX = 64 };
+#define SHADOW(field) ((Int)(2 * sizeof(VexGuestAMD64State) + offsetof(struct vsim_shadow, field)))
+
+_Static_assert(sizeof(struct vsim_shadow) <= sizeof(VexGuestAMD64State), "it fits into the shadow registers");
+
+/* Which parts of the model are asked. */
+static const uint64_t shared_kinds = 1ull << VSIM_L2_LOADS | 1ull << VSIM_L2_STORES | 1ull << VSIM_L2_LOAD_MISSES |
+	1ull << VSIM_L2_STORE_MISSES | 1ull << VSIM_LLC_LOADS | 1ull << VSIM_LLC_STORES | 1ull << VSIM_LLC_LOAD_MISSES |
+	1ull << VSIM_LLC_STORE_MISSES | 1ull << VSIM_DTLB_LOAD_WALKS | 1ull << VSIM_DTLB_STORE_WALKS |
+	1ull << VSIM_ITLB_WALKS | 1ull << VSIM_EST_CYCLES;
+static const uint64_t data_kinds = 1ull << VSIM_L1D_LOAD_MISSES | 1ull << VSIM_L1D_STORE_MISSES |
+	1ull << VSIM_DTLB_LOAD_MISSES | 1ull << VSIM_DTLB_STORE_MISSES;
+static const uint64_t code_kinds = 1ull << VSIM_L1I_MISSES | 1ull << VSIM_ITLB_MISSES;
+static const uint64_t line_kinds = 1ull << VSIM_L1I_LOADS | 1ull << VSIM_ITLB_LOADS;
+
+/* A block's memory for what its code refers to, given back when the block is discarded. */
+struct piece {
+	struct piece *next;
+};
+struct block {
+	VgHashNode node; /* key: the block's address */
+	struct piece *pieces;
+};
+
+/* A temporary as another and a constant. */
+struct known {
+	IRTemp base;
+	int64_t offset;
+};
+
+/* An access of the run whose line was compared. */
+struct compared {
+	IRTemp base; /* IRTemp_INVALID: a constant, which is in offset */
+	int64_t offset;
+	uint32_t size;
+	uint8_t slot;
+};
+
+struct builder {
+	struct vsim *sim;
+	const struct vsim_cpu *cpu;
+	IRSB *in, *out;
+	struct known *known; /* by temporary of `in` */
+	struct block *block;
+	unsigned low_halves[3]; /* what the block adds to each, at most: see vsim_run.h */
+
+	/* The instruction. */
+	uint64_t ip, target;
+	enum vsim_flow flow;
+	bool loaded, stored;     /* by elements: only once is counted */
+	IRExpr *load_address;    /* of its last plain load */
+
+	/* The run. */
+	uint64_t start;
+	unsigned step_count;
+	struct vsim_step steps[STEPS_MAX];
+	IRExpr *difference;      /* or'ed so far; NULL: nothing compared */
+	unsigned access_count, line_count, slot_count, compared_count;
+	uint64_t line_address;
+	struct vsim_access accesses[ACCESSES_MAX];
+	struct compared compared[ACCESSES_MAX];
+};
+
+static bool wants(const struct builder *b, uint64_t kinds)
+{
+	return (b->cpu->wanted & kinds) != 0;
+}
+
+static void *keep(struct builder *b, size_t size)
+{
+	struct piece *piece = VG_(calloc)("vsim.block", 1, sizeof(*piece) + size);
+	piece->next = b->block->pieces;
+	b->block->pieces = piece;
+	return piece + 1;
+}
+
+/* --- IR --------------------------------------------------------------------------------------------------------- */
+
+static IRExpr *assign(struct builder *b, IRType type, IRExpr *value)
+{
+	IRTemp temporary = newIRTemp(b->out->tyenv, type);
+	addStmtToIRSB(b->out, IRStmt_WrTmp(temporary, value));
+	return IRExpr_RdTmp(temporary);
+}
+
+static IRExpr *constant(uint64_t value)
+{
+	return IRExpr_Const(IRConst_U64(value));
+}
+
+static IRExpr *address_of(const void *pointer)
+{
+	return constant((uint64_t)(uintptr_t)pointer);
+}
+
+static IRExpr *op(struct builder *b, IROp operation, IRExpr *left, IRExpr *right)
+{
+	return assign(b, Ity_I64, IRExpr_Binop(operation, left, right));
+}
+
+static IRExpr *shift(struct builder *b, IROp operation, IRExpr *value, unsigned bits)
+{
+	return bits ? op(b, operation, value, IRExpr_Const(IRConst_U8((UChar)bits))) : value;
+}
+
+static IRExpr *load(struct builder *b, IRExpr *address)
+{
+	return assign(b, Ity_I64, IRExpr_Load(Iend_LE, Ity_I64, address));
+}
+
+static void store(struct builder *b, IRExpr *address, IRExpr *value)
+{
+	addStmtToIRSB(b->out, IRStmt_Store(Iend_LE, address, value));
+}
+
+static IRExpr *get(struct builder *b, Int offset)
+{
+	return assign(b, Ity_I64, IRExpr_Get(offset, Ity_I64));
+}
+
+static void put(struct builder *b, Int offset, IRExpr *value)
+{
+	addStmtToIRSB(b->out, IRStmt_Put(offset, value));
+}
+
+static void call(struct builder *b, Int by_register, const HChar *name, void *function, IRExpr **arguments, IRExpr *guard)
+{
+	static const Int unwound[] = { offsetof(VexGuestAMD64State, guest_RIP), offsetof(VexGuestAMD64State, guest_RSP),
+				       offsetof(VexGuestAMD64State, guest_RBP) };
+	IRDirty *dirty = unsafeIRDirty_0_N(by_register, name, VG_(fnptr_to_fnentry)(function), arguments);
+	dirty->guard = guard;
+	dirty->nFxState = 3;
+	for (unsigned i = 0; i < 3; i++) {
+		dirty->fxState[i].fx = Ifx_Read;
+		dirty->fxState[i].offset = (UShort)unwound[i];
+		dirty->fxState[i].size = 8;
+		dirty->fxState[i].nRepeats = dirty->fxState[i].repeatLen = 0;
+	}
+	addStmtToIRSB(b->out, IRStmt_Dirty(dirty));
+}
+
+/* --- what a run counts ---------------------------------------------------------------------------------------- */
+
+static void add_packed(struct builder *b, unsigned word, uint64_t low, uint64_t high)
+{
+	if (!low && !high)
+		return;
+	b->low_halves[word] += (unsigned)low;
+	/* One block's share of what a turn may add: no turn's sum carries from the lower half into the upper. */
+	tl_assert(b->low_halves[word] <= VSIM_PACKED_MAX);
+	Int offset = SHADOW(packed) + (Int)(word * sizeof(uint64_t));
+	put(b, offset, op(b, Iop_Add64, get(b, offset), constant(low + (high << VSIM_PACKED_SHIFT))));
+}
+
+static const struct vsim_run *keep_run(struct builder *b, uint64_t start, unsigned count, const struct vsim_step *steps)
+{
+	struct vsim_run *run = keep(b, sizeof(*run) + count * sizeof(*steps));
+	run->start = start;
+	run->count = count;
+	VG_(memcpy)(run->steps, steps, count * sizeof(*steps));
+	return run;
+}
+
+static void alarm_below_zero(struct builder *b, IRExpr *left, const struct vsim_run *run)
+{
+	IRExpr *guard = assign(b, Ity_I1, IRExpr_Binop(Iop_CmpLT64S, left, constant(0)));
+	call(b, 2, "vsim_run_alarm", &vsim_run_alarm, mkIRExprVec_2(IRExpr_GSPTR(), address_of(run)), guard);
+}
+
+/* At the run's beginning. */
+static void add_counts(struct builder *b)
+{
+	const struct vsim_cpu *cpu = b->cpu;
+	uint64_t sums[VSIM_STATIC_KINDS] = { 0 };
+	IRExpr *left = NULL;
+	for (unsigned i = 0; i < b->step_count; i++)
+		for (unsigned kind = 0; kind < VSIM_STATIC_KINDS; kind++)
+			sums[kind] += cpu->wanted >> kind & 1 ? b->steps[i].counts[kind] : 0;
+	for (unsigned kind = 0; kind < VSIM_STATIC_KINDS; kind++) {
+		if (!(cpu->alarmed >> kind & 1) || !sums[kind])
+			continue;
+		Int offset = SHADOW(left) + (Int)(kind * sizeof(int64_t));
+		IRExpr *rest = op(b, Iop_Sub64, get(b, offset), constant(sums[kind]));
+		put(b, offset, rest);
+		left = left ? op(b, Iop_Or64, left, rest) : rest;
+		sums[kind] = 0;
+	}
+	add_packed(b, 0, sums[VSIM_INSTRUCTIONS], sums[VSIM_BRANCHES]);
+	add_packed(b, 1, sums[VSIM_LOADS], sums[VSIM_STORES]);
+	if (wants(b, line_kinds) && !(cpu->sampled & line_kinds))
+		add_packed(b, 2, b->line_count, 0);
+	if (left)
+		alarm_below_zero(b, left, keep_run(b, b->start, b->step_count, b->steps));
+}
+
+/* A `rep` lets go when the condition holds. */
+static void add_instruction_if(struct builder *b, IRExpr *condition)
+{
+	static const struct vsim_step step = { .counts = { [VSIM_INSTRUCTIONS] = 1 } };
+	bool alarmed = b->cpu->alarmed >> VSIM_INSTRUCTIONS & 1;
+	Int offset = alarmed ? SHADOW(left[VSIM_INSTRUCTIONS]) : SHADOW(packed[0]);
+	IRExpr *one = assign(b, Ity_I64, IRExpr_Unop(Iop_1Uto64, condition));
+	IRExpr *sum = op(b, alarmed ? Iop_Sub64 : Iop_Add64, get(b, offset), one);
+	put(b, offset, sum);
+	if (alarmed)
+		alarm_below_zero(b, sum, keep_run(b, b->ip, 1, &step));
+	else
+		b->low_halves[0]++;
+}
+
+/* --- data ------------------------------------------------------------------------------------------------------- */
+
+/* One access, as the IR has it. `guard`: NULL, always. */
+struct data {
+	IRExpr *address, *guard;
+	Int size;
+	bool is_store, counted;
+};
+typedef void each_access(struct builder *b, const struct data *data);
+
+static void plain(struct builder *b, each_access *each, IRExpr *address, IRType type, bool is_store)
+{
+	if (!is_store)
+		b->load_address = address;
+	each(b, &(struct data){ address, NULL, sizeofIRType(type), is_store, true });
+}
+
+/* By elements, under a mask: the first of them stands for all. */
+static void guarded(struct builder *b, each_access *each, IRExpr *address, IRExpr *guard, Int size, bool is_store)
+{
+	bool *seen = is_store ? &b->stored : &b->loaded;
+	each(b, &(struct data){ address, guard, size, is_store, !*seen });
+	*seen = true;
+}
+
+static void swap(struct builder *b, each_access *each, const IRCAS *cas)
+{
+	Int size = sizeofIRType(typeOfIRExpr(b->in->tyenv, cas->dataLo)) * (cas->dataHi ? 2 : 1);
+	if (!b->load_address || !eqIRAtom(b->load_address, cas->addr))
+		each(b, &(struct data){ cas->addr, NULL, size, false, true });
+	each(b, &(struct data){ cas->addr, NULL, size, true, true });
+}
+
+static void dirty_accesses(struct builder *b, each_access *each, const IRDirty *dirty)
+{
+	bool always = dirty->guard->tag == Iex_Const;
+	if (dirty->mFx == Ifx_Read || dirty->mFx == Ifx_Modify)
+		guarded(b, each, dirty->mAddr, always ? NULL : dirty->guard, dirty->mSize, false);
+	if (dirty->mFx == Ifx_Write || dirty->mFx == Ifx_Modify)
+		guarded(b, each, dirty->mAddr, always ? NULL : dirty->guard, dirty->mSize, true);
+}
+
+static void accesses_of(struct builder *b, const IRStmt *statement, each_access *each)
+{
+	switch (statement->tag) {
+	case Ist_WrTmp: {
+		const IRExpr *value = statement->Ist.WrTmp.data;
+		if (value->tag == Iex_Load)
+			plain(b, each, value->Iex.Load.addr, value->Iex.Load.ty, false);
+		break;
+	}
+	case Ist_Store:
+		plain(b, each, statement->Ist.Store.addr, typeOfIRExpr(b->in->tyenv, statement->Ist.Store.data), true);
+		break;
+	case Ist_LoadG: {
+		const IRLoadG *details = statement->Ist.LoadG.details;
+		IRType result, loaded;
+		typeOfIRLoadGOp(details->cvt, &result, &loaded);
+		guarded(b, each, details->addr, details->guard, sizeofIRType(loaded), false);
+		break;
+	}
+	case Ist_StoreG: {
+		const IRStoreG *details = statement->Ist.StoreG.details;
+		guarded(b, each, details->addr, details->guard, sizeofIRType(typeOfIRExpr(b->in->tyenv, details->data)), true);
+		break;
+	}
+	case Ist_CAS:
+		swap(b, each, statement->Ist.CAS.details);
+		break;
+	case Ist_Dirty:
+		dirty_accesses(b, each, statement->Ist.Dirty.details);
+		break;
+	default:
+		break;
+	}
+}
+
+static void count_access(struct builder *b, const struct data *data)
+{
+	if (data->counted)
+		b->steps[b->step_count - 1].counts[data->is_store ? VSIM_STORES : VSIM_LOADS]++;
+}
+
+/* --- the model ---------------------------------------------------------------------------------------------------- */
+
+static void differs(struct builder *b, IRExpr *difference)
+{
+	b->difference = b->difference ? op(b, Iop_Or64, b->difference, difference) : difference;
+}
+
+/* The run has ended: one question for all of it. `outcome`: of its branch. */
+static void ask_model(struct builder *b, enum vsim_flow flow, IRExpr *outcome)
+{
+	if (!b->access_count && flow == VSIM_FLOW_ON)
+		return;
+	struct vsim_batch *batch = keep(b, sizeof(*batch) + b->access_count * sizeof(b->accesses[0]));
+	*batch = (struct vsim_batch){
+		.start = b->start, .line_address = b->line_address, .branch_offset = (uint16_t)(b->ip - b->start),
+		.flow = (uint8_t)flow, .lines = (uint8_t)b->line_count, .count = (uint8_t)b->access_count,
+		.count_lines = (b->cpu->sampled & line_kinds) != 0,
+	};
+	VG_(memcpy)(batch->accesses, b->accesses, b->access_count * sizeof(b->accesses[0]));
+	IRExpr *guard = assign(b, Ity_I1, IRExpr_Binop(Iop_CmpNE64, b->difference, constant(0)));
+	call(b, 3, "vsim_run_batch", &vsim_run_batch,
+	     mkIRExprVec_3(IRExpr_GSPTR(), address_of(batch), outcome ? outcome : constant(0)), guard);
+	b->difference = NULL;
+	b->access_count = b->line_count = b->slot_count = b->compared_count = 0;
+}
+
+static struct compared place_of(const struct builder *b, const IRExpr *address, uint32_t size)
+{
+	if (address->tag == Iex_Const)
+		return (struct compared){ IRTemp_INVALID, (int64_t)address->Iex.Const.con->Ico.U64, size, 0 };
+	const struct known *known = &b->known[address->Iex.RdTmp.tmp];
+	return (struct compared){ known->base, known->offset, size, 0 };
+}
+
+/* Is the last byte's line the most recently used one of the first byte's set? */
+static void compare_line(struct builder *b, const struct data *data, uint32_t size)
+{
+	const struct vsim_recent *recent = vsim_model_recent_data(b->cpu->model);
+	if (recent->size_max && size > recent->size_max) {
+		differs(b, constant(1));
+		return;
+	}
+	tl_assert(recent->line_shift >= 3);
+	IRExpr *index = op(b, Iop_And64, shift(b, Iop_Shr64, data->address, recent->line_shift - 3),
+			   constant(recent->set_mask << 3));
+	IRExpr *used = load(b, op(b, Iop_Add64, index, address_of(recent->recent)));
+	IRExpr *last = size == 1 ? data->address : op(b, Iop_Add64, data->address, constant(size - 1));
+	IRExpr *difference = op(b, Iop_Xor64, used, shift(b, Iop_Shr64, last, recent->line_shift));
+	if (data->guard)
+		difference = assign(b, Ity_I64, IRExpr_ITE(data->guard, difference, constant(0)));
+	differs(b, difference);
+}
+
+static const struct compared *compared_before(const struct builder *b, const struct compared *place)
+{
+	for (unsigned i = 0; i < b->compared_count; i++) {
+		const struct compared *earlier = &b->compared[i];
+		int64_t delta = place->offset - earlier->offset;
+		if (earlier->base == place->base && delta >= 0 && delta + place->size <= earlier->size)
+			return earlier;
+	}
+	return NULL;
+}
+
+static void model_access(struct builder *b, const struct data *data)
+{
+	uint32_t size = data->size < 1 ? 1 : data->size > 4096 ? 4096 : (uint32_t)data->size;
+	if (b->access_count == ACCESSES_MAX || b->slot_count == VSIM_SLOTS)
+		ask_model(b, VSIM_FLOW_ON, NULL);
+	struct compared place = place_of(b, data->address, size);
+	const struct compared *earlier = data->guard ? NULL : compared_before(b, &place);
+	struct vsim_access *access = &b->accesses[b->access_count++];
+	*access = (struct vsim_access){ .offset = (uint16_t)(b->ip - b->start), .size = (uint16_t)size,
+					.store = data->is_store };
+	if (earlier) {
+		access->slot = earlier->slot;
+		access->delta = (int16_t)(place.offset - earlier->offset);
+		return;
+	}
+	access->slot = place.slot = (uint8_t)b->slot_count++;
+	IRExpr *address = data->address;
+	if (data->guard)
+		address = assign(b, Ity_I64, IRExpr_ITE(data->guard, address, constant(VSIM_NO_ADDRESS)));
+	else
+		b->compared[b->compared_count++] = place;
+	put(b, SHADOW(address) + (Int)(access->slot * sizeof(uint64_t)), address);
+	compare_line(b, data, size);
+}
+
+/* Lines that the run's instructions lie in: at its beginning. */
+static void model_lines(struct builder *b)
+{
+	const struct vsim_recent *recent = vsim_model_recent_code(b->cpu->model);
+	if (b->cpu->sampled & line_kinds)
+		differs(b, constant(1));
+	for (unsigned i = 0; i < b->line_count; i++) {
+		uint64_t line = (b->line_address >> recent->line_shift) + i;
+		IRExpr *used = load(b, address_of(&recent->recent[line & recent->set_mask]));
+		differs(b, op(b, Iop_Xor64, used, constant(line)));
+	}
+}
+
+static void model_conditional(struct builder *b, const IRStmt *leaving)
+{
+	struct vsim_conditional *all = vsim_model_conditionals(b->cpu->model);
+	IRExpr *taken = assign(b, Ity_I64, IRExpr_Unop(Iop_1Uto64, leaving->Ist.Exit.guard));
+	if (leaving->Ist.Exit.dst->Ico.U64 != b->target)
+		taken = op(b, Iop_Xor64, taken, constant(1));
+	IRExpr *outcomes = op(b, Iop_Or64, shift(b, Iop_Shl64, load(b, address_of(&all->history)), 1), taken);
+	store(b, address_of(&all->history), outcomes);
+	IRExpr *index = op(b, Iop_Xor64, op(b, Iop_And64, outcomes, constant(all->history_mask)),
+			   constant(vsim_model_branch(b->cpu->model, b->ip)));
+	IRExpr *byte = assign(b, Ity_I8, IRExpr_Load(Iend_LE, Ity_I8,
+						     op(b, Iop_Add64, index, address_of(all->counters))));
+	differs(b, assign(b, Ity_I64, IRExpr_Unop(Iop_8Uto64, byte)));
+	ask_model(b, VSIM_FLOW_CONDITIONAL, taken);
+}
+
+static IRExpr *return_entry(struct builder *b, struct vsim_returns *returns, IRExpr *top)
+{
+	return op(b, Iop_Add64, shift(b, Iop_Shl64, top, 3), address_of(returns->entry));
+}
+
+static void model_call(struct builder *b, uint64_t return_address)
+{
+	struct vsim_returns *returns = vsim_model_returns(b->cpu->model);
+	IRExpr *top = load(b, address_of(&returns->top));
+	store(b, return_entry(b, returns, top), constant(return_address));
+	store(b, address_of(&returns->top),
+	      op(b, Iop_And64, op(b, Iop_Add64, top, constant(1)), constant(returns->mask)));
+}
+
+static void model_return(struct builder *b, IRExpr *target)
+{
+	struct vsim_returns *returns = vsim_model_returns(b->cpu->model);
+	IRExpr *top = op(b, Iop_And64, op(b, Iop_Sub64, load(b, address_of(&returns->top)), constant(1)),
+			 constant(returns->mask));
+	store(b, address_of(&returns->top), top);
+	differs(b, op(b, Iop_Xor64, load(b, return_entry(b, returns, top)), target));
+}
+
+/* Where a block ends: by a branch that is no conditional one, or because it has become long. */
+static void model_end(struct builder *b, unsigned length)
+{
+	bool indirect = wants(b, 1ull << VSIM_INDIRECT_MISSES | 1ull << VSIM_EST_CYCLES);
+	bool returns = wants(b, 1ull << VSIM_RETURN_MISSES | 1ull << VSIM_EST_CYCLES);
+	IRExpr *target = b->in->next;
+	if (returns && (b->flow == VSIM_FLOW_CALL || b->flow == VSIM_FLOW_INDIRECT_CALL))
+		model_call(b, b->ip + length);
+	if (returns && b->flow == VSIM_FLOW_RETURN && b->in->jumpkind == Ijk_Ret) {
+		model_return(b, target);
+		ask_model(b, VSIM_FLOW_RETURN, target);
+	} else if (indirect && (b->flow == VSIM_FLOW_INDIRECT_CALL || b->flow == VSIM_FLOW_INDIRECT_JUMP)) {
+		differs(b, op(b, Iop_Xor64, load(b, address_of(vsim_model_target(b->cpu->model, b->ip))), target));
+		ask_model(b, b->flow, target);
+	} else {
+		ask_model(b, VSIM_FLOW_ON, NULL);
+	}
+}
+
+/* --- runs ----------------------------------------------------------------------------------------------------------- */
+
+static void begin_instruction(struct builder *b, const IRStmt *mark)
+{
+	b->ip = mark->Ist.IMark.addr;
+	b->flow = vsim_decode_flow((const uint8_t *)b->ip, mark->Ist.IMark.len, b->ip, &b->target);
+	b->loaded = b->stored = false;
+	b->load_address = NULL;
+}
+
+static struct vsim_step *add_step(struct builder *b)
+{
+	tl_assert(b->step_count < STEPS_MAX);
+	struct vsim_step *step = &b->steps[b->step_count++];
+	*step = (struct vsim_step){ .offset = (uint16_t)(b->ip - b->start) };
+	return step;
+}
+
+static void touch_lines(struct builder *b, const IRStmt *mark)
+{
+	uint64_t bytes = b->sim->plan->geometry.line_bytes;
+	uint64_t last = (mark->Ist.IMark.addr + mark->Ist.IMark.len - 1) & ~(bytes - 1);
+	if (!b->line_count)
+		b->line_address = mark->Ist.IMark.addr & ~(bytes - 1);
+	while (b->line_count < LINES_MAX && b->line_address + b->line_count * bytes <= last) {
+		b->accesses[b->line_count] = (struct vsim_access){ .offset = (uint16_t)(b->ip - b->start) };
+		b->access_count = ++b->line_count;
+	}
+}
+
+/* A place at which control leaves, when it does, for elsewhere than this instruction again or a fault. */
+static bool ends_run(const struct builder *b, const IRStmt *statement)
+{
+	return statement->tag == Ist_Exit && statement->Ist.Exit.jk == Ijk_Boring &&
+	       (b->flow == VSIM_FLOW_CONDITIONAL || b->flow == VSIM_FLOW_REPEAT);
+}
+
+/* The run that begins at statement `at`: its steps.  Returns where the next begins. */
+static Int measure_run(struct builder *b, Int at, uint64_t *ip, bool lines)
+{
+	Int end = at;
+	b->step_count = b->access_count = b->line_count = b->slot_count = b->compared_count = 0;
+	b->difference = NULL;
+	b->start = b->in->stmts[at]->tag == Ist_IMark ? b->in->stmts[at]->Ist.IMark.addr : *ip;
+	b->ip = *ip;
+	if (b->in->stmts[at]->tag != Ist_IMark)
+		add_step(b);
+	for (bool ended = false; !ended && end < b->in->stmts_used; end++) {
+		const IRStmt *statement = b->in->stmts[end];
+		if (statement->tag == Ist_IMark) {
+			if (end > at && vsim_flow_is_branch(b->flow))
+				break; /* a transfer that was followed */
+			begin_instruction(b, statement);
+			struct vsim_step *step = add_step(b);
+			step->counts[VSIM_INSTRUCTIONS] = b->flow != VSIM_FLOW_REPEAT;
+			step->counts[VSIM_BRANCHES] = vsim_flow_is_branch(b->flow);
+			if (lines)
+				touch_lines(b, statement);
+		}
+		accesses_of(b, statement, count_access);
+		ended = ends_run(b, statement);
+	}
+	*ip = b->ip;
+	return end;
+}
+
+static void begin_run(struct builder *b)
+{
+	add_counts(b);
+	if (b->cpu->model && (b->cpu->sampled >> VSIM_STATIC_KINDS)) {
+		put(b, SHADOW(run_sp), get(b, offsetof(VexGuestAMD64State, guest_RSP)));
+		put(b, SHADOW(run_fp), get(b, offsetof(VexGuestAMD64State, guest_RBP)));
+	}
+	if (wants(b, shared_kinds | code_kinds) || (b->cpu->sampled & line_kinds))
+		model_lines(b);
+	else
+		b->line_count = b->access_count = 0;
+}
+
+static void end_run(struct builder *b, const IRStmt *leaving)
+{
+	bool foreseen = wants(b, 1ull << VSIM_CONDITIONAL_MISSES | 1ull << VSIM_EST_CYCLES);
+	if (b->flow == VSIM_FLOW_REPEAT && leaving->Ist.Exit.dst->Ico.U64 != b->ip)
+		add_instruction_if(b, leaving->Ist.Exit.guard);
+	if (!b->cpu->model)
+		return;
+	if (foreseen && b->flow == VSIM_FLOW_CONDITIONAL)
+		model_conditional(b, leaving);
+	else
+		ask_model(b, VSIM_FLOW_ON, NULL);
+}
+
+/* Statements [at, end), with what the run adds. */
+static void write_run(struct builder *b, Int at, Int end, bool data)
+{
+	bool begun = false;
+	for (Int i = at; i < end; i++) {
+		IRStmt *statement = b->in->stmts[i];
+		bool mark = statement->tag == Ist_IMark;
+		if (mark) {
+			begin_instruction(b, statement);
+			addStmtToIRSB(b->out, statement);
+		}
+		if (!begun)
+			begin_run(b);
+		begun = true;
+		if (mark)
+			continue;
+		if (ends_run(b, statement))
+			end_run(b, statement);
+		if (data)
+			accesses_of(b, statement, model_access);
+		addStmtToIRSB(b->out, statement);
+	}
+}
+
+/* --- a block ---------------------------------------------------------------------------------------------------------- */
+
+/* Sums of a temporary and a constant, so that accesses at one place are known for that. */
+static struct known *known_temporaries(const IRSB *in)
+{
+	Int count = in->tyenv->types_used;
+	struct known *known = VG_(malloc)("vsim.known", (SizeT)(count + 1) * sizeof(*known));
+	for (Int i = 0; i < count; i++)
+		known[i] = (struct known){ (IRTemp)i, 0 };
+	for (Int i = 0; i < in->stmts_used; i++) {
+		const IRStmt *statement = in->stmts[i];
+		if (statement->tag != Ist_WrTmp || statement->Ist.WrTmp.data->tag != Iex_Binop)
+			continue;
+		const IRExpr *sum = statement->Ist.WrTmp.data;
+		const IRExpr *left = sum->Iex.Binop.arg1, *right = sum->Iex.Binop.arg2;
+		if ((sum->Iex.Binop.op != Iop_Add64 && sum->Iex.Binop.op != Iop_Sub64) || left->tag != Iex_RdTmp ||
+		    right->tag != Iex_Const)
+			continue;
+		uint64_t value = right->Iex.Const.con->Ico.U64;
+		const struct known *base = &known[left->Iex.RdTmp.tmp];
+		known[statement->Ist.WrTmp.tmp] = (struct known){
+			base->base, (int64_t)((uint64_t)base->offset + (sum->Iex.Binop.op == Iop_Add64 ? value : -value)) };
+	}
+	return known;
+}
+
+static VgHashTable *blocks(void)
+{
+	struct vsim *sim = vsim();
+	if (!sim->blocks)
+		sim->blocks = VG_(HT_construct)("vsim.blocks");
+	return sim->blocks;
+}
+
+static void release_pieces(struct block *block)
+{
+	for (struct piece *piece = block->pieces, *next; piece; piece = next) {
+		next = piece->next;
+		VG_(free)(piece);
+	}
+	VG_(free)(block);
+}
+
+void vsim_instrument_discard(Addr address, VexGuestExtents extents)
+{
+	(void)extents;
+	struct block *block = VG_(HT_remove)(blocks(), address);
+	if (block)
+		release_pieces(block);
+}
+
+static void write_block(struct builder *b)
+{
+	bool data = wants(b, shared_kinds | data_kinds);
+	bool lines = wants(b, shared_kinds | code_kinds | line_kinds);
+	unsigned length = 0;
+	uint64_t ip = 0;
+	Int at = 0;
+	for (; at < b->in->stmts_used && b->in->stmts[at]->tag != Ist_IMark; at++)
+		addStmtToIRSB(b->out, b->in->stmts[at]);
+	while (at < b->in->stmts_used) {
+		enum vsim_flow flow = b->flow; /* of an instruction in whose middle the run begins */
+		uint64_t target = b->target;
+		Int end = measure_run(b, at, &ip, lines);
+		b->ip = b->start;
+		b->flow = flow;
+		b->target = target;
+		b->loaded = b->stored = false;
+		write_run(b, at, end, data);
+		at = end;
+		if (b->access_count && at < b->in->stmts_used)
+			ask_model(b, VSIM_FLOW_ON, NULL);
+	}
+	/* A `rep` that ends by its condition lets go here, if it doesn't go on. */
+	if (b->flow == VSIM_FLOW_REPEAT &&
+	    !(b->in->next->tag == Iex_Const && b->in->next->Iex.Const.con->Ico.U64 == b->ip))
+		add_instruction_if(b, IRExpr_Const(IRConst_U1(True)));
+	for (Int i = b->in->stmts_used - 1; i >= 0 && !length; i--)
+		if (b->in->stmts[i]->tag == Ist_IMark)
+			length = b->in->stmts[i]->Ist.IMark.len;
+	if (b->cpu->model)
+		model_end(b, length);
+}
+
+IRSB *vsim_instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLayout *layout, const VexGuestExtents *extents,
+		      const VexArchInfo *arch, IRType guest_word, IRType host_word)
+{
+	(void)layout, (void)extents, (void)arch, (void)guest_word, (void)host_word;
+	struct vsim *sim = vsim();
+	struct builder *b = VG_(calloc)("vsim.builder", 1, sizeof(*b));
+	b->sim = sim;
+	b->cpu = &sim->cpu;
+	b->in = in;
+	b->out = deepCopyIRSBExceptStmts(in);
+	b->known = known_temporaries(in);
+	b->block = VG_(calloc)("vsim.block", 1, sizeof(*b->block));
+	b->block->node.key = closure->nraddr;
+	write_block(b);
+	IRSB *out = b->out;
+	if (b->block->pieces)
+		VG_(HT_add_node)(blocks(), b->block);
+	else
+		VG_(free)(b->block);
+	VG_(free)(b->known);
+	VG_(free)(b);
+	return out;
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * The PMU "vsim".  A counter is a sum over the totals of some kinds, since it was last read: there may be as many as
+ * there are events, and what they cost is what the instrumentation of their kinds costs, once.
+ *
+ * Overflows.  cpu->left says of each kind how often it may happen before somebody looks here.  Of an event that counts
+ * one kind it is what is left of its period.  Where several kinds add up (branch-misses), nobody can say which of them
+ * will bring the last; each is given its share, so that all shares together stay below the period, and whoever uses his
+ * up first makes all of them be dealt out anew.  The shares shrink as the period's end comes near, down to nothing: the
+ * alarm then goes off at each, and the overflow is found where it happens.  est-cycles is the same, in hundredths of
+ * cycles, with two shares: one is used up by instructions, the other by misses. */
+#include "valgrind/vsim.h"
+#include "valgrind/vsim_names.h"
+
+#include "pub_tool_libcbase.h"
+#include "pub_tool_mallocfree.h"
+#include "pub_tool_vki.h"
+
+enum { PLACES = 2 * VSIM_EVENTS };
+
+struct vsim_pmu { /* tally_engine_pmu.driver */
+	struct tally_engine_pmu pmu;
+	struct vsim *sim;
+	struct tally_pmu_event *on[PLACES]; /* added, in that order */
+	unsigned count;
+	unsigned counters; /* how many there are */
+};
+
+static struct vsim_pmu *pmu_of(const struct tally_pmu_event *event)
+{
+	return event->pmu->driver;
+}
+
+static bool counts(const struct vsim *sim, const struct tally_pmu_event *event)
+{
+	return sim->cpu.counting && !(event->state & TALLY_HES_STOPPED);
+}
+
+static uint64_t sum(const struct vsim_cpu *cpu, uint64_t kinds)
+{
+	uint64_t value = 0;
+	for (; kinds; kinds &= kinds - 1)
+		value += cpu->totals[__builtin_ctzll(kinds)];
+	return value;
+}
+
+static void bring_up_to_date(struct vsim *sim, struct tally_pmu_event *event)
+{
+	uint64_t value = sum(&sim->cpu, event->config);
+	uint64_t more = value - event->previous;
+	event->previous = value;
+	if (more && sim->cpu.counting)
+		tally_engine_pmu_count(event, more);
+}
+
+/* --- what the engine asks ------------------------------------------------------------------------------------ */
+
+static void vsim_read(struct tally_pmu_event *event)
+{
+	if (!(event->state & TALLY_HES_STOPPED))
+		bring_up_to_date(pmu_of(event)->sim, event);
+}
+
+static void vsim_start(struct tally_pmu_event *event, unsigned flags)
+{
+	struct vsim *sim = pmu_of(event)->sim;
+	if (!(event->state & TALLY_HES_STOPPED))
+		return;
+	if (flags & TALLY_EF_RELOAD)
+		tally_engine_period_elapsed(event);
+	event->previous = sum(&sim->cpu, event->config);
+	event->state = 0;
+	tally_engine_user_page_changed(event);
+}
+
+static void vsim_stop(struct tally_pmu_event *event, unsigned flags)
+{
+	(void)flags; /* reading costs nothing: what was counted is always folded in */
+	vsim_read(event);
+	event->state = TALLY_HES_STOPPED | TALLY_HES_UPTODATE;
+}
+
+static int vsim_add(struct tally_pmu_event *event, unsigned flags)
+{
+	struct vsim_pmu *own = pmu_of(event);
+	if (own->count == own->counters)
+		return -VKI_EAGAIN;
+	event->state = TALLY_HES_STOPPED | TALLY_HES_UPTODATE;
+	event->index = (int)own->count;
+	own->on[own->count++] = event;
+	if (flags & TALLY_EF_START)
+		vsim_start(event, TALLY_EF_RELOAD);
+	return 0;
+}
+
+static void vsim_del(struct tally_pmu_event *event, unsigned flags)
+{
+	struct vsim_pmu *own = pmu_of(event);
+	vsim_stop(event, flags);
+	for (unsigned i = 0; i < own->count; i++)
+		if (own->on[i] == event) {
+			own->on[i] = own->on[--own->count];
+			own->on[i]->index = (int)i;
+			break;
+		}
+	event->index = -1;
+}
+
+/* --- opening --------------------------------------------------------------------------------------------------- */
+
+static int config_of(const struct tally_attr *attr, uint64_t *config)
+{
+	if (attr->type == TALLY_TYPE_HARDWARE || attr->type == TALLY_TYPE_HW_CACHE)
+		return vsim_generic_config(attr->type, attr->config, config);
+	*config = attr->config;
+	if (attr->type != VSIM_PMU_TYPE)
+		return -VKI_ENOENT;
+	return vsim_config_is_valid(attr->config) ? 0 : -VKI_EINVAL;
+}
+
+uint64_t vsim_pmu_kinds(const struct tally_attr *attr)
+{
+	uint64_t config;
+	return config_of(attr, &config) ? 0 : config;
+}
+
+/* Would the group, with this one, fit on counters of its own? */
+static bool group_fits(const struct vsim_pmu *own, struct tally_pmu_event *event)
+{
+	unsigned needed = 0;
+	for (struct tally_pmu_event *member = tally_engine_group_first(event); member;
+	     member = tally_engine_group_next(event, member))
+		needed += member->pmu == &own->pmu || member == event;
+	return needed <= own->counters;
+}
+
+static int vsim_event_init(struct tally_engine_pmu *pmu, struct tally_pmu_event *event)
+{
+	struct vsim_pmu *own = pmu->driver;
+	int error = config_of(event->attr, &event->config);
+	if (error)
+		return error;
+	if (event->attr->flags & TALLY_ATTR_EXCLUDE_USER)
+		return -VKI_EINVAL; /* there is nothing else */
+	unsigned counters = event->attr->type == VSIM_PMU_TYPE ? event->attr->config1 & VSIM_COUNTERS_MASK : 0;
+	if (counters && counters < own->counters)
+		own->counters = counters;
+	event->index = -1;
+	return group_fits(own, event) ? 0 : -VKI_EINVAL;
+}
+
+static const struct tally_engine_pmu_ops ops = {
+	.event_init = vsim_event_init,
+	.add = vsim_add,
+	.del = vsim_del,
+	.start = vsim_start,
+	.stop = vsim_stop,
+	.read = vsim_read,
+};
+
+/* No terms: nobody in here looks events up by name; tally does, by vsim_names.h. */
+int vsim_pmu_register(struct vsim *sim)
+{
+	struct vsim_pmu *own = sim->pmu ? sim->pmu->driver : VG_(malloc)("vsim.pmu", sizeof(*own));
+	*own = (struct vsim_pmu){
+		.pmu = { .name = "vsim", .type = VSIM_PMU_TYPE, .scope = TALLY_SCOPE_HARDWARE,
+			 .capabilities = TALLY_PMU_GENERIC | TALLY_PMU_NO_NMI, .ops = &ops, .driver = own },
+		.sim = sim, .counters = PLACES,
+	};
+	sim->pmu = &own->pmu;
+	return tally_engine_pmu_register(sim->engine, &own->pmu);
+}
+
+/* --- overflows --------------------------------------------------------------------------------------------------- */
+
+static void overflow(struct vsim *sim, struct tally_pmu_event *event, const struct vsim_place *place)
+{
+	const struct tally_engine_hit hit = {
+		.address = place->address, .period = event->last_period, .exact_ip = place->ip, .has_exact_ip = true,
+	};
+	struct tally_engine_regs regs;
+	vsim_host_regs(place, &regs);
+	vsim_host_make_room(sim);
+	if (tally_engine_overflow(event, &hit, &regs))
+		vsim_stop(event, 0);
+}
+
+void vsim_pmu_hit(struct vsim *sim, const struct vsim_place *place)
+{
+	struct vsim_pmu *own = sim->pmu ? sim->pmu->driver : NULL;
+	for (unsigned i = 0; own && i < own->count; i++) {
+		struct tally_pmu_event *event = own->on[i];
+		if (!event->sample_period || !counts(sim, event))
+			continue;
+		bring_up_to_date(sim, event);
+		if (event->period_left <= 0 && tally_engine_period_elapsed(event))
+			overflow(sim, event, place);
+	}
+}
+
+static void share(struct vsim_cpu *cpu, unsigned kind, int64_t left)
+{
+	if (left < cpu->left[kind])
+		cpu->left[kind] = left;
+}
+
+static void arm_event(struct vsim_cpu *cpu, const struct tally_pmu_event *event)
+{
+	uint64_t counted = sum(cpu, event->config) - event->previous;
+	int64_t may = event->period_left - (int64_t)counted - 1; /* without its end */
+	if (may < 0)
+		may = 0;
+	if (event->config == 1ull << VSIM_EST_CYCLES) {
+		/* What there is of the next cycle already; a period longer than a century is not kept exactly. */
+		int64_t hundredths = may < INT64_MAX / 200 ? may * 100 + 99 - (int64_t)(cpu->hundredths % 100) : INT64_MAX / 2;
+		share(cpu, VSIM_INSTRUCTIONS, hundredths / 2 / (cpu->weight[0] ? cpu->weight[0] : 1));
+		share(cpu, VSIM_EST_CYCLES, hundredths / 2);
+		return;
+	}
+	may /= __builtin_popcountll(event->config);
+	for (uint64_t kinds = event->config; kinds; kinds &= kinds - 1)
+		share(cpu, (unsigned)__builtin_ctzll(kinds), may);
+}
+
+void vsim_pmu_arm(struct vsim *sim)
+{
+	const struct vsim_pmu *own = sim->pmu ? sim->pmu->driver : NULL;
+	if (!sim->cpu.sampled)
+		return;
+	for (unsigned kind = 0; kind < VSIM_KINDS; kind++)
+		sim->cpu.left[kind] = INT64_MAX / 2;
+	for (unsigned i = 0; own && i < own->count; i++)
+		if (own->on[i]->sample_period && counts(sim, own->on[i]))
+			arm_event(&sim->cpu, own->on[i]);
+}
+
+void vsim_pmu_counting(struct vsim *sim, bool counting)
+{
+	struct vsim_pmu *own = sim->pmu ? sim->pmu->driver : NULL;
+	for (unsigned i = 0; own && i < own->count; i++)
+		if (!(own->on[i]->state & TALLY_HES_STOPPED))
+			bring_up_to_date(sim, own->on[i]); /* counted before it ends, passed over before it begins */
+	sim->cpu.counting = counting;
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * What generated code calls, and what it counted on its own.
+ *
+ * Counts live in three places.  Generated code adds to the running thread's shadow registers; vsim_fold() brings that
+ * into the totals, at the end of each turn and before anybody is told anything; what the model answers is added to the
+ * totals as it happens.
+ *
+ * Exact to the instruction.  Code counts a straight run at its beginning, as a whole.  When that takes a kind beyond
+ * what was `left` of it, vsim_run_alarm() takes the run out of the totals again and goes through it an instruction at a
+ * time, so that whoever looks, at a group's values or at the clock, sees them as of the instruction that is sampled. */
+#include "valgrind/vsim_run.h"
+
+#include "valgrind/vsim_model.h"
+
+#include "pub_tool_libcbase.h"
+#include "pub_tool_machine.h"
+#include "pub_tool_threadstate.h"
+
+#include <libvex_guest_amd64.h>
+
+enum { INSTRUCTION_BIT = 1 << VSIM_INSTRUCTIONS };
+
+/* Where the model lies: below 2 GiB, so that addresses in it are short in generated code. What isn't touched takes no memory. */
+static uint8_t model_memory[VSIM_MODEL_BYTES_MAX] __attribute__((aligned(4096)));
+
+static const uint64_t model_kinds = ~((1ull << VSIM_STATIC_KINDS) - 1);
+
+void vsim_cpu_start(struct vsim *sim)
+{
+	struct vsim_cpu *cpu = &sim->cpu;
+	const struct vsim_plan *plan = sim->plan;
+	cpu->wanted = INSTRUCTION_BIT; /* the clock */
+	for (unsigned i = 0; i < plan->event_count && i < VSIM_EVENTS; i++) {
+		uint64_t kinds = vsim_pmu_kinds(&plan->events[i].attr);
+		cpu->wanted |= kinds;
+		if (plan->events[i].attr.sample_period)
+			cpu->sampled |= kinds;
+	}
+	cpu->alarmed = cpu->sampled & ~model_kinds;
+	if (cpu->sampled >> VSIM_EST_CYCLES & 1)
+		cpu->alarmed |= INSTRUCTION_BIT;
+	vsim_model_weights(&plan->geometry, cpu->weight);
+	if (cpu->wanted & model_kinds)
+		cpu->model = vsim_model_init(model_memory, &plan->geometry);
+	cpu->counting = true;
+	for (unsigned kind = 0; kind < VSIM_KINDS; kind++)
+		cpu->left[kind] = INT64_MAX;
+}
+
+/* --- totals and shadows ------------------------------------------------------------------------------------ */
+
+static struct vsim_shadow *shadow_of(void *guest)
+{
+	return (struct vsim_shadow *)((UChar *)guest + 2 * sizeof(VexGuestAMD64State));
+}
+
+static void add_static(struct vsim_cpu *cpu, unsigned kind, uint64_t count)
+{
+	cpu->totals[kind] += count;
+	if (kind == VSIM_INSTRUCTIONS) {
+		cpu->hundredths += count * cpu->weight[VSIM_INSTRUCTIONS];
+		cpu->totals[VSIM_EST_CYCLES] = cpu->hundredths / 100;
+	}
+}
+
+static void fold(struct vsim_cpu *cpu, struct vsim_shadow *shadow)
+{
+	const uint64_t low = (1ull << VSIM_PACKED_SHIFT) - 1;
+	for (unsigned kind = 0; kind < VSIM_STATIC_KINDS; kind++)
+		if (cpu->alarmed >> kind & 1) {
+			add_static(cpu, kind, (uint64_t)cpu->given[kind] - (uint64_t)shadow->left[kind]);
+			cpu->left[kind] = cpu->given[kind] = shadow->left[kind];
+		}
+	add_static(cpu, VSIM_INSTRUCTIONS, shadow->packed[0] & low);
+	add_static(cpu, VSIM_BRANCHES, shadow->packed[0] >> VSIM_PACKED_SHIFT);
+	add_static(cpu, VSIM_LOADS, shadow->packed[1] & low);
+	add_static(cpu, VSIM_STORES, shadow->packed[1] >> VSIM_PACKED_SHIFT);
+	cpu->totals[VSIM_L1I_LOADS] += shadow->packed[2];
+	cpu->totals[VSIM_ITLB_LOADS] += shadow->packed[2];
+	shadow->packed[0] = shadow->packed[1] = shadow->packed[2] = 0;
+}
+
+/* Gives the running thread what is left of the kinds that it alarms for. */
+static void give(struct vsim_cpu *cpu, struct vsim_shadow *shadow)
+{
+	for (unsigned kind = 0; kind < VSIM_STATIC_KINDS; kind++)
+		shadow->left[kind] = cpu->given[kind] = cpu->left[kind];
+}
+
+/* Counters alone: what a turn's begin and end copy. */
+enum { COUNTERS_BYTES = offsetof(struct vsim_shadow, run_sp) };
+
+void vsim_fold(struct vsim_cpu *cpu)
+{
+	struct vsim_shadow shadow;
+	ThreadId tid = VG_(get_running_tid)();
+	if (tid == VG_INVALID_THREADID)
+		return;
+	VG_(get_shadow_regs_area)(tid, (UChar *)&shadow, 2, 0, COUNTERS_BYTES);
+	fold(cpu, &shadow);
+	VG_(set_shadow_regs_area)(tid, 2, 0, COUNTERS_BYTES, (UChar *)&shadow);
+}
+
+/* The shadows may hold anything before it: a signal's return brings back those of its delivery. */
+void vsim_resume(struct vsim_cpu *cpu)
+{
+	struct vsim_shadow shadow = { .packed = { 0 } };
+	vsim_pmu_arm(vsim());
+	give(cpu, &shadow);
+	VG_(set_shadow_regs_area)(VG_(get_running_tid)(), 2, 0, COUNTERS_BYTES, (UChar *)&shadow);
+}
+
+/* --- telling the PMU ----------------------------------------------------------------------------------------- */
+
+struct registers { ULong ip, sp, fp; };
+
+static struct registers set_registers(VexGuestAMD64State *guest, struct registers to)
+{
+	struct registers was = { guest->guest_RIP, guest->guest_RSP, guest->guest_RBP };
+	guest->guest_RIP = to.ip;
+	guest->guest_RSP = to.sp;
+	guest->guest_RBP = to.fp;
+	return was;
+}
+
+VG_REGPARM(2) void vsim_run_alarm(void *guest, const struct vsim_run *run)
+{
+	struct vsim *sim = vsim();
+	struct vsim_cpu *cpu = &sim->cpu;
+	struct vsim_shadow *shadow = shadow_of(guest);
+	VexGuestAMD64State *state = guest;
+	/* Its beginning: all pointers are good, the ip may not have been stored. */
+	struct registers was = set_registers(state, (struct registers){ run->start, state->guest_RSP, state->guest_RBP });
+	fold(cpu, shadow);
+	for (unsigned i = 0; i < run->count; i++)
+		for (unsigned kind = 0; kind < VSIM_STATIC_KINDS; kind++) {
+			add_static(cpu, kind, -(uint64_t)run->steps[i].counts[kind]);
+			cpu->left[kind] += cpu->alarmed >> kind & 1 ? run->steps[i].counts[kind] : 0;
+		}
+	for (unsigned i = 0; i < run->count; i++) {
+		bool alarm = false;
+		for (unsigned kind = 0; kind < VSIM_STATIC_KINDS; kind++) {
+			add_static(cpu, kind, run->steps[i].counts[kind]);
+			cpu->left[kind] -= cpu->alarmed >> kind & 1 ? run->steps[i].counts[kind] : 0;
+			alarm |= cpu->left[kind] < 0;
+		}
+		if (!alarm)
+			continue;
+		const struct vsim_place place = { .ip = run->start + run->steps[i].offset };
+		vsim_pmu_hit(sim, &place);
+		vsim_pmu_arm(sim);
+	}
+	give(cpu, shadow);
+	set_registers(state, was);
+}
+
+/* --- the model ----------------------------------------------------------------------------------------------- */
+
+static __attribute__((noinline)) void tell(struct vsim *sim, void *guest, uint64_t run_start,
+					   const struct vsim_place *place)
+{
+	struct vsim_shadow *shadow = shadow_of(guest);
+	struct registers was = set_registers(guest, (struct registers){ run_start, shadow->run_sp, shadow->run_fp });
+	fold(&sim->cpu, shadow);
+	vsim_pmu_hit(sim, place);
+	vsim_pmu_arm(sim);
+	give(&sim->cpu, shadow);
+	set_registers(guest, was);
+}
+
+/* `kinds` happened at an instruction of a run. */
+static inline void happened(struct vsim *sim, void *guest, const struct vsim_batch *batch, unsigned kinds,
+			    unsigned offset, uint64_t address)
+{
+	struct vsim_cpu *cpu = &sim->cpu;
+	bool alarm = false;
+	for (; kinds; kinds &= kinds - 1) {
+		unsigned kind = (unsigned)__builtin_ctz(kinds);
+		cpu->totals[kind]++;
+		cpu->hundredths += cpu->weight[kind];
+		cpu->left[VSIM_EST_CYCLES] -= cpu->weight[kind];
+		alarm |= --cpu->left[kind] < 0 || cpu->left[VSIM_EST_CYCLES] < 0;
+	}
+	if (alarm) {
+		cpu->totals[VSIM_EST_CYCLES] = cpu->hundredths / 100;
+		const struct vsim_place place = { .ip = batch->start + offset, .address = address };
+		tell(sim, guest, batch->start, &place);
+	}
+}
+
+static unsigned branch_kinds(struct vsim_cpu *cpu, const struct vsim_batch *batch, uint64_t outcome)
+{
+	uint64_t ip = batch->start + batch->branch_offset;
+	switch (batch->flow) {
+	case VSIM_FLOW_CONDITIONAL: { /* the history has moved on already */
+		const struct vsim_conditional *all = vsim_model_conditionals(cpu->model);
+		uint64_t index = (all->history & all->history_mask) ^ vsim_model_branch(cpu->model, ip);
+		return all->counters[index] ? vsim_model_unsure(cpu->model, ip, outcome != 0) : 0;
+	}
+	case VSIM_FLOW_INDIRECT_JUMP: case VSIM_FLOW_INDIRECT_CALL:
+		return vsim_model_indirect(cpu->model, ip, outcome);
+	case VSIM_FLOW_RETURN: { /* the return address was taken off the stack of them already */
+		const struct vsim_returns *returns = vsim_model_returns(cpu->model);
+		return returns->entry[returns->top] == outcome ? 0 : 1u << VSIM_RETURN_MISSES;
+	}
+	}
+	return 0;
+}
+
+static void fetch_lines(struct vsim *sim, void *guest, const struct vsim_batch *batch)
+{
+	const unsigned counted = batch->count_lines ? 1u << VSIM_L1I_LOADS | 1u << VSIM_ITLB_LOADS : 0;
+	for (unsigned i = 0; i < batch->lines; i++) {
+		uint64_t address = batch->line_address + (uint64_t)i * sim->plan->geometry.line_bytes;
+		unsigned kinds = vsim_model_fetch(sim->cpu.model, address) | counted;
+		if (UNLIKELY(kinds != 0))
+			happened(sim, guest, batch, kinds, batch->accesses[i].offset, address);
+	}
+}
+
+VG_REGPARM(3) void vsim_run_batch(void *guest, const struct vsim_batch *batch, uint64_t outcome)
+{
+	struct vsim *sim = vsim();
+	struct vsim_cpu *cpu = &sim->cpu;
+	const struct vsim_shadow *shadow = shadow_of(guest);
+	unsigned kinds;
+	fetch_lines(sim, guest, batch);
+	for (unsigned i = batch->lines; i < batch->count; i++) {
+		const struct vsim_access *access = &batch->accesses[i];
+		uint64_t address = shadow->address[access->slot];
+		if (UNLIKELY(address == VSIM_NO_ADDRESS))
+			continue;
+		address += (uint64_t)access->delta;
+		if ((kinds = vsim_model_data(cpu->model, address, access->size, access->store)) != 0)
+			happened(sim, guest, batch, kinds, access->offset, address);
+	}
+	if (batch->flow != VSIM_FLOW_ON && (kinds = branch_kinds(cpu, batch, outcome)) != 0)
+		happened(sim, guest, batch, kinds, batch->branch_offset, batch->flow == VSIM_FLOW_CONDITIONAL ? 0 : outcome);
+}
