@@ -385,7 +385,7 @@ static void compare_line(struct builder *b, const struct data *data, uint32_t si
 	}
 	tl_assert(recent->line_shift >= 3);
 	IRExpr *index = op(b, Iop_And64, shift(b, Iop_Shr64, data->address, recent->line_shift - 3),
-			   constant(recent->set_mask << 3));
+			   constant(recent->mask << 3));
 	IRExpr *used = load(b, op(b, Iop_Add64, index, address_of(recent->recent)));
 	IRExpr *last = size == 1 ? data->address : op(b, Iop_Add64, data->address, constant(size - 1));
 	IRExpr *difference = op(b, Iop_Xor64, used, shift(b, Iop_Shr64, last, recent->line_shift));
@@ -438,7 +438,7 @@ static void model_lines(struct builder *b)
 		differs(b, constant(1));
 	for (unsigned i = 0; i < b->line_count; i++) {
 		uint64_t line = (b->line_address >> recent->line_shift) + i;
-		IRExpr *used = load(b, address_of(&recent->recent[line & recent->set_mask]));
+		IRExpr *used = load(b, address_of(&recent->recent[line & recent->mask]));
 		differs(b, op(b, Iop_Xor64, used, constant(line)));
 	}
 }

@@ -4,16 +4,16 @@
  * A kind happens at most once to an access, though one may touch two lines and miss both.
  *
  *   data, code  caches fill on loads and stores; each level is looked up on a miss of the one before; none evicts from
- *               another.  L2, LLC and the second-level TLB are shared by data and code.  All are LRU but the first-level
- *               TLBs, which replace round-robin.
+ *               another.  L2, LLC and the second-level TLB are shared by data and code, and LRU.  The first-level caches
+ *               replace what was not recently used (vsim_cache.h), the first-level TLBs round-robin.
  *   branches    vsim_predictor.h
  *
  * Nine in ten of the calls would change nothing, so generated code asks before it calls.  What it may ask is part of this
  * contract; what passes need not be told, and the counts are the same to the last digit:
  *
- *   data    recent[(address >> line_shift) & set_mask] == (address + size - 1) >> line_shift, for size <= size_max.
- *           The *last* byte's line in the *first* byte's set: what straddles two lines never passes.
- *   code    recent[(address >> line_shift) & set_mask] == address >> line_shift
+ *   data    recent[(address >> line_shift) & mask] == (address + size - 1) >> line_shift, for size <= size_max.
+ *           The *last* byte's line at the *first* byte's place: what straddles two lines never passes.
+ *   code    recent[(address >> line_shift) & mask] == address >> line_shift
  *   conditional branches, of which generated code always does the first two lines itself:
  *           outcomes = history << 1 | taken;  history = outcomes;
  *           counters[(outcomes & history_mask) ^ vsim_model_branch(model, ip)] == 0, else vsim_model_unsure()
@@ -37,10 +37,10 @@
 
 /* A side of the first level, of data or of code, as generated code sees it. */
 struct vsim_recent {
-	uint64_t *recent;     /* by set, its most recently used line, or VSIM_NONE when the model must be asked */
-	uint64_t set_mask;
+	uint64_t *recent;     /* lines whose use changes nothing, or VSIM_NONE */
+	uint64_t mask;
 	uint32_t line_shift;
-	uint32_t size_max;    /* larger accesses are always told; 0: all */
+	uint32_t size_max;    /* larger accesses are always told */
 };
 
 struct vsim_conditional {

@@ -3,6 +3,7 @@
 #include "base/terminal.h"
 #include "base/vector.h"
 #include "command/command.h"
+#include "command/simulated_options.h"
 #include "machine/cpu.h"
 #include "machine/tracefs.h"
 #include "output/event_list.h"
@@ -16,9 +17,12 @@
 #include <strings.h>
 #include <unistd.h>
 
+enum { OPTION_PROVIDER = 256 };
+
 static const struct tally_option options[] = {
 	{ .letter = 'j', .name = "json", .help = "print JSON; docs/list.md describes it" },
 	{ .letter = 'v', .name = "verbose", .help = "tracepoints with their fields" },
+	SIMULATED_OPTION_PROVIDER(OPTION_PROVIDER),
 	TALLY_OPTIONS_END
 };
 
@@ -27,6 +31,8 @@ struct listing {
 	size_t word_count;
 	bool kinds[TALLY_EVENT_KINDS]; /* all false: every kind */
 	bool any_kind, json, verbose;
+	const char *provider_name;
+	bool is_simulated;
 	struct tally_catalogue catalogue;
 	struct {
 		struct tally_listed_event *items;
@@ -102,6 +108,8 @@ static int add_named(struct listing *listing, enum tally_event_kind kind)
 	int code = 0;
 	for (size_t i = 0; !code && i < listing->catalogue.named_count; i++) {
 		const struct tally_named_event *named = &listing->catalogue.named[i];
+		if (listing->is_simulated && named->unavailable && kind == TALLY_EVENT_CACHE)
+			continue;
 		if (named->kind == kind)
 			code = add(listing, (struct tally_listed_event){
 				.kind = kind, .name = named->name, .alias = named->alias,
@@ -117,6 +125,8 @@ static const char *pmu_event_unavailable(struct listing *listing, const char *ex
 	struct tally_cpu_list cpus = { 0 };
 	const char *reason = "its description in sysfs can't be understood";
 	if (!tally_event_parse(expression, &listing->catalogue, &listing->catalogue.arena, &parsed, NULL)) {
+		if (listing->is_simulated)
+			return tally_event_list_release(&parsed), NULL;
 		tally_cpu_list_parse(pmu->cpus, &cpus, NULL);
 		int cpu = cpus.count ? (int)cpus.cpus[0] : 0;
 		int code = tally_kernel_probe_available(&parsed.items[0].attr, cpu);
@@ -127,6 +137,17 @@ static const char *pmu_event_unavailable(struct listing *listing, const char *ex
 	}
 	tally_event_list_release(&parsed);
 	return reason;
+}
+
+static const char *simulated_description(struct listing *listing, const char *expression)
+{
+	struct tally_event_list parsed = { 0 };
+	struct tally_arena *arena = &listing->catalogue.arena;
+	const char *text = NULL;
+	if (!tally_event_parse(expression, &listing->catalogue, arena, &parsed, NULL))
+		text = tally_simulated_describe(&parsed.items[0].attr, arena);
+	tally_event_list_release(&parsed);
+	return text;
 }
 
 static int add_pmu(struct listing *listing, const struct tally_pmu *pmu)
@@ -140,6 +161,8 @@ static int add_pmu(struct listing *listing, const struct tally_pmu *pmu)
 		};
 		if (!event.name)
 			return -ENOMEM;
+		if (listing->is_simulated)
+			event.description = simulated_description(listing, event.name);
 		event.is_form = strchr(pmu->events[i].terms, '?') != NULL;
 		if (!event.is_form && is_wanted(listing, &event))
 			event.unavailable = pmu_event_unavailable(listing, event.name, pmu);
@@ -205,6 +228,9 @@ static int add_fields(struct listing *listing)
 static int load(struct listing *listing, struct tally_error *err)
 {
 	struct tally_catalogue *catalogue = &listing->catalogue;
+	listing->is_simulated = simulated_is_meant(listing->provider_name);
+	if (listing->is_simulated)
+		return tally_simulated_catalogue(catalogue, err);
 	int code = tally_kernel_catalogue(catalogue, err);
 	if (!code && wants(listing, TALLY_EVENT_PMU))
 		code = catalogue->load_pmus(catalogue, catalogue->context, NULL, err);
@@ -227,10 +253,12 @@ static int collect(struct listing *listing, struct tally_error *err)
 	if (code)
 		return code;
 	code = add_named(listing, TALLY_EVENT_HARDWARE);
-	code = code ? code : add_named(listing, TALLY_EVENT_SOFTWARE);
+	code = code || listing->is_simulated ? code : add_named(listing, TALLY_EVENT_SOFTWARE);
 	code = code ? code : add_named(listing, TALLY_EVENT_CACHE);
 	for (size_t i = 0; !code && wants(listing, TALLY_EVENT_PMU) && i < listing->catalogue.pmu_count; i++)
 		code = add_pmu(listing, &listing->catalogue.pmus[i]);
+	if (listing->is_simulated)
+		return code ? tally_error_set(err, code, "out of memory") : 0;
 	if (!code && wants(listing, TALLY_EVENT_RAW))
 		code = add_form(listing, TALLY_EVENT_RAW, "rNNN",
 				"the CPU's event NNN (hexadecimal, as in its manual: r1a8)", &raw);
@@ -282,7 +310,7 @@ static int print(const struct tally_command *command, struct listing *listing)
 	bool terminal = isatty(STDOUT_FILENO);
 	struct tally_event_listing found = {
 		.events = listing->events.items, .count = listing->events.count,
-		.tracepoints_unavailable = wants(listing, TALLY_EVENT_TRACEPOINT)
+		.tracepoints_unavailable = wants(listing, TALLY_EVENT_TRACEPOINT) && !listing->is_simulated
 						   ? listing->catalogue.tracepoints_unavailable
 						   : NULL,
 	};
@@ -318,6 +346,8 @@ static int take_arguments(struct tally_options *walk, struct listing *listing)
 			return id;
 		listing->json |= id == 'j';
 		listing->verbose |= id == 'v';
+		if (id == OPTION_PROVIDER)
+			listing->provider_name = walk->value;
 		if (id)
 			continue;
 		if (walk->index >= walk->argc)
@@ -340,6 +370,8 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	int end = take_arguments(&walk, &listing);
 	if (end < 0)
 		return end == TALLY_OPTION_HELP ? TALLY_EXIT_OK : TALLY_EXIT_USAGE;
+	if (listing.provider_name && !simulated_is_meant(listing.provider_name) && strcmp(listing.provider_name, "kernel"))
+		return tally_command_misuse(command, "there is no provider '%s': kernel, simulated", listing.provider_name);
 	int status;
 	if (collect(&listing, &err) < 0)
 		status = tally_command_fail(command, &err);
@@ -363,6 +395,7 @@ const struct tally_command tally_command_list = {
 		   "examples:\n"
 		   "  tally list\n"
 		   "  tally list cache dTLB\n"
+		   "  tally list --provider simulated\n"
 		   "  tally list -v sched:sched_switch\n"
 		   "  tally list '*:sys_enter_open*' | awk '{ print $1 }'\n"
 		   "  tally list --json hw | jq '.events[] | select(.unavailable | not) | .name'",

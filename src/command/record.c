@@ -1,6 +1,7 @@
 #include "base/buffer.h"
 #include "base/terminal.h"
 #include "command/command.h"
+#include "command/simulated_options.h"
 #include "machine/sysctl.h"
 #include "provider/advice.h"
 #include "provider/kernel_catalogue.h"
@@ -19,7 +20,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { OPTION_CALL_GRAPH = 256, OPTION_NO_CALL_GRAPH, OPTION_DURATION, OPTION_KEEP_STACKS };
+enum { OPTION_CALL_GRAPH = 256, OPTION_NO_CALL_GRAPH, OPTION_DURATION, OPTION_KEEP_STACKS,
+       OPTION_PROVIDER, OPTION_SIM_CPU, OPTION_TOGGLE };
 
 static const double DEFAULT_HZ = 999;
 
@@ -46,6 +48,9 @@ static const struct tally_option options[] = {
 	  NULL, OPTION_DURATION },
 	{ 'z', "compression-level", TALLY_ARGUMENT_REQUIRED, "LEVEL", "zstd's, 1 to 22 (1); 0: plain", NULL, 0 },
 	{ 'q', "quiet", TALLY_ARGUMENT_NONE, NULL, "say nothing but errors and losses", NULL, 0 },
+	SIMULATED_OPTION_PROVIDER(OPTION_PROVIDER),
+	SIMULATED_OPTION_CPU(OPTION_SIM_CPU),
+	SIMULATED_OPTION_TOGGLE(OPTION_TOGGLE),
 	TALLY_OPTIONS_END,
 };
 
@@ -54,7 +59,13 @@ struct request {
 	struct tally_target target;
 	struct tally_catalogue catalogue;
 	struct tally_arena arena;
+	const char *expressions[64]; /* -e: understood once the provider is known */
+	size_t expression_count;
 	struct tally_event_list events;
+	const char *provider_name;
+	struct simulated_request simulated;
+	struct tally_provider *provider;
+	bool wants_max_rate; /* -F max */
 	const char *output;
 	char old_output[4096]; /* what stood there before has this name now; "" when nothing did */
 	char older_output[4096 + 1]; /* what had that name before; "" likewise.  Given up once the recording began */
@@ -90,22 +101,38 @@ static int parse_call_graph(const char *value, struct tally_record_options *reco
 	return 0;
 }
 
-static int parse_rate(const char *value, struct tally_record_options *record, struct tally_error *err)
+static int parse_rate(const char *value, struct request *request, struct tally_error *err)
 {
-	unsigned long long hertz;
-	int allowed = tally_sysctl_read("kernel/perf_event_max_sample_rate");
-	if (!strcmp(value, "max")) {
-		hertz = allowed > 0 ? (unsigned long long)allowed : 1000;
-	} else {
-		int result = tally_option_u64("-F", value, 1, 1000000000, &hertz, err);
-		if (result < 0)
-			return result;
-	}
-	if (allowed > 0 && hertz > (unsigned long long)allowed)
-		return tally_error_set(err, -EINVAL, "-F %llu: the kernel allows %d samples a second at most "
-				       "(sysctl kernel.perf_event_max_sample_rate)", hertz, allowed);
-	record->frequency = (double)hertz;
-	record->rate_given = true;
+	unsigned long long hertz = 1000;
+	request->wants_max_rate = !strcmp(value, "max");
+	int result = request->wants_max_rate ? 0 : tally_option_u64("-F", value, 1, 1000000000, &hertz, err);
+	if (result < 0)
+		return result;
+	request->record.frequency = (double)hertz;
+	request->record.rate_given = true;
+	return 0;
+}
+
+/* By what the kernel allows; a simulated CPU's time is its own. */
+static int check_rate(struct request *request, struct tally_error *err)
+{
+	int allowed = simulated_is_meant(request->provider_name) ? 0 : tally_sysctl_read("kernel/perf_event_max_sample_rate");
+	struct tally_record_options *record = &request->record;
+	if (allowed <= 0)
+		return 0;
+	if (request->wants_max_rate || (!record->rate_given && allowed < (int)DEFAULT_HZ))
+		record->frequency = allowed;
+	if (!record->rate_given || record->frequency <= allowed)
+		return 0;
+	return tally_error_set(err, -EINVAL, "-F %.0f: the kernel allows %d samples a second at most "
+			       "(sysctl kernel.perf_event_max_sample_rate)", record->frequency, allowed);
+}
+
+static int take_expression(struct request *request, const char *value, struct tally_error *err)
+{
+	if (request->expression_count == sizeof(request->expressions) / sizeof(request->expressions[0]))
+		return tally_error_set(err, -E2BIG, "too many -e: put events into one, separated by commas");
+	request->expressions[request->expression_count++] = value;
 	return 0;
 }
 
@@ -128,8 +155,8 @@ static int apply_option(int id, const char *value, struct request *request, stru
 	unsigned long long number = 0;
 	int result = 0;
 	switch (id) {
-	case 'e': return tally_event_parse(value, &request->catalogue, &request->arena, &request->events, err);
-	case 'F': return parse_rate(value, record, err);
+	case 'e': return take_expression(request, value, err);
+	case 'F': return parse_rate(value, request, err);
 	case 'c':
 		result = tally_option_u64("-c", value, 1, 1ull << 62, &number, err);
 		record->period = number;
@@ -158,6 +185,9 @@ static int apply_option(int id, const char *value, struct request *request, stru
 		record->compression_level = (int)number;
 		break;
 	case 'q': request->quiet = true; break;
+	case OPTION_PROVIDER: request->provider_name = value; break;
+	case OPTION_SIM_CPU: request->simulated.options.cpu = value; break;
+	case OPTION_TOGGLE: return simulated_add_function(&request->simulated, value, err);
 	}
 	return result;
 }
@@ -169,7 +199,12 @@ static int choose_default_event(struct request *request, struct tally_error *err
 					   .config = TALLY_HW_CPU_CYCLES, .sample_period = 1000000,
 					   .flags = TALLY_ATTR_DISABLED | TALLY_ATTR_EXCLUDE_KERNEL |
 						    TALLY_ATTR_EXCLUDE_HV };
-	struct tally_provider *provider = tally_provider_kernel();
+	struct tally_provider *provider = request->provider;
+	if (provider != tally_provider_kernel()) {
+		request->default_event_note = "sampling est-cycles: an estimate, for ranking; -e instructions is exact, and "
+					      "faster";
+		return tally_event_parse("est-cycles", &request->catalogue, &request->arena, &request->events, err);
+	}
 	int handle = provider->ops->open(provider, &cycles, 0, -1, -1, 0);
 	if (handle >= 0)
 		provider->ops->close(provider, handle);
@@ -402,11 +437,24 @@ struct run {
 	bool began; /* the output holds something of use */
 };
 
+static void say_notes_of_provider(const struct run *run, int signal)
+{
+	struct tally_provider *provider = run->request->provider;
+	struct tally_arena arena = TALLY_ARENA_INIT;
+	const char *notes[8];
+	size_t count = provider->ops->notes ? provider->ops->notes(provider, signal, &arena, notes, 8) : 0;
+	for (size_t i = 0; i < count; i++)
+		fprintf(stderr, "warning: %s\n", notes[i]);
+	tally_arena_release(&arena);
+}
+
 /* The recording is complete; the command may still run. */
 static int await_command(struct run *run, enum tally_record_end end)
 {
 	int status, ended = tally_recorder_wait(run->recorder, &run->signals, end);
-	if (tally_recorder_command_ended(run->recorder, &status)) {
+	bool has_ended = tally_recorder_command_ended(run->recorder, &status);
+	say_notes_of_provider(run, has_ended && WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+	if (has_ended) {
 		/* A limit that was asked for is no failure of the command, as with stat. */
 		bool stopped_by_us = end == TALLY_RECORD_END_DURATION && WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM;
 		return stopped_by_us ? TALLY_EXIT_OK : tally_spawn_exit_status(status);
@@ -443,7 +491,7 @@ static int record_into(struct run *run, int fd)
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct tally_buffer notes = { 0 };
 	enum tally_record_end end;
-	int result = tally_recorder_new(tally_provider_kernel(), &request->events, &request->target, &request->record,
+	int result = tally_recorder_new(request->provider, &request->events, &request->target, &request->record,
 					fd, request->pipe, run->spawn.pid ? &run->spawn : NULL, &notes,
 					&run->recorder, &err);
 	if (!(result < 0))
@@ -466,11 +514,14 @@ static int record(const struct tally_command *command, struct request *request)
 	struct run run = { .command = command, .request = request, .spawn = TALLY_SPAWN_INIT };
 	struct tally_error err = TALLY_ERROR_NONE;
 	char **argv = request->target.command;
+	struct tally_provider *provider = request->provider;
 	if (tally_target_resolve(&request->target, &err) < 0 || tally_signals_open(&run.signals, &err) < 0)
 		return tally_command_fail(command, &err);
-	int fd = open_output(request, &run.signals.before, &err), status = TALLY_EXIT_FAILURE;
+	int started = argv ? tally_spawn_command(provider, argv, &argv, &err) : 0;
+	int fd = started < 0 ? -1 : open_output(request, &run.signals.before, &err), status = TALLY_EXIT_FAILURE;
 	if (fd < 0 || (argv && tally_spawn_prepare(&run.spawn, argv, &run.signals.before, &err) < 0)) {
 		tally_command_fail(command, &err);
+		status = started < 0 ? tally_spawn_failure_status(started) : status;
 	} else {
 		signal(SIGPIPE, SIG_IGN); /* behind the fork: the command's own is as it was */
 		status = record_into(&run, fd);
@@ -483,6 +534,56 @@ static int record(const struct tally_command *command, struct request *request)
 	return status;
 }
 
+static int choose_provider(struct request *request, struct tally_error *err)
+{
+	const char *name = request->provider_name;
+	request->provider = tally_provider_kernel();
+	if (!name || !strcmp(name, "kernel"))
+		return tally_kernel_catalogue(&request->catalogue, err);
+	if (!simulated_is_meant(name))
+		return tally_error_set(err, -EINVAL, "there is no provider '%s': kernel, simulated", name);
+	int result = simulated_check_target(&request->target, err);
+	if (!result)
+		result = tally_provider_simulated_new(&request->simulated.options, &request->provider, err);
+	return result < 0 ? result : tally_simulated_catalogue(&request->catalogue, err);
+}
+
+/* Whose events they are stands in the file: no reader is to take them for the hardware's. */
+static int make_own(struct request *request, struct tally_error *err)
+{
+	int result = simulated_check_events(&request->events, err);
+	for (size_t i = 0; result >= 0 && i < request->events.count; i++)
+		if (tally_simulated_make_own(&request->events.items[i], &request->arena) < 0)
+			result = tally_error_set(err, -ENOMEM, "out of memory");
+	return result;
+}
+
+/* 0, or an exit status after the message was printed. */
+static int parse_events(const struct tally_command *command, struct request *request)
+{
+	struct tally_error err = TALLY_ERROR_NONE;
+	int result = choose_provider(request, &err);
+	if (result < 0) {
+		tally_command_fail(command, &err);
+		return result == -EINVAL ? TALLY_EXIT_USAGE : TALLY_EXIT_FAILURE;
+	}
+	for (size_t i = 0; result >= 0 && i < request->expression_count; i++)
+		result = tally_event_parse(request->expressions[i], &request->catalogue, &request->arena, &request->events,
+					   &err);
+	if (result >= 0 && simulated_is_meant(request->provider_name))
+		result = make_own(request, &err);
+	if (result < 0) {
+		tally_command_fail(command, &err);
+		return TALLY_EXIT_USAGE;
+	}
+	if (request->events.count)
+		return 0;
+	result = choose_default_event(request, &err);
+	if (result >= 0 && simulated_is_meant(request->provider_name))
+		result = make_own(request, &err);
+	return result < 0 ? tally_command_fail(command, &err) : 0;
+}
+
 static int parse_arguments(const struct tally_command *command, int argc, char **argv, struct request *request)
 {
 	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
@@ -490,18 +591,20 @@ static int parse_arguments(const struct tally_command *command, int argc, char *
 	int id;
 	while ((id = tally_options_next(&walk)) > 0)
 		if (apply_option(id, walk.value, request, &err) < 0)
-			return id == 'e' ? (tally_command_fail(command, &err), TALLY_EXIT_USAGE) :
-					   tally_command_misuse(command, "%s", err.message);
+			return tally_command_misuse(command, "%s", err.message);
 	if (id != TALLY_OPTION_DONE)
 		return id == TALLY_OPTION_HELP ? -1 : TALLY_EXIT_USAGE;
+	const char *conflict = simulated_conflict(&request->simulated, request->provider_name);
+	if (conflict)
+		return tally_command_misuse(command, "%s", conflict);
+	if (check_rate(request, &err) < 0)
+		return tally_command_misuse(command, "%s", err.message);
 	if (walk.index < argc)
 		request->target.command = argv + walk.index;
 	if (!request->target.command && !request->target.all && !request->target.has_cpu_list &&
 	    !tally_target_has_tasks(&request->target))
 		return tally_command_misuse(command, "what to record? a command, -p PID, or -a for the whole system");
-	if (!request->events.count && choose_default_event(request, &err) < 0)
-		return tally_command_fail(command, &err);
-	return 0;
+	return parse_events(command, request);
 }
 
 static int run(const struct tally_command *command, int argc, char **argv)
@@ -512,13 +615,14 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		.output = "tally.data",
 	};
 	struct tally_error err = TALLY_ERROR_NONE;
-	int allowed = tally_sysctl_read("kernel/perf_event_max_sample_rate");
-	if (allowed > 0 && allowed < (int)DEFAULT_HZ)
-		request.record.frequency = allowed;
-	if (tally_catalogue_init(&request.catalogue) < 0 || tally_kernel_catalogue(&request.catalogue, &err) < 0)
+	if (tally_catalogue_init(&request.catalogue) < 0) {
+		tally_error_set(&err, -ENOMEM, "out of memory");
 		return tally_command_fail(command, &err);
+	}
 	int status = parse_arguments(command, argc, argv, &request);
 	status = status ? status : record(command, &request);
+	if (request.provider)
+		request.provider->ops->release(request.provider);
 	tally_event_list_release(&request.events);
 	tally_catalogue_release(&request.catalogue);
 	tally_arena_release(&request.arena);
@@ -535,7 +639,8 @@ const struct tally_command tally_command_record = {
 		   "  tally record -- ./program            then: tally report, tally flamegraph\n"
 		   "  tally record -p 1234 --duration 10\n"
 		   "  tally record -a -e sched:sched_switch -- sleep 1\n"
-		   "  tally record -o - -- make | tally flamegraph -o make.svg -",
+		   "  tally record -o - -- make | tally flamegraph -o make.svg -\n"
+		   "  tally record --provider simulated -e L1-dcache-load-misses -c 1000 -- ./program",
 	.options = options,
 	.run = run,
 };

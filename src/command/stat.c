@@ -2,6 +2,7 @@
 #include "base/arena.h"
 #include "base/terminal.h"
 #include "command/command.h"
+#include "command/simulated_options.h"
 #include "event/event.h"
 #include "output/stat_view.h"
 #include "provider/kernel_catalogue.h"
@@ -15,7 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPTION_APPEND = 256, OPTION_TIMEOUT, OPTION_DURATION, OPTION_INTERVAL_COUNT, OPTION_PROVIDER };
+enum { OPTION_APPEND = 256, OPTION_TIMEOUT, OPTION_DURATION, OPTION_INTERVAL_COUNT, OPTION_PROVIDER, OPTION_SIM_CPU,
+       OPTION_TOGGLE };
 
 struct stat_command {
 	const struct tally_command *command;
@@ -30,6 +32,7 @@ struct stat_command {
 	size_t expression_count;
 	bool is_detailed, counts_nothing, appends;
 	const char *output_path, *provider_name;
+	struct simulated_request simulated;
 	FILE *output;
 	struct tally_buffer text;
 	struct tally_stat_view view;
@@ -70,6 +73,12 @@ static const struct preset detailed[] = {
 	{ CACHE(ITLB, ACCESS), "iTLB-loads", 5 },        { CACHE(ITLB, MISS), "iTLB-load-misses", 5 },
 };
 
+/* All are counted at once there: no groups. */
+static const char simulated_standard[] = "instructions,branches,branch-misses,L1-dcache-loads,L1-dcache-load-misses,"
+					 "LLC-load-misses,dTLB-load-misses,est-cycles";
+static const char simulated_detailed[] = "L1-dcache-stores,L1-dcache-store-misses,L1-icache-loads,L1-icache-load-misses,"
+					 "LLC-loads,LLC-stores,LLC-store-misses,dTLB-store-misses,iTLB-load-misses";
+
 static int add_presets(struct stat_command *stat, const struct preset *presets, size_t count, int first_group,
 		       struct tally_error *err)
 {
@@ -105,18 +114,43 @@ static int open_provider(struct stat_command *stat, struct tally_error *err)
 	const char *name = stat->provider_name;
 	if (!name || !strcmp(name, "kernel"))
 		stat->provider = tally_provider_kernel();
+	else if (simulated_is_meant(name))
+		return tally_provider_simulated_new(&stat->simulated.options, &stat->provider, err);
 	else if (!strncmp(name, scripted, sizeof(scripted) - 1))
 		return tally_provider_scripted_new(name + sizeof(scripted) - 1, &stat->provider, err);
 	else
-		return tally_error_set(err, -EINVAL, "there is no provider '%s'", name);
+		return tally_error_set(err, -EINVAL, "there is no provider '%s': kernel, simulated", name);
 	return 0;
+}
+
+static int add_presets_of_kernel(struct stat_command *stat, struct tally_error *err)
+{
+	int result = 0;
+	if (!stat->expression_count)
+		result = add_presets(stat, standard, sizeof(standard) / sizeof(standard[0]), 0, err);
+	if (result >= 0 && stat->is_detailed)
+		result = add_presets(stat, detailed, sizeof(detailed) / sizeof(detailed[0]), stat->events.group_count, err);
+	return result;
+}
+
+static int add_presets_simulated(struct stat_command *stat, struct tally_error *err)
+{
+	int result = 0;
+	if (!stat->expression_count)
+		result = tally_event_parse(simulated_standard, &stat->catalogue, &stat->arena, &stat->events, err);
+	if (result >= 0 && stat->is_detailed)
+		result = tally_event_parse(simulated_detailed, &stat->catalogue, &stat->arena, &stat->events, err);
+	for (size_t i = 0; i < stat->events.count; i++)
+		tally_simulated_make_generic(&stat->events.items[i]);
+	return result;
 }
 
 static int parse_events(struct stat_command *stat, struct tally_error *err)
 {
 	struct tally_catalogue *catalogue = &stat->catalogue;
 	int result = 0;
-	if (stat->expression_count) {
+	bool is_simulated = simulated_is_meant(stat->provider_name);
+	if (stat->expression_count || is_simulated) {
 		result = tally_catalogue_init(catalogue);
 		stat->has_catalogue = result >= 0;
 		if (result < 0)
@@ -127,14 +161,12 @@ static int parse_events(struct stat_command *stat, struct tally_error *err)
 	bool has_names = result >= 0;
 	for (size_t i = 0; i < stat->expression_count && result >= 0; i++)
 		result = tally_event_parse(stat->expressions[i], catalogue, &stat->arena, &stat->events, err);
+	if (result >= 0 && is_simulated)
+		result = simulated_check_events(&stat->events, err);
 	stat->is_misused = has_names && result < 0 && result != -ENOMEM;
-	if (stat->counts_nothing)
+	if (stat->counts_nothing || result < 0)
 		return result;
-	if (result >= 0 && !stat->expression_count)
-		result = add_presets(stat, standard, sizeof(standard) / sizeof(standard[0]), 0, err);
-	if (result >= 0 && stat->is_detailed)
-		result = add_presets(stat, detailed, sizeof(detailed) / sizeof(detailed[0]), stat->events.group_count, err);
-	return result;
+	return is_simulated ? add_presets_simulated(stat, err) : add_presets_of_kernel(stat, err);
 }
 
 /* Which CPUs each event's PMU counts on: an uncore PMU opened on each CPU would be counted as often. */
@@ -243,6 +275,15 @@ static int take_expression(struct stat_command *stat, const char *value)
 	return 0;
 }
 
+static int take_function(struct stat_command *stat, const char *value)
+{
+	struct tally_error err = TALLY_ERROR_NONE;
+	int result = simulated_add_function(&stat->simulated, value, &err);
+	if (result < 0)
+		tally_command_misuse(stat->command, "%s", err.message);
+	return result;
+}
+
 static int take_option(struct stat_command *stat, int id, const char *value)
 {
 	switch (id) {
@@ -290,6 +331,11 @@ static int take_option(struct stat_command *stat, int id, const char *value)
 	case OPTION_PROVIDER:
 		stat->provider_name = value;
 		return 0;
+	case OPTION_SIM_CPU:
+		stat->simulated.options.cpu = value;
+		return 0;
+	case OPTION_TOGGLE:
+		return take_function(stat, value);
 	default:
 		return 0;
 	}
@@ -309,7 +355,7 @@ static const char *conflict(const struct stat_command *stat)
 		return "-n counts nothing: it doesn't go with -e or -d";
 	if (stat->appends && !stat->output_path)
 		return "--append needs -o FILE";
-	return NULL;
+	return simulated_conflict(&stat->simulated, stat->provider_name);
 }
 
 /* 0, or what to exit with (−1: all is well but nothing is to be done). */
@@ -332,7 +378,11 @@ static int take_arguments(struct stat_command *stat, int argc, char **argv)
 
 static int prepare(struct stat_command *stat, struct tally_error *err)
 {
-	int result = open_provider(stat, err);
+	bool is_simulated = simulated_is_meant(stat->provider_name);
+	int result = is_simulated ? simulated_check_target(&stat->target, err) : 0;
+	stat->is_misused = result < 0;
+	if (result >= 0)
+		result = open_provider(stat, err);
 	if (result >= 0)
 		result = tally_target_resolve(&stat->target, err);
 	if (result >= 0)
@@ -424,7 +474,9 @@ static const struct tally_option options[] = {
 	{ 'j', "json-output", TALLY_ARGUMENT_NONE, NULL, "JSON, one document per line" },
 	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE", "write to FILE instead of standard error" },
 	{ 0, "append", TALLY_ARGUMENT_NONE, NULL, "add to FILE", NULL, OPTION_APPEND },
-	{ 0, "provider", TALLY_ARGUMENT_REQUIRED, "NAME", NULL, NULL, OPTION_PROVIDER },
+	SIMULATED_OPTION_PROVIDER(OPTION_PROVIDER),
+	SIMULATED_OPTION_CPU(OPTION_SIM_CPU),
+	SIMULATED_OPTION_TOGGLE(OPTION_TOGGLE),
 	TALLY_OPTIONS_END,
 };
 
@@ -442,6 +494,8 @@ const struct tally_command tally_command_stat = {
 		"  tally stat -d ./program                  counts, cache and TLB misses, and a reading of them\n"
 		"  tally stat -r 10 -- make -s              mean and spread of ten runs\n"
 		"  tally stat -e page-faults -I 1000 -p 42  page faults of a running process, each second\n"
-		"  tally stat -a --duration 5               the whole system for five seconds\n",
+		"  tally stat -a --duration 5               the whole system for five seconds\n"
+		"  tally stat --provider simulated ./program\n"
+		"                                           hardware events without hardware: slower, and the same each time\n",
 	.run = run,
 };

@@ -75,6 +75,7 @@ struct tally_count {
 	enum tally_count_state state;
 	const char *source;  /* "kernel", "wait4", "/proc", "scripted": where the figure came from */
 	bool is_substitute;  /* it is not the event that was asked for, but the nearest that could be had */
+	const char *quality; /* "exact", "model", "estimate" of what was simulated; or NULL */
 	const char *reason;  /* why there is no figure, or a remark on the one there is; or NULL */
 	double value;        /* scaled; with several runs their mean */
 	uint64_t raw, enabled_ns, running_ns; /* sums over tasks and CPUs (of the last run) */
@@ -90,6 +91,7 @@ struct tally_count_table {
 	struct tally_count *rows;
 	size_t count;
 	double elapsed_ns;
+	bool is_simulated;         /* times are the simulation's: they say nothing of the command's own */
 	bool has_cpu_times;        /* user_ns and system_ns are known */
 	double user_ns, system_ns; /* of the command and its children */
 	unsigned cpu_count;        /* CPUs counted, 0 when tasks were */

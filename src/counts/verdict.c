@@ -108,12 +108,45 @@ static int say_system(const struct evidence *e, double elapsed_ns, char *out, si
 	return 0;
 }
 
+/* No pipeline is simulated, so there are no cycles to speak of: what one such miss costs on usual machines weighs one sort
+ * against another. */
+static bool say_simulated(const struct tally_count_table *table, const struct evidence *e, char *out, size_t size)
+{
+	enum { SHORTEST_RUN = 5000000 };
+	const struct {
+		double misses, least, cycles;
+		const char *format;
+	} rows[] = {
+		{ e->llc, 5, 200, "memory bound: %.1f accesses per 1000 instructions go to memory" },
+		{ e->branch, 8, 15, "branch bound: %.1f branches per 1000 instructions are predicted wrongly" },
+		{ e->dtlb, 5, 30, "address translation costs much: %.1f page walks per 1000 instructions; huge pages may help" },
+		{ e->l1d, 30, 12, "cache bound: %.0f L1-dcache misses per 1000 instructions, most of them answered by the next "
+				  "levels" },
+		{ e->itlb, 2, 30, "front end bound: %.1f iTLB misses per 1000 instructions; the code is spread over too many "
+				  "pages" },
+	};
+	const struct tally_count *instructions = any_instructions(table);
+	double cost = 0;
+	if (!instructions || instructions->value < SHORTEST_RUN)
+		return false;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (rows[i].misses >= rows[i].least && rows[i].misses * rows[i].cycles > cost) {
+			cost = rows[i].misses * rows[i].cycles;
+			snprintf(out, size, rows[i].format, rows[i].misses);
+		}
+	if (cost > 0 || e->llc < 0 || e->l1d < 0 || e->branch < 0)
+		return cost > 0;
+	return snprintf(out, size, "neither caches nor branches hold it up: to be faster it must execute less") > 0;
+}
+
 bool tally_count_verdict(const struct tally_count_table *table, char *out, size_t size)
 {
 	enum { SHORTEST_NS = 10000000 };
 	double clock_ns = tally_count_clock_ns(table);
 	double work_ns = clock_ns > 0 ? clock_ns : table->elapsed_ns;
 	struct evidence e = gather(table);
+	if (table->is_simulated)
+		return say_simulated(table, &e, out, size);
 	bool waiting = e.utilized >= 0 && e.utilized < 0.5 && table->elapsed_ns >= 50e6;
 	if (work_ns < SHORTEST_NS && !waiting)
 		return false;

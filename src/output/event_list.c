@@ -90,6 +90,7 @@ static void put_description(struct tally_buffer *out, const struct tally_listed_
 	if (event->pmu && !event->pmu_event) {
 		put_terms(out, event->pmu);
 	} else if (event->pmu_event) {
+		tally_buffer_text(out, event->description ? "; " : "");
 		put_clean(out, event->pmu_event->terms);
 		if (event->pmu_event->unit[0]) {
 			tally_buffer_text(out, ", in ");

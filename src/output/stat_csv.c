@@ -67,7 +67,7 @@ static void show_row(struct tally_stat_view *view, const struct tally_stat_repor
 	number(view, count > 0, 6, count ? metrics[0].value : 0);
 	field(view, count ? metrics[0].unit : "", false);
 	field(view, missing ? "" : row->source, false);
-	field(view, row->reason ? row->reason : "", true);
+	field(view, row->reason ? row->reason : !missing && row->quality ? row->quality : "", true);
 	/* As perf does it: a further metric has a row of its own, empty but for the metric. */
 	for (unsigned i = 1; i < count; i++) {
 		if (report->is_interval)

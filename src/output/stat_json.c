@@ -61,6 +61,7 @@ static void show_event(struct tally_json *json, const struct tally_stat_report *
 	else
 		tally_json_null(json, "group");
 	tally_json_text(json, "source", is_counted ? row->source : NULL);
+	tally_json_text(json, "quality", is_counted ? row->quality : NULL);
 	tally_json_bool(json, "substitute", row->is_substitute);
 	tally_json_text(json, "note", row->reason);
 	show_metrics(json, &report->table, index);

@@ -106,7 +106,10 @@ static void tail_of(const struct tally_stat_report *report, const struct tally_c
 	if (row->was_scaled && used < size)
 		used += (size_t)snprintf(out + used, size - used, "(%.0f %% of the time, scaled)  ",
 					 100 * tally_count_share(row));
-	if (strcmp(row->source, "kernel") && used < size)
+	if (row->quality && used < size) {
+		bool is_user = !strcmp(row->quality, "exact") && row->excludes & TALLY_ATTR_EXCLUDE_KERNEL;
+		used += (size_t)snprintf(out + used, size - used, "(%s%s)  ", row->quality, is_user ? ", user" : "");
+	} else if (strcmp(row->source, "kernel") && used < size)
 		used += (size_t)snprintf(out + used, size - used, "(%s)  ", row->source);
 	if (row->reason && used < size)
 		snprintf(out + used, size - used, "(%s)", row->reason);
@@ -291,7 +294,7 @@ static void show_report(struct tally_stat_view *view, const struct tally_stat_re
 	show_rows(view, report);
 	if (report->table.count)
 		tally_buffer_char(view->out, '\n');
-	show_time(view, report, &report->elapsed, "elapsed");
+	show_time(view, report, &report->elapsed, report->table.is_simulated ? "elapsed, simulated" : "elapsed");
 	show_time(view, report, &report->user, "user");
 	show_time(view, report, &report->system, "sys");
 	show_ending(view, report);

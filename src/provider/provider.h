@@ -1,4 +1,4 @@
-/* Where events come from: one interface over the kernel, scripted playback (tests) and, later, the engine.
+/* Where events come from: one interface over the kernel, scripted playback (tests) and the engine, in its hosts.
  *
  * Handles, not descriptors: small non-negative numbers of the provider's.  The calls mirror
  * perf_event_open(2) and what one may do with its descriptor.
@@ -8,6 +8,7 @@
 
 #include "abi/attr.h"
 #include "abi/record.h"
+#include "base/arena.h"
 #include "base/error.h"
 
 #include <stddef.h>
@@ -64,6 +65,32 @@ struct tally_provider_ops {
 		    int timeout_ms);
 	void (*close)(struct tally_provider *provider, int handle);
 	void (*release)(struct tally_provider *provider);
+
+	/* The rest is NULL in providers that it doesn't concern. */
+
+	/* Events count none but commands that the provider starts itself, on one CPU, number 0; their times are no
+	 * measure of the command's own.  Called before each start, ahead of the first open(): `path` is the file that
+	 * execvp(3) would run for `command`; *out gets what to execute instead, the provider's until the next call.
+	 * 0 or -errno. */
+	int (*command)(struct tally_provider *provider, const char *path, char **command, char ***out,
+		       struct tally_error *err);
+	/* Moves records from where they are written into the mapped rings, as far as those have room: bytes, or
+	 * -errno. */
+	ssize_t (*gather)(struct tally_provider *provider);
+	/* Why open() gave `code`, in a few words; *hint (may be NULL) gets the way out, or NULL. Static texts. */
+	const char *(*reason)(struct tally_provider *provider, const struct tally_attr *attr, int code,
+			      const char **hint);
+	/* How far a figure can be trusted: "model".  Static. */
+	const char *(*quality)(struct tally_provider *provider, const struct tally_attr *attr);
+	/* What the CPU is on which things were counted, in a line: for a recording's header. */
+	const char *(*machine)(struct tally_provider *provider);
+	/* What the user should know once a command has ended (`signal`: what ended it, or 0): how many lines were put
+	 * into `notes`, in `arena`. */
+	size_t (*notes)(struct tally_provider *provider, int signal, struct tally_arena *arena, const char **notes,
+			size_t maximum);
+	const char *call_graph; /* how it makes call chains by itself: no stack copies are needed */
+	const char *pmu_name;   /* of a PMU that is its own, with a number that isn't the machine's */
+	uint32_t pmu_type;
 };
 
 /* The running kernel's perf events.  One per process is enough; it has no state of its own. */

@@ -292,6 +292,7 @@ static const char *user_only_name(struct tally_counting *c, const struct tally_e
 static void name_row(struct tally_counting *c, size_t i)
 {
 	const struct tally_event *event = &c->options->events[i];
+	const struct tally_provider_ops *ops = c->options->provider->ops;
 	struct tally_count *row = &c->rows[i];
 	bool is_clock = tally_counting_is_clock(&event->attr);
 	row->name = event->name;
@@ -301,7 +302,8 @@ static void name_row(struct tally_counting *c, size_t i)
 	row->config = event->attr.config;
 	row->group = event->group;
 	row->excludes = is_clock ? 0 : event->attr.flags & TALLY_ATTR_EXCLUDES;
-	row->source = c->options->provider->ops->name;
+	row->source = ops->name;
+	row->quality = ops->quality && !c->refusals[i] ? ops->quality(c->options->provider, &event->attr) : NULL;
 	if (c->user_only[i] && !is_clock) {
 		row->excludes |= TALLY_ATTR_EXCLUDE_KERNEL | TALLY_ATTR_EXCLUDE_HV;
 		row->name = user_only_name(c, event);

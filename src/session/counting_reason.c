@@ -21,6 +21,8 @@ static bool is_hardware(const struct tally_attr *attr)
 static bool lacks_pmu(const struct tally_counting *c)
 {
 	size_t refused = 0;
+	if (c->options->provider->ops->reason)
+		return false;
 	for (size_t i = 0; i < c->options->event_count && !c->has_hardware; i++) {
 		int code = c->refusals[i];
 		if (is_hardware(&c->options->events[i].attr))
@@ -58,6 +60,9 @@ const char *tally_counting_reason(const struct tally_counting *c, size_t i)
 {
 	const struct tally_event *event = &c->options->events[i];
 	bool hardware = is_hardware(&event->attr);
+	struct tally_provider *provider = c->options->provider;
+	if (c->refusals[i] < 0 && c->refusals[i] > TALLY_REFUSED_EMPTIED && provider->ops->reason)
+		return provider->ops->reason(provider, &event->attr, c->refusals[i], NULL);
 	if (c->refusals[i] != TALLY_REFUSED_EMPTIED && tally_counting_is_inexact(c, i))
 		return inexact_reason(c, i);
 	switch (c->refusals[i]) {
@@ -163,6 +168,22 @@ static bool has_multiplexing(const struct tally_counting *c)
 	return false;
 }
 
+/* What is simulated is the same at each run, but for what the program learns from outside. */
+static const char *difference_note(const struct tally_counting *c, struct tally_arena *arena)
+{
+	const struct tally_count *most = NULL;
+	for (size_t i = 0; i < c->options->event_count; i++) {
+		const struct tally_count *row = &c->rows[i];
+		if (row->quality && row->spread.minimum < row->spread.maximum &&
+		    (!most || tally_spread_percent(&row->spread) > tally_spread_percent(&most->spread)))
+			most = row;
+	}
+	return most ? tally_arena_printf(arena, "the runs differ: %s from %.0f to %.0f. The program does different work each "
+					 "time, by what it learns from outside: the time, random numbers, process ids, its "
+					 "files, threads and processes that wait for each other", most->name,
+					 most->spread.minimum, most->spread.maximum) : NULL;
+}
+
 size_t tally_counting_notes(const struct tally_counting *c, struct tally_arena *arena, const char **notes,
 			    size_t maximum)
 {
@@ -181,6 +202,8 @@ size_t tally_counting_notes(const struct tally_counting *c, struct tally_arena *
 						    "as root, or attach with -p", 100 * c->coverage);
 	if (has_multiplexing(c) && count < maximum)
 		notes[count++] = "scaled: there were more events than counters; fewer events (-e) are counted all the time";
+	if (count < maximum)
+		notes[count++] = difference_note(c, arena);
 	size_t kept = 0;
 	for (size_t i = 0; i < count; i++)
 		if (notes[i])

@@ -20,7 +20,12 @@ static void choose_call_graph(struct tally_recorder *recorder)
 {
 	struct tally_program_probe probe;
 	const struct tally_target *target = recorder->target;
+	const char *by_itself = recorder->provider->ops->call_graph;
 	recorder->call_graph = recorder->options.call_graph;
+	if (by_itself && recorder->call_graph != TALLY_CALL_GRAPH_NONE) {
+		recorder->call_graph = TALLY_CALL_GRAPH_FP; /* as it is asked for: chains, without copies */
+		snprintf(recorder->call_graph_text, sizeof(recorder->call_graph_text), "call graphs by %s", by_itself);
+	}
 	if (recorder->call_graph != TALLY_CALL_GRAPH_AUTO)
 		return;
 	recorder->call_graph = TALLY_CALL_GRAPH_FP;

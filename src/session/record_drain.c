@@ -217,7 +217,10 @@ static uint64_t bytes_read(const struct tally_recorder *recorder)
 int tally_record_drain(struct tally_recorder *recorder, bool last, struct tally_error *err)
 {
 	struct timespec now;
+	struct tally_provider *provider = recorder->provider;
 	uint64_t before = bytes_read(recorder);
+	if (provider && provider->ops->gather)
+		provider->ops->gather(provider);
 	for (size_t i = 0; i < recorder->ring_count; i++)
 		if (recorder->rings[i].page)
 			tally_ring_note(&recorder->rings[i]);

@@ -55,11 +55,16 @@ static int machine_features(struct tally_recorder *recorder, struct tally_buffer
 	}
 	if (!result)
 		result = put_text(recorder, TALLY_FEATURE_VERSION, "tally " TALLY_VERSION, bytes, err);
+	const struct tally_provider_ops *ops = recorder->provider->ops;
+	const char *simulated = ops->machine ? ops->machine(recorder->provider) : NULL;
 	if (!result)
-		result = put_text(recorder, TALLY_FEATURE_CPUDESC, cpu.name, bytes, err);
+		result = put_text(recorder, TALLY_FEATURE_CPUDESC, simulated ? simulated : cpu.name, bytes, err);
 	if (!result)
-		result = put_text(recorder, TALLY_FEATURE_CPUID, cpu.id, bytes, err);
-	tally_feature_nrcpus(bytes, (uint32_t)get_nprocs_conf(), (uint32_t)get_nprocs());
+		result = put_text(recorder, TALLY_FEATURE_CPUID, simulated ? "" : cpu.id, bytes, err);
+	if (simulated)
+		tally_feature_nrcpus(bytes, 1, 1);
+	else
+		tally_feature_nrcpus(bytes, (uint32_t)get_nprocs_conf(), (uint32_t)get_nprocs());
 	if (!result)
 		result = put_feature(recorder, TALLY_FEATURE_NRCPUS, bytes, err);
 	tally_feature_u64(bytes, (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 1024);
@@ -79,6 +84,17 @@ static int command_features(struct tally_recorder *recorder, struct tally_buffer
 	int result = put_feature(recorder, TALLY_FEATURE_CMDLINE, bytes, err);
 	tally_feature_event_desc(bytes, recorder->recorded, recorder->source_count);
 	return result ? result : put_feature(recorder, TALLY_FEATURE_EVENT_DESC, bytes, err);
+}
+
+/* The number is the provider's: no reader must look it up on its own machine. */
+static int pmu_features(struct tally_recorder *recorder, struct tally_buffer *bytes, struct tally_error *err)
+{
+	const struct tally_provider_ops *ops = recorder->provider->ops;
+	const struct tally_feature_pmu pmu = { ops->pmu_type, ops->pmu_name };
+	if (!ops->pmu_name)
+		return 0;
+	tally_feature_pmu_mappings(bytes, &pmu, 1);
+	return put_feature(recorder, TALLY_FEATURE_PMU_MAPPINGS, bytes, err);
 }
 
 static int group_features(struct tally_recorder *recorder, struct tally_buffer *bytes, struct tally_error *err)
@@ -241,6 +257,8 @@ int tally_record_features(struct tally_recorder *recorder, struct tally_error *e
 	int result = machine_features(recorder, &bytes, err);
 	if (!result)
 		result = command_features(recorder, &bytes, err);
+	if (!result)
+		result = pmu_features(recorder, &bytes, err);
 	if (!result)
 		result = group_features(recorder, &bytes, err);
 	if (!result)

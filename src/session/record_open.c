@@ -246,6 +246,21 @@ static void set_wakeups(struct tally_recorder *recorder, const struct ring_sizes
 	}
 }
 
+static int explain_refusal(const struct tally_recorder *recorder, const struct tally_event *event, int code,
+			   const struct place *place, struct tally_error *err)
+{
+	struct tally_provider *provider = recorder->provider;
+	const char *hint = NULL;
+	if (!provider->ops->reason) {
+		tally_provider_open_error(event, code, place->tid, place->cpu, err);
+		return code;
+	}
+	tally_error_set(err, code, "'%s': %s", event->name, provider->ops->reason(provider, &event->attr, code, &hint));
+	if (hint)
+		tally_error_hint(err, "%s", hint);
+	return code;
+}
+
 static int leader_of(const struct tally_recorder *recorder, size_t source, int last_leader)
 {
 	int group = recorder->sources[source].event ? recorder->sources[source].event->group : TALLY_EVENT_NO_GROUP;
@@ -266,8 +281,7 @@ static int open_source(struct tally_recorder *recorder, size_t index, const stru
 		if (opened < 0) {
 			struct tally_event asked = *source->event;
 			asked.attr = source->attr;
-			tally_provider_open_error(&asked, opened, place->tid, place->cpu, err);
-			return opened;
+			return explain_refusal(recorder, &asked, opened, place, err);
 		}
 		if (!i)
 			*handle = opened;
@@ -285,8 +299,7 @@ static int open_place(struct tally_recorder *recorder, const struct place *place
 	int handle = open_one(recorder, side, place, -1, 0), leader = -1, result;
 	if (handle < 0) {
 		/* What is refused to the side-band's event is refused to all: the user knows the one asked for. */
-		tally_provider_open_error(recorder->sources[0].event, handle, place->tid, place->cpu, err);
-		return handle;
+		return explain_refusal(recorder, recorder->sources[0].event, handle, place, err);
 	}
 	result = join_ring(recorder, &recorder->side_rings[place->ring], handle, place->cpu, &sizes->side_pages, err);
 	for (size_t i = 0; !result && i < side; i++) {
@@ -382,7 +395,8 @@ static void tell_of_small_rings(struct tally_recorder *recorder, const struct ri
 int tally_record_open(struct tally_recorder *recorder, struct tally_error *err)
 {
 	if (!recorder->target->cpus.count) {
-		int listed = tally_cpu_list_read(TALLY_CPU_ONLINE, &recorder->target->cpus, err);
+		int listed = recorder->provider->ops->command ? tally_cpu_list_parse("0", &recorder->target->cpus, err) :
+								tally_cpu_list_read(TALLY_CPU_ONLINE, &recorder->target->cpus, err);
 		if (listed < 0)
 			return listed;
 	}

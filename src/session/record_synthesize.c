@@ -227,7 +227,8 @@ static int synthesize_tids(struct synthesis *synthesis)
 int tally_record_synthesize(struct tally_recorder *recorder, struct tally_error *err)
 {
 	struct synthesis synthesis = { .recorder = recorder, .err = err };
-	int result = synthesize_kernel(&synthesis);
+	bool has_kernel = !recorder->provider->ops->command;
+	int result = has_kernel ? synthesize_kernel(&synthesis) : 0;
 	if (!result && recorder->target->all)
 		result = synthesize_all(&synthesis);
 	else if (!result && recorder->target->tids.count)

@@ -242,6 +242,22 @@ static int drain_until_end(struct loop *loop,
 	return 0;
 }
 
+/* What the provider had no room for in our rings; then nobody needs to wait for room any more: of a command that goes on,
+ * and of what it left behind. */
+static int drain_the_rest(struct tally_recorder *recorder, struct tally_error *err)
+{
+	struct tally_provider *provider = recorder->provider;
+	ssize_t moved = 1;
+	int result = 0;
+	while (provider->ops->gather && !result && (moved = provider->ops->gather(provider)) > 0)
+		result = tally_record_drain(recorder, true, err);
+	for (size_t i = 0; provider->ops->gather && i < recorder->ring_count; i++) {
+		tally_ring_close(&recorder->rings[i]);
+		tally_ring_close(&recorder->side_rings[i]);
+	}
+	return result;
+}
+
 int tally_recorder_run(struct tally_recorder *recorder, struct tally_signals *signals,
 		       void (*progress)(void *context, const struct tally_record_status *status), void *context,
 		       enum tally_record_end *end, struct tally_error *err)
@@ -270,6 +286,8 @@ int tally_recorder_run(struct tally_recorder *recorder, struct tally_signals *si
 	tally_record_enable(recorder, false, NULL);
 	if (!result)
 		result = tally_record_drain(recorder, true, err);
+	if (!result)
+		result = drain_the_rest(recorder, err);
 	if (!result)
 		result = tally_record_count_lost(recorder, err);
 	if (ran && result < 0) {

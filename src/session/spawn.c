@@ -1,7 +1,10 @@
 #include "session/spawn.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -91,6 +94,44 @@ static int explain(const char *name, int code, struct tally_error *err)
 	else
 		tally_error_set(err, code, "'%s' can't be executed: %s", name, tally_errno_text(code));
 	return code;
+}
+
+static int look_at(const char *path)
+{
+	struct stat st;
+	if (stat(path, &st) < 0)
+		return -errno;
+	return S_ISDIR(st.st_mode) || access(path, X_OK) < 0 ? -EACCES : 0;
+}
+
+/* As execvp(3) goes along PATH: what may not be executed is only told of when nothing else is found. */
+static int look_up(const char *name, char *path, size_t size)
+{
+	const char *at = getenv("PATH");
+	int result = -ENOENT;
+	if (strchr(name, '/') || !*name)
+		return snprintf(path, size, "%s", name) < (int)size ? look_at(path) : -ENAMETOOLONG;
+	for (at = at ? at : "/bin:/usr/bin"; result; at++) {
+		int length = (int)strcspn(at, ":");
+		bool fits = snprintf(path, size, "%.*s/%s", length ? length : 1, length ? at : ".", name) < (int)size;
+		int code = fits ? look_at(path) : -ENOENT;
+		if (!code || code == -EACCES)
+			result = code;
+		at += length;
+		if (!*at)
+			break;
+	}
+	return result;
+}
+
+int tally_spawn_command(struct tally_provider *provider, char **command, char ***out, struct tally_error *err)
+{
+	char path[PATH_MAX];
+	*out = command;
+	if (!provider->ops->command)
+		return 0;
+	int code = look_up(command[0], path, sizeof(path));
+	return code < 0 ? explain(command[0], code, err) : provider->ops->command(provider, path, command, out, err);
 }
 
 int tally_spawn_go(struct tally_spawn *spawn, char **command, struct tally_error *err)

@@ -9,6 +9,7 @@
 #define TALLY_SESSION_SPAWN_H
 
 #include "base/error.h"
+#include "provider/provider.h"
 
 #include <signal.h>
 #include <sys/resource.h>
@@ -24,6 +25,10 @@ struct tally_spawn {
 
 /* Shells' statuses for a command that can't be run. */
 enum { TALLY_EXIT_NOT_EXECUTABLE = 126, TALLY_EXIT_NOT_FOUND = 127 };
+
+/* What to execute for `command`: itself, or what the provider starts in its place.  Then the command is looked up here, so
+ * that one that isn't there is told of in the same words.  0 or -errno. */
+int tally_spawn_command(struct tally_provider *provider, char **command, char ***out, struct tally_error *err);
 
 /* Forks.  `mask`: the signal mask that the command gets.  0 or -errno. */
 int tally_spawn_prepare(struct tally_spawn *spawn, char **command, const sigset_t *mask, struct tally_error *err);

@@ -235,9 +235,12 @@ static int start(struct run *run, struct tally_error *err)
 {
 	const struct tally_stat_options *o = run->options;
 	bool on_command = o->target->command && !o->target->all && !tally_target_has_tasks(o->target);
+	char **executed = o->target->command;
 	int result = 0;
 	if (o->target->command)
-		result = tally_spawn_prepare(&run->spawn, o->target->command, &run->signals.before, err);
+		result = tally_spawn_command(o->counting.provider, o->target->command, &executed, err);
+	if (result >= 0 && o->target->command)
+		result = tally_spawn_prepare(&run->spawn, executed, &run->signals.before, err);
 	if (result < 0)
 		return result;
 	run->counting_options = o->counting;
@@ -257,7 +260,7 @@ static int start(struct run *run, struct tally_error *err)
 	}
 	run->start_ns = now_ns();
 	if (o->target->command)
-		result = tally_spawn_go(&run->spawn, o->target->command, err);
+		result = tally_spawn_go(&run->spawn, executed, err);
 	if (result >= 0 && on_command)
 		run->usage_last = tally_resource_usage_of(&run->spawn.before);
 	return result;
@@ -302,8 +305,8 @@ static void note_times(struct run *run)
 {
 	struct tally_stat_report *r = &run->report;
 	tally_spread_add(&r->elapsed, (double)(run->end_ns - run->start_ns));
-	if (!run->has_ended || !run->counting_options.command_pid)
-		return; /* the command is the clock, not what is counted */
+	if (!run->has_ended || !run->counting_options.command_pid || r->table.is_simulated)
+		return; /* the command is the clock, not what is counted; or its times are not its own */
 	struct tally_resource_usage used = command_usage(run);
 	tally_spread_add(&r->user, (double)used.user_ns);
 	tally_spread_add(&r->system, (double)used.system_ns);
@@ -392,6 +395,15 @@ static int sample_runs(struct run *run, struct tally_count *merged, int *exit_st
 	return 0;
 }
 
+static void add_notes_of_provider(struct run *run, struct tally_arena *arena)
+{
+	struct tally_stat_report *r = &run->report;
+	struct tally_provider *provider = run->options->counting.provider;
+	if (provider->ops->notes)
+		r->note_count += provider->ops->notes(provider, r->end_signal, arena, r->notes + r->note_count,
+						      TALLY_STAT_NOTES_MAX - r->note_count);
+}
+
 static int all_runs(struct run *run, struct tally_count *merged, int *exit_status, struct tally_error *err)
 {
 	const struct tally_stat_options *o = run->options;
@@ -408,6 +420,7 @@ static int all_runs(struct run *run, struct tally_count *merged, int *exit_statu
 	report(run, (double)(run->end_ns - run->start_ns), false);
 	finish_report(run);
 	run->report.note_count = tally_counting_notes(&run->counting, &arena, run->report.notes, TALLY_STAT_NOTES_MAX);
+	add_notes_of_provider(run, &arena);
 	o->on_report(o->context, &run->report);
 	tally_arena_release(&arena);
 	return 0;
@@ -429,6 +442,7 @@ int tally_stat_run(const struct tally_stat_options *options, int *exit_status, s
 	run.report.runs_wanted = options->runs;
 	run.report.command = options->target->command;
 	run.report.exit_status = -1;
+	run.report.table.is_simulated = options->counting.provider->ops->command != NULL;
 	run.report.table.cpu_count = options->target->all ? (unsigned)options->target->cpus.count : 0;
 	tally_target_text(options->target, run.report.target, sizeof(run.report.target));
 	result = all_runs(&run, merged, exit_status, err);

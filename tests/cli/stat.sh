@@ -33,8 +33,8 @@ is_root=no; [ "$(id -u)" = 0 ] && $nobody true 2>/dev/null && is_root=yes
 paranoid=$(cat /proc/sys/kernel/perf_event_paranoid 2>/dev/null || echo none)
 perf_works=no; ./tally stat -j -e task-clock true 2>out && grep -q '"source":"kernel"' out && perf_works=yes
 
-run 0 ./tally stat --help && has '--repeat' && lacks '--provider'
-check "the help tells all options but the hidden"
+run 0 ./tally stat --help && has '--repeat' && has '--provider' && lacks 'scripted'
+check "the help tells all options, and no provider that is for tests"
 
 # --- exit statuses -----------------------------------------------------------------------------------------------
 run 3 ./tally stat sh -c 'exit 3' && has task-clock && has elapsed

@@ -54,7 +54,7 @@ static unsigned ask_data(struct bench *bench, uint64_t address, unsigned size, b
 {
 	const struct vsim_recent *recent = vsim_model_recent_data(bench->asked);
 	if (size <= recent->size_max &&
-	    recent->recent[(address >> recent->line_shift) & recent->set_mask] == (address + size - 1) >> recent->line_shift)
+	    recent->recent[(address >> recent->line_shift) & recent->mask] == (address + size - 1) >> recent->line_shift)
 		return 0;
 	bench->told++;
 	return vsim_model_data(bench->asked, address, size, store);
@@ -63,7 +63,7 @@ static unsigned ask_data(struct bench *bench, uint64_t address, unsigned size, b
 static unsigned ask_fetch(struct bench *bench, uint64_t address)
 {
 	const struct vsim_recent *recent = vsim_model_recent_code(bench->asked);
-	if (recent->recent[(address >> recent->line_shift) & recent->set_mask] == address >> recent->line_shift)
+	if (recent->recent[(address >> recent->line_shift) & recent->mask] == address >> recent->line_shift)
 		return 0;
 	bench->told++;
 	return vsim_model_fetch(bench->asked, address);

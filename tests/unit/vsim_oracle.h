@@ -1,5 +1,5 @@
-/* The simulated CPU as a textbook has it: sets of lines with the times of their last use, TLBs with the times of their
- * pages' coming, counters of two bits; no filter, no order kept, everything looked at each time.  What the fast one
+/* The simulated CPU as a textbook has it: sets of lines with the times of their last use, or marks, TLBs with the times of
+ * their pages' coming, counters of two bits; no filter, no order kept, everything looked at each time.  What the fast one
  * must agree with. */
 #ifndef TALLY_TEST_VSIM_ORACLE_H
 #define TALLY_TEST_VSIM_ORACLE_H
@@ -10,12 +10,16 @@
 
 struct oracle_line {
 	uint64_t number, used; /* used 0: empty */
+	bool marked;
 };
+
+/* Which line of a set gives way: the least recently used one, the first that came, the first not used recently. */
+enum oracle_policy { ORACLE_LRU, ORACLE_FIFO, ORACLE_NRU };
 
 struct oracle_cache {
 	struct oracle_line *lines;
 	struct vsim_cache_geometry geometry;
-	bool renews; /* a use makes it young again: LRU; else the first to come is the first to go */
+	enum oracle_policy policy;
 };
 
 struct oracle_slot {
@@ -35,10 +39,10 @@ struct oracle {
 	unsigned return_count;
 };
 
-static struct oracle_cache oracle_cache(struct vsim_cache_geometry geometry, bool renews)
+static struct oracle_cache oracle_cache(struct vsim_cache_geometry geometry, enum oracle_policy policy)
 {
 	return (struct oracle_cache){ calloc((size_t)geometry.sets * geometry.ways + 1, sizeof(struct oracle_line)), geometry,
-				      renews };
+				      policy };
 }
 
 static int *oracle_numbers(size_t count, int value)
@@ -54,13 +58,13 @@ static struct oracle *oracle_new(const struct vsim_geometry *geometry)
 	struct oracle *oracle = calloc(1, sizeof(*oracle));
 	size_t counters = (size_t)1 << geometry->history_bits, targets = (size_t)1 << geometry->target_bits;
 	oracle->geometry = *geometry;
-	oracle->l1d = oracle_cache(geometry->l1d, true);
-	oracle->l1i = oracle_cache(geometry->l1i, true);
-	oracle->l2 = oracle_cache(geometry->l2, true);
-	oracle->llc = oracle_cache(geometry->llc, true);
-	oracle->stlb = oracle_cache(geometry->stlb, true);
-	oracle->dtlb = oracle_cache(geometry->dtlb, false);
-	oracle->itlb = oracle_cache(geometry->itlb, false);
+	oracle->l1d = oracle_cache(geometry->l1d, ORACLE_NRU);
+	oracle->l1i = oracle_cache(geometry->l1i, ORACLE_NRU);
+	oracle->l2 = oracle_cache(geometry->l2, ORACLE_LRU);
+	oracle->llc = oracle_cache(geometry->llc, ORACLE_LRU);
+	oracle->stlb = oracle_cache(geometry->stlb, ORACLE_LRU);
+	oracle->dtlb = oracle_cache(geometry->dtlb, ORACLE_FIFO);
+	oracle->itlb = oracle_cache(geometry->itlb, ORACLE_FIFO);
 	oracle->counters = oracle_numbers(counters, 1);
 	oracle->by_long_history = oracle_numbers(counters / 4, 1);
 	oracle->by_branch = oracle_numbers(counters / 4, 1);
@@ -84,22 +88,48 @@ static void oracle_free(struct oracle *oracle)
 	free(oracle);
 }
 
+/* A used line is marked; when all are, it alone is. */
+static void oracle_mark(struct oracle_line *set, unsigned ways, struct oracle_line *used)
+{
+	unsigned marked = 0;
+	used->marked = true;
+	for (unsigned way = 0; way < ways; way++)
+		marked += set[way].marked;
+	for (unsigned way = 0; marked == ways && way < ways; way++)
+		set[way].marked = &set[way] == used;
+}
+
+static struct oracle_line *oracle_victim(const struct oracle_cache *cache, struct oracle_line *set)
+{
+	struct oracle_line *oldest = set;
+	for (struct oracle_line *line = set; line < set + cache->geometry.ways; line++) {
+		if (cache->policy == ORACLE_NRU && !line->marked)
+			return line;
+		if (cache->policy != ORACLE_NRU && line->used < oldest->used)
+			oldest = line;
+	}
+	return oldest;
+}
+
 /* Whether it was there; it is afterwards. */
 static bool oracle_use(struct oracle *oracle, struct oracle_cache *cache, uint64_t number)
 {
-	struct oracle_line *set = cache->lines + number % cache->geometry.sets * cache->geometry.ways, *oldest = set;
+	unsigned ways = cache->geometry.ways;
+	struct oracle_line *set = cache->lines + number % cache->geometry.sets * ways, *found = NULL;
 	oracle->now++;
-	for (struct oracle_line *line = set; line < set + cache->geometry.ways; line++) {
-		if (line->used && line->number == number) {
-			if (cache->renews)
-				line->used = oracle->now;
-			return true;
-		}
-		if (line->used < oldest->used)
-			oldest = line;
+	for (struct oracle_line *line = set; line < set + ways && !found; line++)
+		if (line->used && line->number == number)
+			found = line;
+	bool there = found;
+	if (!there) {
+		found = oracle_victim(cache, set);
+		found->number = number;
+		found->used = oracle->now;
 	}
-	*oldest = (struct oracle_line){ number, oracle->now };
-	return false;
+	if (cache->policy == ORACLE_LRU)
+		found->used = oracle->now;
+	oracle_mark(set, ways, found);
+	return there;
 }
 
 static unsigned oracle_outer(struct oracle *oracle, uint64_t line, bool store)

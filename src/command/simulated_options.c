@@ -1,0 +1,62 @@
+#include "command/simulated_options.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { NAME_BYTES = 256 };
+
+int simulated_add_function(struct simulated_request *request, const char *name, struct tally_error *err)
+{
+	struct tally_simulated_options *options = &request->options;
+	if (!*name || strlen(name) >= NAME_BYTES)
+		return tally_error_set(err, -EINVAL, "--toggle: a function's name has 1 to %d characters", NAME_BYTES - 1);
+	if (options->function_count == SIMULATED_FUNCTIONS_MAX)
+		return tally_error_set(err, -EINVAL, "--toggle: %d functions at most", SIMULATED_FUNCTIONS_MAX);
+	request->functions[options->function_count++] = name;
+	options->functions = request->functions;
+	return 0;
+}
+
+bool simulated_is_meant(const char *provider_name)
+{
+	return provider_name && !strcmp(provider_name, "simulated");
+}
+
+const char *simulated_conflict(const struct simulated_request *request, const char *provider_name)
+{
+	if (simulated_is_meant(provider_name))
+		return NULL;
+	if (request->options.cpu)
+		return "--sim-cpu is for --provider simulated";
+	return request->options.function_count ? "--toggle is for --provider simulated" : NULL;
+}
+
+int simulated_check_target(const struct tally_target *target, struct tally_error *err)
+{
+	const char *what = NULL;
+	if (tally_target_has_tasks(target))
+		what = "a program that runs already can't be simulated (-p, -t)";
+	else if (target->all || target->has_cpu_list)
+		what = "whole CPUs can't be simulated (-a, -C)";
+	else if (!target->command)
+		what = "a command is what can be simulated; there is none";
+	if (!what)
+		return 0;
+	tally_error_set(err, -EINVAL, "%s", what);
+	tally_error_hint(err, "give the command: it is simulated from its start, with all that it starts");
+	return -EINVAL;
+}
+
+int simulated_check_events(const struct tally_event_list *events, struct tally_error *err)
+{
+	for (size_t i = 0; i < events->count; i++) {
+		const char *hint, *reason = tally_simulated_refuses(&events->items[i].attr, &hint);
+		if (!reason)
+			continue;
+		tally_error_set(err, -EINVAL, "'%s': %s", events->items[i].name, reason);
+		if (hint)
+			tally_error_hint(err, "%s", hint);
+		return -EINVAL;
+	}
+	return 0;
+}

@@ -1,0 +1,43 @@
+/* --provider simulated and what belongs to it: the same for every command that counts. */
+#ifndef TALLY_COMMAND_SIMULATED_OPTIONS_H
+#define TALLY_COMMAND_SIMULATED_OPTIONS_H
+
+#include "command/command.h"
+#include "event/event.h"
+#include "provider/simulated.h"
+#include "session/target.h"
+
+/* Rows of an option table; the ids are the command's own. */
+#define SIMULATED_OPTION_PROVIDER(id_) \
+	{ 0, "provider", TALLY_ARGUMENT_REQUIRED, "NAME", \
+	  "kernel (the default), or simulated: the command runs on a\nsimulated CPU, several times slower (docs/simulated.md)", NULL, id_ }
+#define SIMULATED_OPTION_CPU(id_) \
+	{ 0, "sim-cpu", TALLY_ARGUMENT_REQUIRED, "NAME|FILE", \
+	  "the CPU to simulate; by default one with this machine's caches", NULL, id_ }
+#define SIMULATED_OPTION_TOGGLE(id_) \
+	{ 0, "toggle", TALLY_ARGUMENT_REQUIRED, "FUNCTION", \
+	  "simulated: count only while this function runs (repeatable)", NULL, id_ }
+
+enum { SIMULATED_FUNCTIONS_MAX = 16 };
+
+struct simulated_request {
+	struct tally_simulated_options options;
+	const char *functions[SIMULATED_FUNCTIONS_MAX];
+};
+
+/* -EINVAL when there are too many or the name is too long. */
+int simulated_add_function(struct simulated_request *request, const char *name, struct tally_error *err);
+
+/* True for "simulated". */
+bool simulated_is_meant(const char *provider_name);
+
+/* What only makes sense there was given for another provider: a message, or NULL. */
+const char *simulated_conflict(const struct simulated_request *request, const char *provider_name);
+
+/* Only a command that tally starts can be simulated, alone and whole. 0 or -EINVAL. */
+int simulated_check_target(const struct tally_target *target, struct tally_error *err);
+
+/* The first event that the simulated PMU doesn't count, told with the way out.  0 or -EINVAL. */
+int simulated_check_events(const struct tally_event_list *events, struct tally_error *err);
+
+#endif

@@ -1,0 +1,370 @@
+/* The provider's surface: events as perf_event_open(2) has them, over a plan that processes read when they begin.
+ *
+ * No call here reaches a process.  What is opened before the command starts stands in the plan, and each process opens it
+ * in an engine of its own, when it begins under the tool; from then on the plan's events are not changed but for being
+ * enabled or not, which processes follow.  So what the kernel does at once is refused here once the command runs, where it
+ * can't be done later: new events, other periods.  Counts are what processes have added to the plan's totals: at their
+ * ends all, while they run up to VSIM_TOTALS_NS ago. */
+#include "provider/simulated_state.h"
+
+#include "event/event.h"
+#include "valgrind/vsim_names.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What the engine puts into a sample of a simulated CPU. */
+static const uint64_t SAMPLED = TALLY_SAMPLE_IP | TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME | TALLY_SAMPLE_ADDR |
+				TALLY_SAMPLE_READ | TALLY_SAMPLE_CALLCHAIN | TALLY_SAMPLE_ID | TALLY_SAMPLE_CPU |
+				TALLY_SAMPLE_PERIOD | TALLY_SAMPLE_STREAM_ID | TALLY_SAMPLE_IDENTIFIER |
+				TALLY_SAMPLE_REGS_USER | TALLY_SAMPLE_STACK_USER;
+
+struct simulated_event *simulated_event_of(struct simulated *simulated, int handle)
+{
+	bool is_one = handle >= 0 && handle < VSIM_EVENTS && simulated->events[handle].is_open;
+	return is_one ? &simulated->events[handle] : NULL;
+}
+
+/* ---- open and close -------------------------------------------------------------------------------------- */
+
+static int check(struct simulated *simulated, const struct tally_attr *attr, pid_t pid, int cpu, int group)
+{
+	const struct simulated_event *leader = simulated_event_of(simulated, group);
+	if (!simulated->plan.shared || pid <= 0 || simulated_plan_has_begun(simulated))
+		return -EOPNOTSUPP;
+	if (cpu < -1 || cpu > 0)
+		return -ENODEV;
+	if (tally_simulated_refuses(attr, NULL))
+		return -ENOENT;
+	if (attr->sample_type & ~SAMPLED)
+		return -EOPNOTSUPP;
+	/* What is moved by ids must have them. */
+	if (attr->sample_period && !(attr->sample_type & TALLY_SAMPLE_IDENTIFIER))
+		return -EINVAL;
+	if (group >= 0 && (!leader || leader->leader != group))
+		return leader ? -EINVAL : -EBADF;
+	return 0;
+}
+
+/* As processes open it: the PMU's own, no modifiers that mean nothing there. */
+static struct tally_attr attr_for_plan(const struct tally_attr *asked)
+{
+	struct tally_attr attr = { 0 };
+	uint64_t config;
+	memcpy(&attr, asked, asked->size && asked->size < sizeof(attr) ? asked->size : sizeof(attr));
+	attr.size = sizeof(attr);
+	if (attr.type != VSIM_PMU_TYPE && !vsim_generic_config(attr.type, attr.config, &config)) {
+		attr.type = VSIM_PMU_TYPE;
+		attr.config = config;
+	}
+	/* A place is the instruction's own, always: asking for it is no matter. */
+	attr.flags &= ~(TALLY_ATTR_PRECISE_IP | TALLY_ATTR_EXCLUDE_GUEST | TALLY_ATTR_EXCLUDE_HOST);
+	return attr;
+}
+
+/* Behind all that are open: the plan is in the order of opening. */
+static int free_handle(const struct simulated *simulated)
+{
+	int handle = VSIM_EVENTS;
+	while (handle > 0 && !simulated->events[handle - 1].is_open)
+		handle--;
+	return handle < VSIM_EVENTS ? handle : -EMFILE;
+}
+
+static int simulated_open(struct tally_provider *provider, const struct tally_attr *attr, pid_t pid, int cpu, int group,
+			  unsigned long flags)
+{
+	struct simulated *simulated = simulated_of(provider);
+	int code = check(simulated, attr, pid, cpu, group), handle = code < 0 ? code : free_handle(simulated);
+	(void)flags;
+	if (handle < 0)
+		return handle;
+	simulated->events[handle] = (struct simulated_event){
+		.is_open = true, .attr = attr_for_plan(attr), .read_format = attr->read_format,
+		.leader = group < 0 ? handle : group, .output = handle,
+		.is_enabled = !(attr->flags & TALLY_ATTR_DISABLED),
+		.waits_for_exec = attr->flags & TALLY_ATTR_ENABLE_ON_EXEC,
+	};
+	simulated_plan_publish(simulated);
+	return handle;
+}
+
+static void set_enabled(struct simulated *simulated, int handle, bool is_enabled)
+{
+	struct vsim_event *planned = simulated_planned(simulated, handle);
+	simulated->events[handle].is_enabled = is_enabled;
+	if (planned)
+		__atomic_store_n(&planned->enabled, is_enabled, __ATOMIC_SEQ_CST);
+}
+
+static void simulated_close(struct tally_provider *provider, int handle)
+{
+	struct simulated *simulated = simulated_of(provider);
+	struct simulated_event *event = simulated_event_of(simulated, handle);
+	if (!event)
+		return;
+	if (event->page)
+		simulated_unmap(provider, event->page, event->data_pages);
+	set_enabled(simulated, handle, false);
+	for (int i = 0; i < VSIM_EVENTS; i++) {
+		if (simulated->events[i].leader == handle)
+			simulated->events[i].leader = i;
+		if (simulated->events[i].output == handle)
+			simulated->events[i].output = i;
+	}
+	*event = (struct simulated_event){ 0 };
+	simulated_plan_publish(simulated);
+}
+
+/* ---- reading --------------------------------------------------------------------------------------------- */
+
+static struct vsim_total total_of(const struct simulated *simulated, int handle)
+{
+	const struct vsim_event *planned = simulated_planned(simulated, handle);
+	struct vsim_total total = { 0 };
+	if (!planned)
+		return total;
+	total.value = __atomic_load_n(&planned->total.value, __ATOMIC_SEQ_CST) - simulated->events[handle].value_before;
+	total.enabled_ns = __atomic_load_n(&planned->total.enabled_ns, __ATOMIC_SEQ_CST);
+	total.running_ns = __atomic_load_n(&planned->total.running_ns, __ATOMIC_SEQ_CST);
+	total.lost = __atomic_load_n(&planned->total.lost, __ATOMIC_SEQ_CST);
+	return total;
+}
+
+static size_t put_member(const struct simulated *simulated, int handle, uint64_t format, uint64_t *words)
+{
+	struct vsim_total total = total_of(simulated, handle);
+	size_t count = 0;
+	words[count++] = total.value;
+	if (format & TALLY_FORMAT_ID)
+		words[count++] = simulated_id(handle);
+	if (format & TALLY_FORMAT_LOST)
+		words[count++] = total.lost;
+	return count;
+}
+
+/* perf_event_open(2), "Reading results". */
+static ssize_t simulated_read(struct tally_provider *provider, int handle, void *bytes, size_t size)
+{
+	struct simulated *simulated = simulated_of(provider);
+	const struct simulated_event *event = simulated_event_of(simulated, handle);
+	uint64_t words[3 + 3 * VSIM_EVENTS], format = event ? event->read_format : 0;
+	bool is_group = format & TALLY_FORMAT_GROUP;
+	size_t count = is_group;
+	if (!event)
+		return -EBADF;
+	struct vsim_total total = total_of(simulated, handle);
+	if (!is_group)
+		words[count++] = total.value;
+	if (format & TALLY_FORMAT_TOTAL_TIME_ENABLED)
+		words[count++] = total.enabled_ns;
+	if (format & TALLY_FORMAT_TOTAL_TIME_RUNNING)
+		words[count++] = total.running_ns;
+	if (!is_group && format & TALLY_FORMAT_ID)
+		words[count++] = simulated_id(handle);
+	if (!is_group && format & TALLY_FORMAT_LOST)
+		words[count++] = total.lost;
+	uint64_t members = 0;
+	for (int i = 0; is_group && i < VSIM_EVENTS; i++) /* the leader was opened first */
+		if (simulated->events[i].is_open && simulated->events[i].leader == event->leader) {
+			count += put_member(simulated, i, format, words + count);
+			members++;
+		}
+	if (is_group)
+		words[0] = members;
+	if (size < count * sizeof(*words))
+		return -ENOSPC;
+	memcpy(bytes, words, count * sizeof(*words));
+	return (ssize_t)(count * sizeof(*words));
+}
+
+/* ---- control --------------------------------------------------------------------------------------------- */
+
+static int set_period(struct simulated *simulated, struct simulated_event *event, const uint64_t *period)
+{
+	if (!event->attr.sample_period || !*period || *period >> 63)
+		return -EINVAL;
+	if (simulated_plan_has_begun(simulated))
+		return -EOPNOTSUPP;
+	event->attr.sample_period = *period;
+	simulated_plan_publish(simulated);
+	return 0;
+}
+
+static int set_output(struct simulated *simulated, int handle, int output)
+{
+	struct simulated_event *event = &simulated->events[handle], *to = simulated_event_of(simulated, output);
+	if (output >= 0 && !to)
+		return -EBADF;
+	if (event->page || (to && to->output != output) || simulated_plan_has_begun(simulated))
+		return -EINVAL;
+	event->output = to ? output : handle;
+	simulated_plan_publish(simulated);
+	return 0;
+}
+
+static int control_one(struct simulated *simulated, int handle, enum tally_ioctl request)
+{
+	switch (request) {
+	case TALLY_IOCTL_ENABLE:
+	case TALLY_IOCTL_DISABLE:
+		set_enabled(simulated, handle, request == TALLY_IOCTL_ENABLE);
+		return 0;
+	case TALLY_IOCTL_RESET:
+		simulated->events[handle].value_before += total_of(simulated, handle).value;
+		return 0;
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
+static int simulated_ioctl(struct tally_provider *provider, int handle, enum tally_ioctl request, void *argument,
+			   int whole_group)
+{
+	struct simulated *simulated = simulated_of(provider);
+	struct simulated_event *event = simulated_event_of(simulated, handle);
+	int result = 0;
+	if (!event)
+		return -EBADF;
+	if (request == TALLY_IOCTL_ID) {
+		*(uint64_t *)argument = simulated_id(handle);
+		return 0;
+	}
+	if (request == TALLY_IOCTL_PERIOD)
+		return set_period(simulated, event, argument);
+	if (request == TALLY_IOCTL_SET_OUTPUT)
+		return set_output(simulated, handle, (int)(intptr_t)argument);
+	if (request == TALLY_IOCTL_SET_FILTER)
+		return -EINVAL; /* as for any event that is no tracepoint */
+	for (int i = 0; i < VSIM_EVENTS && !result; i++) {
+		const struct simulated_event *one = &simulated->events[i];
+		if (i == handle || (whole_group && one->is_open && one->leader == event->leader))
+			result = control_one(simulated, i, request);
+	}
+	return result;
+}
+
+/* ---- what is said ---------------------------------------------------------------------------------------- */
+
+static const char *simulated_reason(struct tally_provider *provider, const struct tally_attr *attr, int code,
+				    const char **hint)
+{
+	const char *ignored, *reason = tally_simulated_refuses(attr, hint ? hint : &ignored);
+	(void)provider;
+	if (reason)
+		return reason;
+	if (hint)
+		*hint = NULL;
+	switch (code) {
+	case -EMFILE:
+		return "64 events at most are simulated at once";
+	case -EOPNOTSUPP:
+		return attr->sample_type & ~SAMPLED ? "the simulated CPU has nothing of this for a sample" :
+						      "only a command that tally starts is simulated";
+	default:
+		return tally_errno_text(code);
+	}
+}
+
+static const char *simulated_quality(struct tally_provider *provider, const struct tally_attr *attr)
+{
+	struct tally_attr own = attr_for_plan(attr);
+	(void)provider;
+	return vsim_quality_name(vsim_config_quality(own.config));
+}
+
+static const char *simulated_machine(struct tally_provider *provider)
+{
+	return simulated_of(provider)->machine;
+}
+
+static size_t simulated_notes(struct tally_provider *provider, int signal, struct tally_arena *arena, const char **notes,
+			      size_t maximum)
+{
+	struct simulated *simulated = simulated_of(provider);
+	const struct vsim_plan *shared = simulated->plan.shared;
+	uint32_t unsimulated = shared ? __atomic_load_n(&shared->unsimulated, __ATOMIC_SEQ_CST) : 0;
+	const char *lines[] = {
+		shared && !simulated_plan_has_begun(simulated) ? "the simulated PMU did not start; why, stands above" : NULL,
+		signal == SIGILL ? "SIGILL: the simulated CPU has no AVX-512; code that is built for it alone, without "
+					  "asking the CPU, can't run on it" : NULL,
+		unsimulated ? tally_arena_printf(arena, "%u program%s ran unsimulated, and nothing of it was counted: "
+						 "set-user-ID and 32-bit programs can't be", unsimulated,
+						 unsimulated == 1 ? "" : "s") : NULL,
+		simulated->damaged ? "the program wrote over a ring of records: some are lost" : NULL,
+	};
+	size_t count = 0;
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]) && count < maximum; i++)
+		if (lines[i])
+			notes[count++] = lines[i];
+	return count;
+}
+
+static int simulated_catalogue(struct tally_provider *provider, struct tally_catalogue *catalogue, struct tally_error *err)
+{
+	(void)provider;
+	return tally_simulated_catalogue(catalogue, err);
+}
+
+/* ---- life ------------------------------------------------------------------------------------------------ */
+
+static void simulated_release(struct tally_provider *provider)
+{
+	struct simulated *simulated = simulated_of(provider);
+	for (int i = 0; i < VSIM_EVENTS; i++)
+		simulated_close(provider, i);
+	simulated_plan_discard(simulated);
+	free(simulated->argv);
+	free(simulated->words);
+	free(simulated);
+}
+
+static const struct tally_provider_ops simulated_ops = {
+	.name = "simulated",
+	.catalogue = simulated_catalogue,
+	.open = simulated_open,
+	.read = simulated_read,
+	.ioctl = simulated_ioctl,
+	.map = simulated_map,
+	.unmap = simulated_unmap,
+	.wait = simulated_wait,
+	.close = simulated_close,
+	.release = simulated_release,
+	.command = simulated_command,
+	.gather = simulated_gather,
+	.reason = simulated_reason,
+	.quality = simulated_quality,
+	.machine = simulated_machine,
+	.notes = simulated_notes,
+	.call_graph = "the simulated CPU's stack, unwound at each sample",
+	.pmu_name = "vsim",
+	.pmu_type = VSIM_PMU_TYPE,
+};
+
+int tally_provider_simulated_new(const struct tally_simulated_options *options, struct tally_provider **out,
+				 struct tally_error *err)
+{
+	struct simulated *simulated = calloc(1, sizeof(*simulated));
+	if (!simulated)
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	simulated->provider.ops = &simulated_ops;
+	simulated->options = *options;
+	simulated->plan.fd = -1;
+	int result = 0;
+	if (options->folder)
+		snprintf(simulated->folder, sizeof(simulated->folder), "%s", options->folder);
+	else
+		result = tally_simulated_find(simulated->folder, sizeof(simulated->folder), err);
+	if (!result)
+		result = simulated_geometry(options->cpu, NULL, &simulated->geometry, err);
+	if (result < 0) {
+		free(simulated);
+		return result;
+	}
+	simulated_geometry_line(&simulated->geometry, simulated->machine, sizeof(simulated->machine));
+	*out = &simulated->provider;
+	return 0;
+}

@@ -1,0 +1,173 @@
+/* How a command is started under the simulated PMU, and which can't be.
+ *
+ * What is executed is a launcher beside the tool, with options that are the same for each run: Valgrind's own environment
+ * variables and files of options are not looked at, since a count must not depend on them.  Valgrind would tell in its own
+ * words what it can't run, or run it unsimulated: what can be known from the program's file is said here instead. */
+#include "provider/simulated_place.h"
+#include "provider/simulated_state.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char LAUNCHER[] = "vsim-launcher";
+
+/* ---- the tool -------------------------------------------------------------------------------------------- */
+
+static bool is_there(const char *folder)
+{
+	char path[PATH_MAX];
+	return snprintf(path, sizeof(path), "%s/%s", folder, LAUNCHER) < (int)sizeof(path) && !access(path, X_OK);
+}
+
+/* In a build's tree, then where it was installed to, from the running tally and as the build had it. */
+static bool find(char *out, size_t size)
+{
+	char self[PATH_MAX] = "";
+	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	self[length < 0 ? 0 : length] = '\0';
+	char *slash = strrchr(self, '/');
+	if (slash) {
+		*slash = '\0';
+		const char *const below[] = { "hosts/valgrind", tally_simulated_relative() };
+		for (size_t i = 0; i < sizeof(below) / sizeof(below[0]); i++)
+			if (snprintf(out, size, "%s/%s", self, below[i]) < (int)size && is_there(out))
+				return true;
+	}
+	return snprintf(out, size, "%s", tally_simulated_installed()) < (int)size && is_there(out);
+}
+
+int tally_simulated_find(char *out, size_t size, struct tally_error *err)
+{
+	const char *absent = tally_simulated_absent();
+	if (!absent && find(out, size))
+		return 0;
+	if (absent) {
+		tally_error_set(err, -ENOENT, "there is no simulated PMU here: %s", absent);
+		tally_error_hint(err, "install it, and build tally again");
+	} else {
+		tally_error_set(err, -ENOENT, "the simulated PMU's files are neither beside tally nor in %s",
+				tally_simulated_installed());
+		tally_error_hint(err, "'meson install' puts them there");
+	}
+	return -ENOENT;
+}
+
+bool tally_simulated_is_there(void)
+{
+	char folder[PATH_MAX];
+	return !tally_simulated_absent() && find(folder, sizeof(folder));
+}
+
+/* ---- the program ----------------------------------------------------------------------------------------- */
+
+static int refuse_rights(const char *path, struct tally_error *err)
+{
+	tally_error_set(err, -EACCES, "'%s' is set-user-ID or set-group-ID: such programs can't be simulated", path);
+	tally_error_hint(err, "a copy without these bits can, with your own rights (cp gives one)");
+	return -EACCES;
+}
+
+static int check_elf(const char *path, const unsigned char *bytes, struct tally_error *err)
+{
+	uint16_t machine;
+	memcpy(&machine, bytes + offsetof(Elf64_Ehdr, e_machine), sizeof(machine));
+	if (bytes[EI_CLASS] == ELFCLASS64 && machine == EM_X86_64)
+		return 0;
+	tally_error_set(err, -ENOEXEC, "'%s' is not for x86-64, which is all that is simulated%s", path,
+			bytes[EI_CLASS] == ELFCLASS32 ? ": it is a 32-bit program" : "");
+	tally_error_hint(err, "build it for x86-64");
+	return -ENOEXEC;
+}
+
+/* "#!/usr/bin/env python3": the first word. */
+static void interpreter(const unsigned char *bytes, size_t size, char *out)
+{
+	const char *text = (const char *)bytes + 2;
+	size_t length = strnlen(text, size - 2);
+	while (length && (*text == ' ' || *text == '\t'))
+		text++, length--;
+	size_t word = 0;
+	while (word < length && !strchr(" \t\n", text[word]))
+		word++;
+	memcpy(out, text, word);
+	out[word] = '\0';
+}
+
+static int check_program(const char *path, unsigned depth, struct tally_error *err)
+{
+	enum { HEAD = 256, INTERPRETERS = 5 };
+	unsigned char bytes[HEAD] = { 0 };
+	char next[HEAD];
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 && errno == EACCES)
+		return tally_error_set(err, -EACCES, "'%s' may not be read, as it must be to be simulated", path);
+	if (fd < 0)
+		return 0; /* Valgrind will say the same as the kernel */
+	ssize_t got = fstat(fd, &st) < 0 ? -1 : read(fd, bytes, sizeof(bytes) - 1);
+	close(fd);
+	if (got >= 0 && st.st_mode & (S_ISUID | S_ISGID))
+		return refuse_rights(path, err);
+	if (got >= (ssize_t)sizeof(Elf32_Ehdr) && !memcmp(bytes, ELFMAG, SELFMAG))
+		return check_elf(path, bytes, err);
+	if (got < 3 || bytes[0] != '#' || bytes[1] != '!' || depth == INTERPRETERS)
+		return 0;
+	interpreter(bytes, (size_t)got, next);
+	if (next[0] == '/' && access(next, F_OK) < 0)
+		return tally_error_set(err, -ENOENT, "'%s' is there, but the interpreter that it names is not", path);
+	return check_program(next, depth + 1, err);
+}
+
+/* ---- the command line -------------------------------------------------------------------------------------- */
+
+static const char *const fixed[] = {
+	"--command-line-only=yes", /* neither VALGRIND_OPTS nor a .valgrindrc */
+	"-q",
+	"--vgdb=no",
+	"--trace-children=yes",
+	"--sigill-diagnostics=no",
+	"--show-emwarns=no",
+	"--default-suppressions=no",
+	"--max-threads=1000",
+	"--",
+};
+
+int simulated_command(struct tally_provider *provider, const char *path, char **command, char ***out,
+		      struct tally_error *err)
+{
+	enum { FIXED = sizeof(fixed) / sizeof(fixed[0]) };
+	struct simulated *simulated = simulated_of(provider);
+	int result = check_program(path, 0, err);
+	if (!result)
+		result = simulated_plan_make(simulated, err);
+	if (result < 0)
+		return result;
+	size_t count = 0, used = 0;
+	while (command[count])
+		count++;
+	free(simulated->argv);
+	free(simulated->words);
+	simulated->words = NULL;
+	simulated->argv = calloc(2 + FIXED + count + 1, sizeof(*simulated->argv));
+	int length = asprintf(&simulated->words, "%s/%s%c--plan=%s", simulated->folder, LAUNCHER, 0, simulated->plan.path);
+	if (length < 0)
+		simulated->words = NULL;
+	if (!simulated->argv || !simulated->words)
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	char **argv = simulated->argv;
+	argv[used++] = simulated->words;
+	argv[used++] = simulated->words + strlen(simulated->words) + 1;
+	for (size_t i = 0; i < FIXED; i++)
+		argv[used++] = (char *)(uintptr_t)fixed[i];
+	memcpy(argv + used, command, count * sizeof(*argv));
+	*out = argv;
+	simulated_plan_publish(simulated);
+	return 0;
+}

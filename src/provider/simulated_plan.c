@@ -1,0 +1,192 @@
+/* The plan's file: made anew for each start of a command, so that what an earlier run left behind can add nothing to a
+ * later one's counts.
+ *
+ * It has a name, since programs that are executed later open it by that, and descriptors don't survive programs that
+ * close what they don't know.  All names are of one length: a program's stack must not begin elsewhere because tally's
+ * number has a digit more.  tmpfs gives its pages as they are touched, so the 512 rings cost nothing until processes take
+ * them; but it has a limit, beyond which touching is SIGBUS, so a small one (containers' /dev/shm) is passed by. */
+#include "provider/simulated_state.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <fcntl.h>
+
+enum { RING_PAGES = 128 };
+#define ROOM_BYTES ((uint64_t)48 << 20)
+
+static uint64_t plan_bytes(void)
+{
+	return (sizeof(struct vsim_plan) + VSIM_PAGE - 1) & ~(uint64_t)(VSIM_PAGE - 1);
+}
+
+static bool has_room(const char *folder)
+{
+	struct statvfs there;
+	return !statvfs(folder, &there) && (uint64_t)there.f_bavail * there.f_frsize >= ROOM_BYTES && !access(folder, W_OK);
+}
+
+static const char *choose_folder(const struct simulated *simulated)
+{
+	const char *temporary = getenv("TMPDIR");
+	if (simulated->options.memory)
+		return simulated->options.memory;
+	if (has_room("/dev/shm"))
+		return "/dev/shm";
+	return temporary && temporary[0] == '/' && has_room(temporary) ? temporary : "/tmp";
+}
+
+static int make_file(struct simulated_plan *plan, const char *folder, struct tally_error *err)
+{
+	uint64_t random = 0;
+	int fd;
+	do {
+		free(plan->path);
+		plan->path = NULL;
+		if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+			return tally_error_set(err, -errno, "random numbers: %s", tally_errno_text(-errno));
+		if (asprintf(&plan->path, "%s/tally-vsim-%016llx", folder, (unsigned long long)random) < 0) {
+			plan->path = NULL;
+			return tally_error_set(err, -ENOMEM, "out of memory");
+		}
+		fd = open(plan->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	} while (fd < 0 && errno == EEXIST);
+	if (fd < 0)
+		return tally_error_set(err, -errno, "%s: %s", plan->path, tally_errno_text(-errno));
+	plan->fd = fd;
+	return 0;
+}
+
+static void set_functions(const struct simulated *simulated, struct vsim_plan *shared)
+{
+	for (size_t i = 0; i < simulated->options.function_count && i < VSIM_FUNCTIONS; i++) {
+		snprintf(shared->functions[i], VSIM_FUNCTION_NAME, "%s", simulated->options.functions[i]);
+		shared->function_count++;
+	}
+	shared->region_only = shared->function_count > 0;
+}
+
+int simulated_plan_make(struct simulated *simulated, struct tally_error *err)
+{
+	struct simulated_plan *plan = &simulated->plan;
+	simulated_plan_discard(simulated);
+	int result = make_file(plan, choose_folder(simulated), err);
+	if (result < 0)
+		return result;
+	/* The whole of it, so that a full file system is found here and not by a signal. */
+	int code = posix_fallocate(plan->fd, 0, (off_t)plan_bytes());
+	void *map = code ? MAP_FAILED : mmap(NULL, plan_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, plan->fd, 0);
+	if (map == MAP_FAILED) {
+		code = code ? code : errno;
+		tally_error_set(err, -code, "%s: %s", plan->path, tally_errno_text(-code));
+		simulated_plan_discard(simulated);
+		return -code;
+	}
+	plan->shared = map;
+	*plan->shared = (struct vsim_plan){
+		.magic = VSIM_PLAN_MAGIC, .version = VSIM_PLAN_VERSION, .size = plan_bytes(), .rings_offset = plan_bytes(),
+		.tally_pid = getpid(), .geometry = simulated->geometry,
+	};
+	set_functions(simulated, plan->shared);
+	return 0;
+}
+
+bool simulated_plan_has_begun(const struct simulated *simulated)
+{
+	const struct vsim_plan *shared = simulated->plan.shared;
+	return shared && __atomic_load_n(&shared->processes, __ATOMIC_SEQ_CST);
+}
+
+struct vsim_event *simulated_planned(const struct simulated *simulated, int handle)
+{
+	return simulated->plan.shared ? &simulated->plan.shared->events[handle] : NULL;
+}
+
+/* Handles that were closed before the start keep their places, and with them the others their ids: as what counts
+ * nothing. */
+static struct vsim_event planned_event(const struct simulated *simulated, int handle)
+{
+	const struct simulated_event *event = &simulated->events[handle];
+	struct vsim_event planned = { .id = simulated_id(handle), .leader = -1 };
+	planned.attr = (struct tally_attr){ .type = TALLY_TYPE_SOFTWARE, .config = TALLY_SW_DUMMY, .size = sizeof(planned.attr),
+					    .flags = TALLY_ATTR_DISABLED };
+	if (!event->is_open)
+		return planned;
+	planned.attr = event->attr;
+	planned.leader = event->leader == handle ? -1 : event->leader;
+	planned.enabled = event->is_enabled;
+	planned.waits_for_exec = event->waits_for_exec;
+	planned.sampled = simulated->events[event->output].page != NULL;
+	/* tally is told early enough to empty the ring while the other half is written. */
+	planned.attr.flags |= TALLY_ATTR_WATERMARK;
+	planned.attr.wakeup_events = RING_PAGES * VSIM_PAGE / 2;
+	return planned;
+}
+
+void simulated_plan_publish(struct simulated *simulated)
+{
+	struct vsim_plan *shared = simulated->plan.shared;
+	if (!shared || simulated_plan_has_begun(simulated))
+		return;
+	shared->event_count = 0;
+	for (int i = 0; i < VSIM_EVENTS; i++) {
+		shared->events[i] = planned_event(simulated, i);
+		if (simulated->events[i].is_open)
+			shared->event_count = (uint32_t)i + 1;
+	}
+}
+
+int simulated_plan_add_rings(struct simulated *simulated)
+{
+	struct simulated_plan *plan = &simulated->plan;
+	uint64_t bytes = (uint64_t)VSIM_RINGS * (1 + RING_PAGES) * VSIM_PAGE;
+	if (plan->rings)
+		return 0;
+	if (!plan->shared)
+		return -EINVAL;
+	if (ftruncate(plan->fd, (off_t)(plan_bytes() + bytes)) < 0)
+		return -errno;
+	void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, plan->fd, (off_t)plan_bytes());
+	if (map == MAP_FAILED)
+		return -errno;
+	plan->rings = map;
+	plan->shared->ring_pages = RING_PAGES;
+	plan->shared->size = plan_bytes() + bytes;
+	return 0;
+}
+
+void simulated_plan_close(struct simulated *simulated)
+{
+	struct vsim_plan *shared = simulated->plan.shared;
+	if (!shared)
+		return;
+	__atomic_store_n(&shared->closed, 1, __ATOMIC_SEQ_CST);
+	for (int i = 0; i < VSIM_RINGS; i++)
+		if (__atomic_exchange_n(&shared->rings[i].room_wanted, 0, __ATOMIC_SEQ_CST))
+			syscall(SYS_futex, &shared->rings[i].room_wanted, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+void simulated_plan_discard(struct simulated *simulated)
+{
+	struct simulated_plan *plan = &simulated->plan;
+	simulated_plan_close(simulated);
+	if (plan->rings)
+		munmap(plan->rings, (size_t)VSIM_RINGS * (1 + RING_PAGES) * VSIM_PAGE);
+	if (plan->shared)
+		munmap(plan->shared, plan_bytes());
+	if (plan->fd >= 0) {
+		unlink(plan->path);
+		close(plan->fd);
+	}
+	free(plan->path);
+	*plan = (struct simulated_plan){ .fd = -1 };
+}

@@ -1,0 +1,160 @@
+/* vsim_workload WAY TIMES N: runs a loop of 2 × N instructions (and a few) TIMES times, in different ways, and says nothing.
+ * What TIMES and N add to a count is known, whatever libc takes:
+ *
+ *   loop, threads, forks, vforks, execs   one after another, each in its thread, process, or program
+ *   deep      in a recursion TIMES deep
+ *   failing   once, after TIMES execs that failed
+ *   timer     once, while a timer's signals come
+ *   segv, term, int, kill, abort   once, then dies of that
+ *   asleep    once, then sleeps for good
+ *   renamed   once, under another name */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static unsigned long loop_count;
+
+__attribute__((noinline)) void known_loop(unsigned long n);
+__attribute__((noinline)) void known_loop(unsigned long n)
+{
+	__asm__ volatile("1: dec %0\n\tjnz 1b" : "+r"(n) : : "cc");
+}
+
+static void *thread(void *unused)
+{
+	known_loop(loop_count);
+	return unused;
+}
+
+static void threads(unsigned long times)
+{
+	pthread_t *all = calloc(times, sizeof(*all));
+	for (unsigned long i = 0; i < times; i++)
+		if (pthread_create(&all[i], NULL, thread, NULL))
+			abort();
+	for (unsigned long i = 0; i < times; i++)
+		pthread_join(all[i], NULL);
+	free(all);
+}
+
+static void forks(unsigned long times)
+{
+	for (unsigned long i = 0; i < times; i++)
+		if (!fork()) {
+			known_loop(loop_count);
+			_exit(0);
+		}
+	while (wait(NULL) > 0)
+		;
+}
+
+static void executed(char **argv, unsigned long times)
+{
+	char left[32], way[] = "execs";
+	known_loop(loop_count);
+	if (times <= 1)
+		return;
+	snprintf(left, sizeof(left), "%lu", times - 1);
+	char *const arguments[] = { argv[0], way, left, argv[3], NULL };
+	execv(argv[0], arguments);
+	abort();
+}
+
+static void vforks(char **argv, unsigned long times)
+{
+	char one[] = "1", way[] = "loop";
+	char *const arguments[] = { argv[0], way, one, argv[3], NULL };
+	for (volatile unsigned long i = 0; i < times; i++) {
+		if (!vfork()) {
+			execv(argv[0], arguments);
+			_exit(1);
+		}
+		wait(NULL);
+	}
+}
+
+__attribute__((noinline)) static unsigned long deep(unsigned long times)
+{
+	if (times)
+		return deep(times - 1) + 1;
+	known_loop(loop_count);
+	return 0;
+}
+
+static void failing(unsigned long times)
+{
+	char *const none[] = { NULL };
+	for (unsigned long i = 0; i < times; i++)
+		execv("/nonexistent/program", none);
+	known_loop(loop_count);
+}
+
+static volatile sig_atomic_t alarms;
+
+static void on_alarm(int unused)
+{
+	(void)unused;
+	alarms++;
+}
+
+static void timer(void)
+{
+	const struct itimerval often = { { 0, 1000 }, { 0, 1000 } };
+	signal(SIGALRM, on_alarm);
+	setitimer(ITIMER_REAL, &often, NULL);
+	while (alarms < 20)
+		known_loop(loop_count);
+}
+
+static void die(const char *way)
+{
+	known_loop(loop_count);
+	if (!strcmp(way, "segv"))
+		*(volatile int *)8 = 0;
+	if (!strcmp(way, "abort"))
+		abort();
+	kill(getpid(), !strcmp(way, "term") ? SIGTERM : !strcmp(way, "int") ? SIGINT : SIGKILL);
+	for (;;)
+		pause();
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 4)
+		return 2;
+	const char *way = argv[1];
+	unsigned long times = strtoul(argv[2], NULL, 0);
+	loop_count = strtoul(argv[3], NULL, 0);
+	if (!strcmp(way, "loop"))
+		for (unsigned long i = 0; i < times; i++)
+			known_loop(loop_count);
+	else if (!strcmp(way, "threads"))
+		threads(times);
+	else if (!strcmp(way, "forks"))
+		forks(times);
+	else if (!strcmp(way, "vforks"))
+		vforks(argv, times);
+	else if (!strcmp(way, "execs"))
+		executed(argv, times);
+	else if (!strcmp(way, "deep"))
+		return (int)(deep(times) & 1);
+	else if (!strcmp(way, "failing"))
+		failing(times);
+	else if (!strcmp(way, "timer"))
+		timer();
+	else if (!strcmp(way, "renamed") && !prctl(PR_SET_NAME, "other name"))
+		known_loop(loop_count);
+	else if (!strcmp(way, "asleep")) {
+		known_loop(loop_count);
+		for (;;)
+			pause();
+	} else
+		die(way);
+	return 0;
+}
