@@ -177,8 +177,8 @@ static int read_cost(struct geometry_reader *reader, const struct key *key, stru
 
 static int read_name(struct geometry_reader *reader, struct piece value)
 {
-	if (!value.length || value.length >= VSIM_CPU_NAME)
-		return fail(reader, reader->line, "name takes 1 to %d characters", VSIM_CPU_NAME - 1);
+	if (!value.length || value.length >= VSIM_CPU_NAME || memchr(value.text, 0, value.length))
+		return fail(reader, reader->line, "name takes 1 to %d printable characters", VSIM_CPU_NAME - 1);
 	memset(reader->geometry->name, 0, VSIM_CPU_NAME);
 	memcpy(reader->geometry->name, value.text, value.length);
 	return 0;
