@@ -35,8 +35,9 @@ static struct tally_object *open_by_build_id(const struct tally_build_id *id)
 	if (id->size < 2)
 		return NULL;
 	tally_build_id_format(id, hex);
-	if (home) {
-		snprintf(path, sizeof(path), "%s/.debug/.build-id/%.2s/%s/elf", home, hex, hex + 2);
+	static const char *const NAMES[] = { "elf", "vdso" };
+	for (size_t i = 0; home && i < sizeof(NAMES) / sizeof(*NAMES); i++) {
+		snprintf(path, sizeof(path), "%s/.debug/.build-id/%.2s/%s/%s", home, hex, hex + 2, NAMES[i]);
 		if (!tally_object_open(AT_FDCWD, path, &object, NULL)) {
 			if (is_wanted(object, id))
 				return object;

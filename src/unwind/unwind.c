@@ -275,7 +275,7 @@ static inline bool step(struct tally_unwind_walk *walk)
 	case TALLY_RULE_NONE:
 		return tally_unwind_step_without_rules(walk);
 	case TALLY_RULE_NO_TABLE:
-		return tally_unwind_step_by_frame_pointer(walk);
+		return tally_unwind_step_without_table(walk);
 	}
 	return tally_unwind_stop(walk, TALLY_UNWIND_BAD_RULES);
 }

@@ -11,6 +11,33 @@ enum { WORD = TALLY_UNWIND_WORD, ENTRY_BYTES = 48 };
 /* A thread's stack as systems set it up: what is farther above sp is not taken for a frame pointer. */
 #define STACK_BYTES ((uint64_t)8 << 20)
 
+/* arm64's trampoline is in the vdso, which nobody has a file of when the stack is another machine's.  But what the kernel
+ * pushed is known by itself: behind the registers (and pstate) are records with a type and a size each, of which that of
+ * the vector registers comes first (asm/sigcontext.h: FPSIMD_MAGIC). */
+static bool is_at_signal_frame(struct tally_unwind_walk *walk)
+{
+	enum { RECORDS_AT = 128 + 176 + 288 };
+	const uint64_t vector_registers = 0x21046508001; /* 528 bytes */
+	uint64_t sp = tally_unwind_get(walk, walk->layout->sp), record;
+	return walk->layout->has_signed_returns && tally_unwind_knows(walk, walk->layout->sp) &&
+	       tally_unwind_load(&walk->frame, sp + RECORDS_AT, WORD, &record) && record == vector_registers;
+}
+
+/* arm64's trampoline is two instructions, the second of which calls the kernel: pc is behind it until that is done. */
+static bool is_within_sigreturn(struct tally_unwind_walk *walk, const struct tally_object *object, uint64_t address)
+{
+	enum { INSTRUCTION = 4, TRAMPOLINE = 8 };
+	if (!walk->is_exact || !is_at_signal_frame(walk))
+		return false;
+	for (unsigned behind = INSTRUCTION; behind <= TRAMPOLINE; behind += INSTRUCTION) {
+		size_t available;
+		const uint8_t *code = tally_object_bytes_at(object, address - behind, &available);
+		if (code && tally_code_recognise_arm64(code, available) == TALLY_CODE_SIGRETURN)
+			return true;
+	}
+	return false;
+}
+
 /* What the code at pc tells, where it can be read from its file. */
 static enum tally_code_spot recognise(struct tally_unwind_walk *walk)
 {
@@ -20,6 +47,8 @@ static enum tally_code_spot recognise(struct tally_unwind_walk *walk)
 	size_t available, before;
 	uint64_t address = walk->place.address + !walk->is_exact;
 	const uint8_t *code = tally_object_bytes_at(table->object, address, &available);
+	if (walk->layout->has_signed_returns && is_within_sigreturn(walk, table->object, address))
+		return TALLY_CODE_SIGRETURN;
 	if (!code)
 		return TALLY_CODE_OTHER;
 	if (walk->layout->has_signed_returns)
@@ -48,6 +77,11 @@ bool tally_unwind_step_over_signal(struct tally_unwind_walk *walk)
 			return tally_unwind_stop(walk, TALLY_UNWIND_TRUNCATED);
 	walk->is_by_pointer = false;
 	return tally_unwind_enter(walk, registers, (1ull << walk->layout->count) - 1, true);
+}
+
+bool tally_unwind_step_without_table(struct tally_unwind_walk *walk)
+{
+	return is_at_signal_frame(walk) ? tally_unwind_step_over_signal(walk) : tally_unwind_step_by_frame_pointer(walk);
 }
 
 bool tally_unwind_step_by_frame_pointer(struct tally_unwind_walk *walk)

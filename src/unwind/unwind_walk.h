@@ -60,6 +60,7 @@ bool tally_unwind_load_saved(struct tally_unwind_walk *walk, unsigned reg, uint6
 /* The ways of taking a step but for that by a compiled rule: false at the walk's end. */
 bool tally_unwind_step_by_row(struct tally_unwind_walk *walk);
 bool tally_unwind_step_by_frame_pointer(struct tally_unwind_walk *walk);
+bool tally_unwind_step_without_table(struct tally_unwind_walk *walk);
 bool tally_unwind_step_without_rules(struct tally_unwind_walk *walk);
 
 /* True when the code at pc is where a signal's handler returns to, where it can be read. */

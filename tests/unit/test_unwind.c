@@ -384,6 +384,74 @@ static void arm64_s_signed_returns_are_stripped(void **state)
 	tally_unwind_table_free(walk.table);
 }
 
+/* What arm64's kernel pushes: 128 bytes of siginfo, 176 of the ucontext, the fault's address, x0–x30 sp pc pstate, and
+ * records, of which that of the vector registers comes first. */
+enum { CONTEXT_WORD = (128 + 176 + 8) / 8, RECORDS_WORD = (128 + 176 + 288) / 8, SIGNAL_FRAME_WORDS = 4688 / 8 };
+
+static void push_signal_frame(uint64_t *stack, uint64_t sp, uint64_t pc, uint64_t x30)
+{
+	stack[CONTEXT_WORD + TALLY_UNWIND_X30] = x30;
+	stack[CONTEXT_WORD + TALLY_UNWIND_ARM64_SP] = sp;
+	stack[CONTEXT_WORD + TALLY_UNWIND_ARM64_PC] = pc;
+	stack[RECORDS_WORD] = 0x46508001 | (uint64_t)528 << 32;
+}
+
+/* The trampoline lies at 0x80 of an object without rules; what follows it at 0x88. */
+static struct tally_unwind_table *table_of_trampoline(void)
+{
+	static const uint8_t sigreturn[] = { 0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4 };
+	uint8_t image[0x100] = { 0 };
+	Elf64_Ehdr header = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+			      .e_type = ET_DYN, .e_machine = EM_AARCH64, .e_version = EV_CURRENT,
+			      .e_phoff = sizeof(header), .e_ehsize = sizeof(header), .e_phnum = 1,
+			      .e_phentsize = sizeof(Elf64_Phdr) };
+	Elf64_Phdr segment = { .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = sizeof(image),
+			       .p_memsz = sizeof(image) };
+	struct tally_object *object;
+	struct tally_unwind_table *table;
+	memcpy(image, &header, sizeof(header));
+	memcpy(image + sizeof(header), &segment, sizeof(segment));
+	memcpy(image + 0x80, sigreturn, sizeof(sigreturn));
+	assert_int_equal(tally_object_open_memory("vdso", image, sizeof(image), &object, NULL), 0);
+	assert_int_equal(tally_unwind_table_new(object, NULL, &table, NULL), 0);
+	tally_object_unref(object);
+	return table;
+}
+
+/* From pc, at sp: what was interrupted at JIT + 0x40 is found, or it isn't. */
+static bool finds_interrupted(struct tally_unwind_table *table, const uint64_t *stack, size_t words, uint64_t pc)
+{
+	struct unwind_way way;
+	struct tally_unwind_request request = { .machine = TALLY_UNWIND_ARM64, .stack = (const uint8_t *)stack,
+						.stack_size = words * 8, .find = find, .context = table };
+	request.registers[TALLY_UNWIND_ARM64_SP] = STACK;
+	request.registers[TALLY_UNWIND_ARM64_PC] = pc;
+	assert_true(unwind_every_way(&request, NULL, 16, &way));
+	return way.count > 1 && way.addresses[1] == JIT + 0x40 && way.is_exact[1];
+}
+
+static void arm64_s_signal_frames_are_stepped_over(void **state)
+{
+	(void)state;
+	uint64_t stack[SIGNAL_FRAME_WORDS + 16] = { 0 };
+	struct tally_unwind_table *table = table_of_trampoline();
+	push_signal_frame(stack, STACK + SIGNAL_FRAME_WORDS * 8, JIT + 0x40, F(0x10));
+	size_t words = sizeof(stack) / 8;
+	/* Before each of its instructions, and while the kernel does what it is asked to. */
+	for (uint64_t pc = BIAS + 0x80; pc <= BIAS + 0x88; pc += 4)
+		assert_true(finds_interrupted(table, stack, words, pc));
+	assert_false(finds_interrupted(table, stack, words, BIAS + 0x7c));
+	assert_false(finds_interrupted(table, stack, words, BIAS + 0x8c));
+	assert_false(finds_interrupted(table, stack, RECORDS_WORD, BIAS + 0x84));
+	/* Where there is no file, what is pushed is enough; without it none is stepped over. */
+	assert_true(finds_interrupted(table, stack, words, JIT + 0x80));
+	stack[RECORDS_WORD]++;
+	assert_false(finds_interrupted(table, stack, words, JIT + 0x80));
+	assert_false(finds_interrupted(table, stack, words, BIAS + 0x88)); /* a function behind the trampoline */
+	assert_true(finds_interrupted(table, stack, words, BIAS + 0x80));
+	tally_unwind_table_free(table);
+}
+
 static void sample_registers_come_in_dwarf_s_order(void **state)
 {
 	(void)state;
@@ -526,6 +594,7 @@ int main(void)
 		cmocka_unit_test(code_without_rules_is_stepped_through_by_what_it_is),
 		cmocka_unit_test(each_end_is_told),
 		cmocka_unit_test(arm64_s_signed_returns_are_stripped),
+		cmocka_unit_test(arm64_s_signal_frames_are_stepped_over),
 		cmocka_unit_test(sample_registers_come_in_dwarf_s_order),
 		cmocka_unit_test(frame_pointers_are_told_from_rules),
 		cmocka_unit_test(damaged_sections_do_no_damage),
