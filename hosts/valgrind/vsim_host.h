@@ -20,6 +20,8 @@ struct vsim_thread {
 	ThreadId creating;              /* by a system call that is under way; 0: none */
 	Bool executing;                 /* likewise: an exec */
 	Bool unsimulated;               /* it is of a program that will run without the tool */
+	Bool came;                      /* it has come to the core's lock */
+	UWord waits_for;                /* address of a futex; 0: it doesn't wait for one */
 };
 
 struct vsim_host {
@@ -32,6 +34,8 @@ struct vsim_host {
 	uint64_t tick_at, totals_at; /* simulated time */
 
 	struct vsim_thread *threads; /* VG_N_THREADS */
+	unsigned waiters;          /* of the futex that is being woken */
+	int32_t exiting;           /* tid of a thread that will not run again, or 0 */
 
 	int events[VSIM_EVENTS];   /* the engine's descriptors, in the plan's order */
 	bool enabled[VSIM_EVENTS]; /* as told to the engine */
@@ -87,6 +91,18 @@ void vsim_life_register(void);
 int vsim_life_start(struct vsim *sim);
 /* The program is about to end, by itself or of a signal. */
 void vsim_life_finish(struct vsim *sim);
+
+/* --- vsim_turns.c: the essay there says what for ----------------------------------------------------------- */
+
+void vsim_turns_register(void);
+/* Until this new thread waits for its turn. */
+void vsim_turns_await(struct vsim *sim, ThreadId child);
+/* Before and, when it didn't fail, after futex(2). */
+void vsim_turns_futex(struct vsim *sim, ThreadId tid, const UWord *arguments);
+void vsim_turns_futex_done(struct vsim *sim, const UWord *arguments, UWord woken);
+/* A thread is about to end; and until it has. */
+void vsim_turns_exit(struct vsim *sim, int32_t tid);
+void vsim_turns_await_exit(struct vsim *sim);
 
 /* --- vsim_sideband.c --------------------------------------------------------------------------------------- */
 

@@ -142,6 +142,7 @@ static void forked(ThreadId tid)
 	if (!sim->engine)
 		return;
 	const struct tally_engine_identity forker = *tally_engine_task_identity(thread_of(tid)->task);
+	sim->host->exiting = 0;
 	VG_(memset)(sim->host->threads, 0, VG_N_THREADS * sizeof(*sim->host->threads));
 	__atomic_fetch_add(&sim->plan->processes, 1, __ATOMIC_SEQ_CST);
 	int error = start_forked(sim, tid, &forker);
@@ -273,6 +274,7 @@ static void thread_begins(struct vsim *sim, ThreadId parent, ThreadId child, int
 	int error = task ? tally_engine_task_fork(from, task, true) : -VKI_ENOMEM;
 	tl_assert2(!error, "tally: the simulated PMU can't follow a thread: error %d\n", -error);
 	thread_of(child)->task = task;
+	vsim_turns_await(sim, child);
 }
 
 static void thread_ends(ThreadId tid)
@@ -281,6 +283,7 @@ static void thread_ends(ThreadId tid)
 	struct tally_engine_task *task = sim->engine ? thread_of(tid)->task : NULL;
 	if (!task)
 		return;
+	vsim_turns_exit(sim, tally_engine_task_identity(task)->tid);
 	vsim_host_make_room(sim);
 	vsim_host_switch(sim, task);
 	tally_engine_task_exit(task);
@@ -298,6 +301,8 @@ static void turn_begins(ThreadId tid, ULong blocks)
 	if (!sim->engine)
 		return;
 	struct vsim_host *host = sim->host;
+	if (host->exiting)
+		vsim_turns_await_exit(sim);
 	if (host->threads[tid].task != host->current)
 		vsim_host_switch(sim, host->threads[tid].task);
 	vsim_host_run_pending(sim);
@@ -329,6 +334,8 @@ static void call_begins(ThreadId tid, UInt number, UWord *arguments, UInt count)
 		exec_begins(sim, tid, number, arguments);
 	else if (vsim_host_now(sim) >= sim->host->totals_at)
 		vsim_events_tell(sim);
+	if (number == __NR_futex)
+		vsim_turns_futex(sim, tid, arguments);
 }
 
 static void rename_thread(struct vsim *sim, ThreadId tid, Addr at)
@@ -354,6 +361,8 @@ static void call_ends(ThreadId tid, UInt number, UWord *arguments, UInt count, S
 		if (!sr_isError(result))
 			thread_begins(sim, tid, child, (int32_t)sr_Res(result));
 	}
+	if (number == __NR_futex && !sr_isError(result))
+		vsim_turns_futex_done(sim, arguments, sr_Res(result));
 	if (number == __NR_prctl && arguments[0] == NAME_OPTION && !sr_isError(result) && thread->task)
 		rename_thread(sim, tid, arguments[1]);
 }
@@ -365,6 +374,7 @@ void vsim_life_register(void)
 	VG_(clo_trace_children) = True;
 	VG_(clo_verbosity) = 0; /* the program's output is its own */
 	VG_(clo_vgdb) = 0;      /* no files and no polling for a debugger */
+	vsim_turns_register();
 	VG_(atfork)(NULL, NULL, forked);
 	VG_(needs_syscall_wrapper)(call_begins, call_ends);
 	VG_(track_start_client_code)(turn_begins);

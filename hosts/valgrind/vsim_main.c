@@ -32,7 +32,8 @@ static void say_nothing(void)
 
 static void give_up(const char *what, int error)
 {
-	VG_(fmsg_bad_option)("--plan", "the simulated PMU %s: error %d\n", what, -error);
+	VG_(fmsg)("tally: the simulated PMU %s: error %d\n", what, -error);
+	VG_(exit)(126);
 }
 
 static void after_options(void)

@@ -49,7 +49,8 @@ static int check_plan(const struct vsim_plan *plan, uint64_t file_size)
 {
 	if (plan->magic != VSIM_PLAN_MAGIC || plan->version != VSIM_PLAN_VERSION || plan->size > file_size)
 		return -VKI_EINVAL;
-	if (plan->event_count > VSIM_EVENTS || plan->function_count > VSIM_FUNCTIONS)
+	if (plan->event_count > VSIM_EVENTS || plan->function_count > VSIM_FUNCTIONS ||
+	    vsim_geometry_problem(&plan->geometry))
 		return -VKI_EINVAL;
 	if (!plan->ring_pages)
 		return 0;

@@ -54,6 +54,7 @@ static struct vsim_plan *make_plan(char *path)
 	plan->rings_offset = rings;
 	plan->size = size;
 	plan->tally_pid = getpid();
+	plan->geometry = *vsim_geometry_preset("generic");
 	plan->geometry.mhz = 1000;
 	return plan;
 }

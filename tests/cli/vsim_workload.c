@@ -3,7 +3,7 @@
  *
  *   loop, threads, forks, vforks, execs   one after another, each in its thread, process, or program
  *   deep      in a recursion TIMES deep
- *   failing   once, after TIMES execs that failed
+ *   failing   after an exec that failed, each
  *   timer     once, while a timer's signals come
  *   segv, term, int, kill, abort   once, then dies of that
  *   asleep    once, then sleeps for good
@@ -90,9 +90,10 @@ __attribute__((noinline)) static unsigned long deep(unsigned long times)
 static void failing(unsigned long times)
 {
 	char *const none[] = { NULL };
-	for (unsigned long i = 0; i < times; i++)
+	for (unsigned long i = 0; i < times; i++) {
 		execv("/nonexistent/program", none);
-	known_loop(loop_count);
+		known_loop(loop_count);
+	}
 }
 
 static volatile sig_atomic_t alarms;

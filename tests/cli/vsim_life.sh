@@ -1,0 +1,118 @@
+#!/bin/bash
+# Processes, programs, threads and signals under the simulated PMU.  TAP; $PLAN_RUN runs under $LAUNCHER with a plan of its
+# own; $WORKLOAD WAY TIMES N executes TIMES × 2N instructions in known ways, and what else libc takes, the same at each N.
+set -u
+number=0
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 1
+vsim=0x76736d instructions=0x1 stores=0x4
+
+ok() { number=$((number + 1)); echo "ok $number - $1"; }
+not_ok() { number=$((number + 1)); echo "not ok $number - $1"; tail -n 20 out | sed 's/^/# /'; }
+check() { if "${@:2}"; then ok "$1"; else not_ok "$1"; fi; }
+run() { timeout 120 "$PLAN_RUN" "$LAUNCHER" "$@" >out 2>err </dev/null; }
+total() { sed -n "s/^total $1 \([0-9]*\) .*/\1/p" out; }
+field() { sed -n "s/^total $1 .* $2=\([0-9]*\).*/\1/p" out; }
+has() { grep -q -- "$1" out; }
+
+# grows WAY TIMES: what 10,000 more turns of the loop add to the instructions, in each of TIMES
+grows() {
+	run -q -e $vsim:$instructions:i -- "$WORKLOAD" "$1" "$2" 10000 && local first=$(total 0) && [ -n "$first" ] &&
+		run -q -e $vsim:$instructions:i -- "$WORKLOAD" "$1" "$2" 20000 && [ $(($(total 0) - first)) = $(($2 * 20000)) ]
+}
+for way in 'loop 3' 'threads 20' 'forks 12' 'vforks 3' 'execs 4' 'failing 5'; do
+	check "not an instruction is lost or counted twice: $way" grows $way
+done
+
+dies() {
+	for way in "$1" loop; do
+		run -q -e $vsim:$instructions:i -- "$WORKLOAD" "$way" 1 "$3" && [ "$(total 0)" -ge $(($3 * 2)) ] || return 1
+		[ "$way" = loop ] || { has "^signal $2$" && [ ! -s err ]; } || return 1
+	done
+}
+for signal in 'segv 11' 'term 15' 'int 2' 'abort 6' 'kill 9'; do
+	check "what a program counts before it dies is told, and nothing said: $signal" dies $signal 300000
+done
+
+killed() { run -q -k 1.5 -e $vsim:$instructions:i -- "$WORKLOAD" asleep 1 300000 && has '^signal 9$' && [ "$(total 0)" -ge 600000 ]; }
+check "of a sleeping program that is killed from outside, all is told" killed
+
+alone() {
+	run -q -e $vsim:$instructions -e $vsim:$instructions:i -- "$WORKLOAD" forks 5 100000 &&
+		[ "$(total 0)" -lt 600000 ] && [ "$(total 1)" -ge 1000000 ] &&
+		run -q -e $vsim:$instructions -- "$WORKLOAD" threads 5 100000 && [ "$(total 0)" -lt 900000 ]
+}
+check "what isn't inherited counts the first thread alone" alone
+
+removed() {
+	run -q -e $vsim:$instructions:r -e $vsim:$instructions -- "$WORKLOAD" execs 3 100000 &&
+		[ "$(total 0)" -lt 400000 ] && [ "$(total 1)" -ge 600000 ]
+}
+check "what an exec removes counts the first program alone" removed
+
+at_exec() { run -q -e $vsim:$instructions:xi -- "$WORKLOAD" execs 2 100000 && [ "$(total 0)" -ge 400000 ]; }
+check "what an exec enables is on from the first program on" at_exec
+
+groups() {
+	run -q -e $vsim:$instructions:i -e $vsim:$stores:ig -e $vsim:$instructions:i -- "$WORKLOAD" forks 5 1000 &&
+		[ "$(total 0)" = "$(total 2)" ] && [ "$(total 1)" -gt 0 ] && [ "$(field 0 enabled)" = "$(field 0 running)" ]
+}
+check "a group counts together" groups
+
+crowd() {
+	run -q -e $vsim:$instructions:i:100000 -- "$WORKLOAD" threads 450 1000 && has '^records .*fork=450 exit=451 lost=0' &&
+		[ "$(total 0)" -ge 900000 ] && has '^exit 0$'
+}
+check "450 threads at a time" crowd
+
+weights() {
+	run -q -e $vsim:$instructions:i:9973 -- "$WORKLOAD" forks 8 50000 || return 1
+	local missing=$(($(total 0) - $(field 0 weight)))
+	[ "$missing" -ge 0 ] && [ "$missing" -lt $((9 * 9973)) ] && [ "$(field 0 lost)" = 0 ]
+}
+check "samples' periods add up to the count, but for each process's last" weights
+
+flood() {
+	run -q -e $vsim:$instructions:i:7 -- "$WORKLOAD" loop 1 100000 && has 'lost=0$' &&
+		[ "$(field 0 samples)" = $(($(total 0) / 7)) ]
+}
+check "a ring that is too small loses nothing: the program waits" flood
+
+sideband() {
+	run -e $vsim:$instructions:i:1000000 -- "$WORKLOAD" vforks 1 1000 || return 1
+	local pid=$(sed -n 's/^comm pid=\([0-9]*\) .* exec$/\1/p' out | head -n 1)
+	local child=$(sed -n "s/^fork pid=\([0-9]*\) ppid=$pid tid=\1 ptid=$pid$/\1/p" out)
+	[ -n "$child" ] && has "^comm pid=$child tid=$child vsim_workload exec$" && has "^exit pid=$child ppid=$pid tid=$child" &&
+		has "^mmap pid=$child .*/vsim_workload$" && has "^mmap pid=$pid .*/libc.so.6$" && has '^processes 2 executions 2 '
+}
+check "side-band records tell of maps, names, forks and exits as the kernel's do" sideband
+
+renamed() { run -e $vsim:$instructions:i:1000000 -- "$WORKLOAD" renamed 1 1000 && has '^comm pid=.* other name$'; }
+check "a thread's new name is told" renamed
+
+chains() {
+	run -e $vsim:$instructions:ic:9973 -- "$WORKLOAD" deep 50 100000 || return 1
+	# leaf, 51 times deep(), main, and libc's two below it, which are not below _start
+	awk '/^sample/ && NF == 6 + 51 + 5 { whole++ } END { exit !(whole >= 18) }' out
+}
+check "call chains are whole, down to _start" chains
+
+timer() { run -q -e $vsim:$instructions:i -- "$WORKLOAD" timer 1 20000 && has '^exit 0$'; }
+check "timers' signals come" timer
+
+same() {
+	run -q -e $vsim:$instructions:i -e $vsim:$stores:i -- "$WORKLOAD" threads 10 5000 && grep ^total out >before &&
+		run -q -e $vsim:$instructions:i -e $vsim:$stores:i -- "$WORKLOAD" threads 10 5000 && grep ^total out | cmp -s - before
+}
+check "the same program counts the same" same
+
+unsimulated() {
+	cp "$(type -P true)" own && chmod u+s own && printf '#!%s\n' "$PWD/own" >script && chmod +x script &&
+		run -q -e $vsim:$instructions:i -- /bin/sh -c './own && ./script && echo ran' && has '^ran$' && has ' unsimulated 2 '
+}
+check "set-user-ID programs run natively, and are counted" unsimulated
+
+refused() { run -q -e $vsim:0 -- /bin/true; grep -q 'the simulated PMU' err && ! has '^exit 0'; }
+check "an event that isn't one is refused with a word" refused
+echo "1..$number"
