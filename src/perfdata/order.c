@@ -366,6 +366,20 @@ int tally_order_next(struct tally_order *order, struct tally_raw_record *record,
 	}
 }
 
+bool tally_order_hold(struct tally_order *order, struct tally_block **block)
+{
+	if (!order->is_given)
+		return false;
+	*block = order->stretches.items[order->heap.items[0].stretch].block;
+	tally_block_hold(*block);
+	return true;
+}
+
+void tally_order_drop(struct tally_order *order, struct tally_block *block)
+{
+	tally_block_drop(&order->data->blocks, block);
+}
+
 int tally_order_new(struct tally_perfdata *data, struct tally_order **out, struct tally_error *err)
 {
 	*out = calloc(1, sizeof(**out));

@@ -103,9 +103,13 @@ static void put(struct tally_chain_slot *slots, size_t capacity, struct tally_ch
 	slots[at] = slot;
 }
 
-static int grow(struct tally_chain_table *table)
+int tally_chain_table_reserve(struct tally_chain_table *table, size_t count)
 {
-	size_t capacity = table->capacity * 2;
+	size_t capacity = table->capacity;
+	while (capacity / 3 * 2 < count)
+		capacity *= 2;
+	if (capacity == table->capacity)
+		return 0;
 	struct tally_chain_slot *slots = tally_huge_calloc(capacity, sizeof(*slots));
 	if (!slots)
 		return -ENOMEM;
@@ -120,7 +124,7 @@ static int grow(struct tally_chain_table *table)
 
 int tally_chain_table_add(struct tally_chain_table *table, struct tally_chain_hash hash, uint32_t row)
 {
-	if ((table->count + 1) * 3 > table->capacity * 2 && grow(table) < 0)
+	if (tally_chain_table_is_full(table, 1) && tally_chain_table_reserve(table, table->capacity) < 0)
 		return -ENOMEM;
 	table->count++;
 	put(table->slots, table->capacity,

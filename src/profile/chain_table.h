@@ -6,6 +6,7 @@
 #ifndef TALLY_PROFILE_CHAIN_TABLE_H
 #define TALLY_PROFILE_CHAIN_TABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,7 @@ struct tally_chain_slot {
 
 struct tally_chain_table {
 	uint64_t random[TALLY_CHAIN_BLOCK + 8];
+	char apart[64]; /* who hashes in another thread does not wait for what changes here */
 	struct tally_chain_slot *slots;
 	size_t count, capacity; /* a power of two */
 };
@@ -32,7 +34,7 @@ struct tally_chain_table {
 int tally_chain_table_init(struct tally_chain_table *table);
 void tally_chain_table_release(struct tally_chain_table *table);
 
-/* The hash of a chain's words and of two that tell what they mean. */
+/* The hash of a chain's words and of two that tell what they mean.  May be called while another thread adds chains. */
 struct tally_chain_hash tally_chain_table_hash(const struct tally_chain_table *table, const uint64_t *words,
 					       size_t count, uint64_t meaning, uint64_t more);
 
@@ -47,6 +49,15 @@ uint32_t tally_chain_table_find(const struct tally_chain_table *table, struct ta
 
 /* Adds what _find did not find; `row` is below UINT32_MAX.  0 or -ENOMEM. */
 int tally_chain_table_add(struct tally_chain_table *table, struct tally_chain_hash hash, uint32_t row);
+
+/* Whether the table has to grow for `more` chains. */
+static inline bool tally_chain_table_is_full(const struct tally_chain_table *table, size_t more)
+{
+	return (table->count + more) * 3 > table->capacity * 2;
+}
+
+/* Makes room for so many chains in all.  0 or -ENOMEM. */
+int tally_chain_table_reserve(struct tally_chain_table *table, size_t count);
 
 /* Forgets all chains. */
 void tally_chain_table_clear(struct tally_chain_table *table);

@@ -4,15 +4,6 @@
 
 #include <stdlib.h>
 
-enum { MEMORY_BITS = 14 };
-
-/* 16 bytes, so that a cache line has four. */
-struct tally_place_memory {
-	uint64_t address;
-	uint32_t meaning; /* of the maps, kernel or not, `before`; + 1: zero is free */
-	uint32_t place;
-};
-
 uint32_t tally_place_table_intern(struct tally_place_table *table, const struct tally_place *place)
 {
 	uint64_t key = tally_hash64(place->address << 1 | place->before) + place->file;
@@ -35,35 +26,25 @@ uint32_t tally_place_table_intern(struct tally_place_table *table, const struct 
 	}
 }
 
-static uint32_t look_up(struct tally_place_table *table, const struct tally_tasks *tasks, uint32_t pid, bool kernel,
-			uint64_t address, uint32_t before)
+uint32_t tally_place_table_look_up(struct tally_place_table *table, const struct tally_tasks *tasks, uint32_t pid,
+				   bool kernel, uint64_t maps, uint64_t address, uint32_t before)
 {
-	struct tally_place place = tally_place_of(tasks, pid, kernel, address - before);
-	place.before = before;
-	return tally_place_table_intern(table, &place);
-}
-
-uint32_t tally_place_table_find(struct tally_place_table *table, const struct tally_tasks *tasks, uint32_t pid,
-				bool kernel, uint64_t maps, uint64_t address, uint32_t before)
-{
-	/* `meaning` has room for this many states of maps; with the next one all that is remembered is void. */
-	const uint64_t states = 1u << 29;
-	if (!table->memory || table->era != maps / states) {
+	uint64_t era = maps >> TALLY_PLACE_STATE_BITS;
+	/* `meaning` has no room for more states of maps: with the next one all that is remembered is void. */
+	if (!table->memory || table->era != era) {
 		free(table->memory);
-		table->memory = calloc((size_t)1 << MEMORY_BITS, sizeof(*table->memory));
+		table->memory = calloc((size_t)1 << TALLY_PLACE_MEMORY_BITS, sizeof(*table->memory));
 		if (!table->memory)
 			return UINT32_MAX;
-		table->era = maps / states;
+		table->era = era;
 	}
-	uint32_t meaning = (uint32_t)(maps % states) << 2 | (uint32_t)kernel << 1 | (before & 1);
-	uint64_t hash = (address ^ (uint64_t)meaning << 40) * 0x9e3779b97f4a7c15ull;
-	struct tally_place_memory *there = &table->memory[hash >> (64 - MEMORY_BITS)];
-	if (there->address == address && there->meaning == meaning + 1)
-		return there->place;
-	uint32_t place = look_up(table, tasks, pid, kernel, address, before);
-	if (place != UINT32_MAX)
-		*there = (struct tally_place_memory){ .address = address, .meaning = meaning + 1, .place = place };
-	return place;
+	struct tally_place place = tally_place_of(tasks, pid, kernel, address - before);
+	place.before = before;
+	uint32_t number = tally_place_table_intern(table, &place), meaning = tally_place_meaning(kernel, maps, before);
+	if (number != UINT32_MAX)
+		*tally_place_table_remembered(table, address, meaning) =
+			(struct tally_place_memory){ .address = address, .meaning = meaning + 1, .place = number };
+	return number;
 }
 
 void tally_place_table_release(struct tally_place_table *table)

@@ -201,9 +201,17 @@ static int finish(const struct tally_recording *recording, struct tally_error *e
 		       tally_event_not_found(recording->data, name, err) : 0;
 }
 
+static int before_change(struct tally_recording *recording)
+{
+	return recording->before_change.call ? recording->before_change.call(recording->before_change.context) : 0;
+}
+
 /* Records of tools, not of the kernel. */
 static int apply_tools_record(struct tally_recording *recording, const struct tally_record_header *header)
 {
+	bool changes = header->type == TALLY_RECORD_HEADER_FEATURE || header->type == TALLY_RECORD_HEADER_BUILD_ID;
+	if (changes && before_change(recording) < 0)
+		return -ENOMEM;
 	if (!tally_record_type_name(header->type))
 		recording->counts.unknown++;
 	else if (header->type == TALLY_RECORD_HEADER_FEATURE)
@@ -239,8 +247,7 @@ static int apply_record(struct tally_recording *recording, const struct tally_ra
 		return 1;
 	}
 	count_record(&recording->counts, record);
-	if (recording->before_change.call &&
-	    recording->before_change.call(recording->before_change.context) < 0)
+	if (before_change(recording) < 0)
 		return -ENOMEM;
 	return tally_tasks_record(&recording->tasks, record) < 0 ? -ENOMEM : 1;
 }

@@ -31,9 +31,13 @@ static void put_slot(struct tally_row_slot *slots, size_t capacity, struct tally
 	slots[at] = slot;
 }
 
-static int grow(struct tally_row_table *table)
+static int reserve_slots(struct tally_row_table *table, size_t rows)
 {
-	size_t capacity = table->capacity ? table->capacity * 2 : 1024;
+	size_t capacity = table->capacity ? table->capacity : 1024;
+	while (capacity / 3 * 2 < rows)
+		capacity *= 2;
+	if (capacity == table->capacity)
+		return 0;
 	struct tally_row_slot *slots = tally_huge_calloc(capacity, sizeof(*slots));
 	if (!slots)
 		return -ENOMEM;
@@ -44,6 +48,12 @@ static int grow(struct tally_row_table *table)
 	table->slots = slots;
 	table->capacity = capacity;
 	return 0;
+}
+
+int tally_row_table_reserve(struct tally_row_table *table, size_t rows, size_t stack_bytes)
+{
+	return reserve_slots(table, rows) < 0 || tally_vector_reserve(&table->rows, rows) < 0 ||
+	       tally_vector_reserve(&table->stacks, stack_bytes) < 0 ? -ENOMEM : 0;
 }
 
 static bool is_row(const struct tally_row_table *table, uint32_t row, uint32_t class, const uint8_t *stack, size_t size)
@@ -58,7 +68,7 @@ uint32_t tally_row_table_put(struct tally_row_table *table, uint32_t hash, uint3
 {
 	const uint64_t bytes_max = (uint64_t)1 << 40;
 	struct tally_row row = { .stack = table->stacks.count & (bytes_max - 1), .class = class & (TALLY_CLASSES_MAX - 1) };
-	if ((table->rows.count + 1) * 3 > table->capacity * 2 && grow(table) < 0)
+	if (tally_row_table_is_full(table, 1) && reserve_slots(table, table->capacity ? table->capacity : 1) < 0)
 		return UINT32_MAX;
 	size_t mask = table->capacity - 1, at = hash & mask;
 	for (; table->slots[at].row; at = (at + 1) & mask)

@@ -6,6 +6,7 @@
 #ifndef TALLY_PROFILE_ROW_TABLE_H
 #define TALLY_PROFILE_ROW_TABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,6 +40,15 @@ static inline void tally_row_table_prefetch(const struct tally_row_table *table,
 	if (table->capacity)
 		__builtin_prefetch(&table->slots[hash & (table->capacity - 1)], 1);
 }
+
+/* Whether the table has to grow for `more` rows. */
+static inline bool tally_row_table_is_full(const struct tally_row_table *table, size_t more)
+{
+	return (table->rows.count + more) * 3 > table->capacity * 2;
+}
+
+/* Makes room for so many rows, and bytes of their stacks, in all.  0 or -ENOMEM. */
+int tally_row_table_reserve(struct tally_row_table *table, size_t rows, size_t stack_bytes);
 
 /* The row of a class and a stack, made without samples when it is new; UINT32_MAX when memory is out. */
 uint32_t tally_row_table_put(struct tally_row_table *table, uint32_t hash, uint32_t class, const uint8_t *stack,

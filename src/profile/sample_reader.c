@@ -1,43 +1,42 @@
-/* Most samples have a stack that was seen before: these cost a hash over the raw chain, a look into the table of
- * chains and two additions.  What a chain means also depends on the maps of its process, so that their number (see
- * tally_tasks_generation) is part of what is hashed.
+/* A sample's chain is hashed whole, and row_maker.h finds its row.  What a chain means also depends on the maps of its
+ * process, so that their number (see tally_tasks_generation) is part of what is hashed.
  *
- * Only a chain that is new is taken apart: its addresses become places, its places the bytes of a row's stack.  The
- * table of chains merely remembers; when a recording has many more chains than stacks (thousands of short processes,
- * each with its own addresses), it is emptied, and memory goes with the stacks.
+ * Of a long recording one thread reads samples and hashes their chains, a second one makes rows of them.  What the first
+ * changes (tasks, classes) and what the second changes (chains, places, rows) are apart, down to the lines of the cache:
+ * a counter beside what the other reads costs more than there is to gain.  But the second looks addresses up in the tasks'
+ * maps: before these change, or anything else of tasks, the first waits until the second has nothing to do, and makes the
+ * rest of the rows itself: where maps change all the time, waking somebody up for some samples costs more than they do.
+ * Samples keep their order, so that rows and places have the numbers that one thread would give them.
+ *
+ * Chains are not copied on their way: the blocks that they lie in are held until their batch is done.
  */
 #include "profile/sample_reader.h"
 
-#include "abi/chain_walk.h"
+#include "base/threads.h"
 #include "base/vector.h"
-#include "profile/chain_table.h"
+#include "profile/batch_pipe.h"
+#include "profile/row_maker.h"
+
+#include "tally/perf_event.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-	BATCH = 32,
-	COPIED_WORDS = 2048, /* of the batch's chains */
+	BATCH = 1024,        /* samples that are handed to the second thread at a time */
+	BLOCKS = 16,         /* that a batch may lie in */
+	COPIED_WORDS = 2048, /* of chains in records that don't stay */
 	TASKS = 256,         /* remembered at a time */
-	CHAINS_LEAST = 1 << 16, CHAINS_PER_ROW = 4,
+	SPLIT_SAMPLES = 1 << 17,
 };
-static const uint32_t NO_ROW = UINT32_MAX, FILTERED = UINT32_MAX - 1;
 
-/* A sample on its way. */
-struct pending {
-	struct tally_chain_hash hash;
-	const uint64_t *words;
-	uint64_t count;
-	uint64_t ip; /* where the chain has nothing else */
-	uint64_t user_maps, kernel_maps;
-	uint64_t period;
-	uint32_t pid, class, row;
-	uint32_t row_hash;
-	size_t stack, stack_bytes; /* of a chain that is new: its places, in reader->stack */
-	uint16_t misc;
-	bool is_ip;
-	bool is_new;
+struct batch {
+	size_t count, blocks_held, copied;
+	double share; /* of the recording that is read with it */
+	struct tally_block *blocks[BLOCKS];
+	struct tally_hashed_sample samples[BATCH];
+	uint64_t copies[COPIED_WORDS];
 };
 
 /* What is known of a task as long as no record tells of its like. */
@@ -49,16 +48,19 @@ struct known_task {
 
 struct tally_sample_reader {
 	struct tally_profile *profile;
+	struct tally_recording *recording; /* the profile's: a profile has what the second thread writes, too */
 	const struct tally_profile_options *options;
-	struct tally_chain_table chains;
+	struct tally_row_maker *rows;
+	const struct tally_chain_table *hasher;
 	struct tally_map class_index; /* hash → class */
 	struct known_task tasks[TASKS];
 	uint64_t era;
-	struct pending batch[BATCH];
-	size_t waiting;
-	uint64_t copies[COPIED_WORDS];
-	size_t copied;
-	struct { uint8_t *items; size_t count, capacity; } stack; /* bytes of those being made */
+	struct batch *batch; /* being filled */
+	struct batch *batches[TALLY_PIPE_BATCHES];
+	size_t batch_samples; /* before it is handed on */
+	uint64_t samples, split_samples, size; /* size: of the recording in bytes, 0 where it is not known */
+	char apart[64];
+	struct tally_batch_pipe pipe;
 };
 
 /* ---- classes ------------------------------------------------------------------------------------------- */
@@ -114,7 +116,7 @@ static const struct known_task *task_of(struct tally_sample_reader *reader, cons
 {
 	size_t event_count;
 	const struct tally_recorded_event *events =
-		tally_perfdata_events(reader->profile->recording->data, &event_count);
+		tally_perfdata_events(reader->recording->data, &event_count);
 	bool has_cpu = sample->type & TALLY_SAMPLE_CPU && !reader->options->merge_cpus;
 	struct known_task wanted = {
 		.event = (uint32_t)(raw->event - events),
@@ -128,157 +130,65 @@ static const struct known_task *task_of(struct tally_sample_reader *reader, cons
 	    there->tid == wanted.tid && there->cpu == wanted.cpu)
 		return there;
 	*there = wanted;
+	/* Tasks may get one more, while the second thread looks at their maps. */
+	if (reader->pipe.is_running && tally_batch_pipe_drain(&reader->pipe) < 0)
+		return NULL;
 	return learn_task(reader, there, raw->event) < 0 ? NULL : there;
 }
 
-/* ---- chains that are new ------------------------------------------------------------------------------- */
+/* ---- batches ------------------------------------------------------------------------------------------- */
 
-static bool leaf_passes(struct tally_sample_reader *reader, size_t stack)
+static int work_off(void *context, unsigned number)
 {
-	const struct tally_profile_filter *filter = &reader->options->filter;
-	struct tally_profile *profile = reader->profile;
-	struct tally_names *names = &profile->recording->names;
-	if (!filter->objects && !filter->symbols)
-		return true;
-	if (stack == reader->stack.count)
-		return false;
-	const uint8_t *at = reader->stack.items + stack;
-	uint32_t place = tally_stack_next_place(&at);
-	uint32_t function = tally_names_function(names, &profile->places.places.items[place], NULL);
-	if (filter->objects && !tally_list_has(filter->objects, tally_names_object(names, function)) &&
-	    !tally_list_has(filter->objects, tally_names_short_object(names, function)))
-		return false;
-	return !filter->symbols || tally_list_has(filter->symbols, tally_names_text(names, function));
+	struct tally_sample_reader *reader = context;
+	const struct batch *batch = reader->batches[number];
+	return tally_row_maker_add(reader->rows, batch->samples, batch->count, batch->share);
 }
 
-static int push_place(struct tally_sample_reader *reader, uint32_t place)
+static void clear_batch(struct tally_sample_reader *reader, struct batch *batch)
 {
-	if (place == UINT32_MAX ||
-	    tally_vector_reserve(&reader->stack, reader->stack.count + TALLY_PLACE_BYTES_MAX) < 0)
-		return -ENOMEM;
-	uint8_t *at = reader->stack.items + reader->stack.count;
-	reader->stack.count += (size_t)(tally_stack_put_place(at, place) - at);
-	return 0;
+	while (batch->blocks_held)
+		tally_order_drop(reader->recording->order, batch->blocks[--batch->blocks_held]);
+	batch->count = batch->copied = 0;
 }
 
-static int push_address(struct tally_sample_reader *reader, const struct pending *sample, bool kernel,
-			uint64_t address, uint32_t before)
+/* By this thread. */
+static int add_batch(struct tally_sample_reader *reader)
 {
-	struct tally_profile *profile = reader->profile;
-	uint64_t maps = kernel ? sample->kernel_maps : sample->user_maps;
-	return push_place(reader, tally_place_table_find(&profile->places, &profile->recording->tasks, sample->pid,
-							 kernel, maps, address, before));
+	struct batch *batch = reader->batch;
+	int result = tally_row_maker_add(reader->rows, batch->samples, batch->count, batch->share);
+	clear_batch(reader, batch);
+	return result;
 }
 
-static bool is_kernel_mode(uint16_t misc)
+/* Hands the batch on. */
+static int submit(struct tally_sample_reader *reader, uint64_t file_offset)
 {
-	unsigned mode = misc & TALLY_MISC_CPUMODE_MASK;
-	return mode == TALLY_MISC_KERNEL || mode == TALLY_MISC_GUEST_KERNEL;
-}
-
-static int add_to_row(struct tally_sample_reader *reader, uint32_t row, uint64_t period)
-{
-	if (row == NO_ROW)
-		return -ENOMEM;
-	if (row == FILTERED) {
-		reader->profile->filtered++;
-		return 0;
-	}
-	struct tally_row *there = &reader->profile->rows.rows.items[row];
-	there->samples++;
-	there->period += period;
-	return 0;
-}
-
-/* The outermost caller of a stack that was cut. */
-static int push_cut(struct tally_sample_reader *reader)
-{
-	const struct tally_place cut = { .file = TALLY_FILE_NONE, .address = TALLY_PLACE_CUT };
-	return push_place(reader, tally_place_table_intern(&reader->profile->places, &cut));
-}
-
-static int make_stack(struct tally_sample_reader *reader, struct pending *sample)
-{
-	struct tally_chain_walk walk = {
-		.at = sample->words, .end = sample->words + (sample->is_ip ? 0 : sample->count),
-		.kernel = is_kernel_mode(sample->misc),
-	};
-	uint64_t address;
-	sample->stack = reader->stack.count;
-	if (sample->is_ip && push_address(reader, sample, is_kernel_mode(sample->misc), sample->ip, 0) < 0)
-		return -ENOMEM;
-	while (tally_chain_walk_next(&walk, &address))
-		if (push_address(reader, sample, walk.kernel, address, walk.is_return && address) < 0)
-			return -ENOMEM;
-	return sample->misc & TALLY_MISC_STACK_CUT && !sample->is_ip ? push_cut(reader) : 0;
-}
-
-/* Makes the row's hash of the stack that was made last. */
-static void end_stack(struct tally_sample_reader *reader, struct pending *sample)
-{
-	sample->stack_bytes = reader->stack.count - sample->stack;
-	if (!leaf_passes(reader, sample->stack)) {
-		sample->row = FILTERED;
-		return;
-	}
-	sample->row_hash = tally_row_table_hash(sample->class, reader->stack.items + sample->stack, sample->stack_bytes);
-	tally_row_table_prefetch(&reader->profile->rows, sample->row_hash);
-}
-
-static uint32_t put_row(struct tally_sample_reader *reader, const struct pending *sample)
-{
-	return sample->row == FILTERED ? FILTERED :
-	       tally_row_table_put(&reader->profile->rows, sample->row_hash, sample->class,
-				   reader->stack.items + sample->stack, sample->stack_bytes);
-}
-
-/* The row of a chain that was not known when the batch was looked up; its like may have been in the batch. */
-static uint32_t learn_chain(struct tally_sample_reader *reader, const struct pending *sample)
-{
-	uint32_t row = tally_chain_table_find(&reader->chains, sample->hash);
-	if (row != NO_ROW)
-		return row;
-	row = put_row(reader, sample);
-	if (reader->chains.count > CHAINS_LEAST + CHAINS_PER_ROW * reader->profile->rows.rows.count)
-		tally_chain_table_clear(&reader->chains);
-	if (row != NO_ROW && tally_chain_table_add(&reader->chains, sample->hash, row) < 0)
-		return NO_ROW;
-	return row;
-}
-
-/* ---- the batch ----------------------------------------------------------------------------------------- */
-
-/* Looks the chains up, and makes the stacks of those that are new: which rows they have is looked up after. */
-static int look_up(struct tally_sample_reader *reader)
-{
-	const struct tally_row *rows = reader->profile->rows.rows.items;
-	for (size_t i = 0; i < reader->waiting; i++) {
-		struct pending *sample = &reader->batch[i];
-		sample->row = tally_chain_table_find(&reader->chains, sample->hash);
-		sample->is_new = sample->row == NO_ROW;
-		if (sample->row < FILTERED)
-			__builtin_prefetch(&rows[sample->row], 1);
-	}
-	reader->stack.count = 0;
-	for (size_t i = 0; i < reader->waiting; i++) {
-		struct pending *sample = &reader->batch[i];
-		if (!sample->is_new)
-			continue;
-		if (make_stack(reader, sample) < 0)
-			return -ENOMEM;
-		end_stack(reader, sample);
-	}
-	return 0;
+	reader->batch->share = reader->size ? (double)file_offset / (double)reader->size : 0;
+	if (!reader->pipe.is_running)
+		return add_batch(reader);
+	int result = tally_batch_pipe_submit(&reader->pipe);
+	reader->batch = reader->batches[tally_batch_pipe_next(&reader->pipe)];
+	clear_batch(reader, reader->batch);
+	return result;
 }
 
 int tally_sample_reader_flush(struct tally_sample_reader *reader)
 {
-	int result = look_up(reader);
-	for (size_t i = 0; !result && i < reader->waiting; i++) {
-		struct pending *sample = &reader->batch[i];
-		result = add_to_row(reader, sample->is_new ? learn_chain(reader, sample) : sample->row, sample->period);
+	int result = reader->pipe.is_running ? tally_batch_pipe_drain(&reader->pipe) : 0;
+	return result ? result : add_batch(reader);
+}
+
+/* Without a second thread the first does it all, as it did before. */
+static int split(struct tally_sample_reader *reader)
+{
+	int result = tally_sample_reader_flush(reader);
+	for (unsigned i = 1; !result && i < TALLY_PIPE_BATCHES; i++) {
+		reader->batches[i] = calloc(1, sizeof(*reader->batches[i]));
+		result = reader->batches[i] ? 0 : -ENOMEM;
 	}
-	reader->waiting = reader->copied = 0;
+	if (!result && !tally_batch_pipe_start(&reader->pipe, work_off, reader))
+		reader->batch_samples = BATCH;
 	return result;
 }
 
@@ -289,33 +199,46 @@ static int on_change(void *context)
 	return tally_sample_reader_flush(reader);
 }
 
+/* ---- samples ------------------------------------------------------------------------------------------- */
+
+/* Makes the chain stay for as long as its batch needs it; false: it does not. */
+static bool keep_chain(struct tally_sample_reader *reader, struct tally_hashed_sample *sample)
+{
+	struct batch *batch = reader->batch;
+	struct tally_block *block;
+	if (tally_order_hold(reader->recording->order, &block)) {
+		for (size_t i = batch->blocks_held; block && i--;)
+			if (batch->blocks[i] == block) {
+				tally_order_drop(reader->recording->order, block);
+				return true;
+			}
+		if (block)
+			batch->blocks[batch->blocks_held++] = block;
+		return true;
+	}
+	if (sample->count > COPIED_WORDS - batch->copied)
+		return false;
+	uint64_t *copy = &batch->copies[batch->copied];
+	memcpy(copy, sample->words, sample->count * sizeof(*copy));
+	batch->copied += sample->count;
+	sample->words = copy;
+	return true;
+}
+
 /* A stack that is unwound here is different each time until it is unwound. */
 static int add_unwound(struct tally_sample_reader *reader, const struct tally_raw_record *raw,
 		       const struct tally_record *record, uint32_t class, uint64_t period)
 {
-	struct tally_recording *recording = reader->profile->recording;
-	if (tally_recording_chain(recording, raw, record) < 0)
-		return -ENOMEM;
-	struct pending sample = { .class = class };
-	reader->stack.count = 0;
-	for (size_t i = 0; i < recording->chain.count; i++)
-		if (push_place(reader, tally_place_table_intern(&reader->profile->places,
-								&recording->chain.items[i].place)) < 0)
-			return -ENOMEM;
-	end_stack(reader, &sample);
-	return add_to_row(reader, put_row(reader, &sample), period);
+	int result = tally_sample_reader_flush(reader);
+	if (!result && tally_recording_chain(reader->recording, raw, record) < 0)
+		result = -ENOMEM;
+	return result ? result : tally_row_maker_add_unwound(reader->rows, class, period);
 }
 
-/* Records don't stay, chains do for the batch's time; false: it is too long for that. */
-static bool copy_chain(struct tally_sample_reader *reader, struct pending *sample)
+static bool is_kernel_mode(uint16_t misc)
 {
-	if (sample->count > COPIED_WORDS - reader->copied)
-		return false;
-	uint64_t *copy = &reader->copies[reader->copied];
-	memcpy(copy, sample->words, sample->count * sizeof(*copy));
-	reader->copied += sample->count;
-	sample->words = copy;
-	return true;
+	unsigned mode = misc & TALLY_MISC_CPUMODE_MASK;
+	return mode == TALLY_MISC_KERNEL || mode == TALLY_MISC_GUEST_KERNEL;
 }
 
 static bool has_address(const struct tally_sample *sample)
@@ -333,43 +256,55 @@ static uint64_t period_of(const struct tally_raw_record *raw, const struct tally
 	return raw->event->attr.flags & TALLY_ATTR_FREQ ? 1 : raw->event->attr.sample_period;
 }
 
+static void hash_chain(const struct tally_sample_reader *reader, struct tally_hashed_sample *sample)
+{
+	uint64_t meaning = sample->class | (uint64_t)sample->is_kernel << 32 | (uint64_t)sample->is_ip << 33 |
+			   sample->kernel_maps << 34;
+	sample->hash = tally_chain_table_hash(reader->hasher, sample->words, sample->count, meaning, sample->user_maps);
+}
+
 int tally_sample_reader_add(struct tally_sample_reader *reader, const struct tally_raw_record *raw,
 			    const struct tally_record *record)
 {
-	struct tally_recording *recording = reader->profile->recording;
+	const struct tally_recording *recording = reader->recording;
 	const struct tally_sample *sample = &record->sample;
 	const struct known_task *task = task_of(reader, raw, sample);
-	struct pending *waiting = &reader->batch[reader->waiting];
-	if (!task)
+	if (!task || (++reader->samples == reader->split_samples && split(reader) < 0))
 		return -ENOMEM;
-	if (sample->stack && !(recording->leaves_only && sample->type & TALLY_SAMPLE_IP)) {
-		uint32_t class = task->class;
-		int result = tally_sample_reader_flush(reader);
-		return result < 0 ? result : add_unwound(reader, raw, record, class, period_of(raw, sample));
-	}
-	*waiting = (struct pending){
-		.words = sample->chain, .count = sample->chain_length, .ip = sample->ip, .period = period_of(raw, sample),
+	if (sample->stack && !(recording->leaves_only && sample->type & TALLY_SAMPLE_IP))
+		return add_unwound(reader, raw, record, task->class, period_of(raw, sample));
+	struct batch *batch = reader->batch;
+	struct tally_hashed_sample *waiting = &batch->samples[batch->count++];
+	*waiting = (struct tally_hashed_sample){
+		.words = sample->chain, .count = (uint32_t)sample->chain_length, .ip = sample->ip,
+		.period = period_of(raw, sample),
 		.user_maps = task->maps, .kernel_maps = recording->tasks.kernel.generation,
-		.pid = sample->pid, .class = task->class, .misc = record->header.misc,
+		.pid = sample->pid, .class = task->class, .is_kernel = is_kernel_mode(record->header.misc),
 		.is_ip = sample->type & TALLY_SAMPLE_IP && (recording->leaves_only || !has_address(sample)),
 	};
 	if (waiting->is_ip) {
 		waiting->words = &waiting->ip;
 		waiting->count = 1;
 	}
-	bool is_cut = waiting->misc & TALLY_MISC_STACK_CUT;
-	uint64_t meaning = waiting->class | (uint64_t)is_kernel_mode(waiting->misc) << 32 |
-			   (uint64_t)waiting->is_ip << 33 | (uint64_t)is_cut << 34 | waiting->kernel_maps << 35;
-	waiting->hash = tally_chain_table_hash(&reader->chains, waiting->words, waiting->count, meaning,
-					       waiting->user_maps);
-	tally_chain_table_prefetch(&reader->chains, waiting->hash);
-	bool stays = waiting->is_ip || copy_chain(reader, waiting);
-	if (++reader->waiting == BATCH || !stays)
+	hash_chain(reader, waiting);
+	if (!reader->pipe.is_running)
+		tally_chain_table_prefetch(reader->hasher, waiting->hash);
+	if (!waiting->is_ip && !keep_chain(reader, waiting))
 		return tally_sample_reader_flush(reader);
-	return 0;
+	return batch->count == reader->batch_samples || batch->blocks_held == BLOCKS ? submit(reader, raw->file_offset) : 0;
 }
 
 /* ---- its life ------------------------------------------------------------------------------------------ */
+
+/* Leaves that have to be named are looked up with what only one thread may use. */
+static uint64_t split_from(const struct tally_profile_options *options)
+{
+	if (options->filter.objects || options->filter.symbols)
+		return UINT64_MAX;
+	if (options->split_samples)
+		return options->split_samples;
+	return tally_cpus_allowed() > 1 ? SPLIT_SAMPLES : UINT64_MAX;
+}
 
 struct tally_sample_reader *tally_sample_reader_new(struct tally_profile *profile,
 						    const struct tally_profile_options *options)
@@ -377,15 +312,22 @@ struct tally_sample_reader *tally_sample_reader_new(struct tally_profile *profil
 	struct tally_sample_reader *reader = calloc(1, sizeof(*reader));
 	if (!reader)
 		return NULL;
-	if (tally_chain_table_init(&reader->chains) < 0) {
+	*reader = (struct tally_sample_reader){
+		.profile = profile, .recording = profile->recording, .options = options,
+		.rows = tally_row_maker_new(profile, options),
+		.batch_samples = TALLY_SLICE, .split_samples = split_from(options),
+		.size = tally_perfdata_size(profile->recording->data), .era = 1,
+	};
+	reader->batch = reader->batches[0] = calloc(1, sizeof(*reader->batch));
+	if (!reader->rows || !reader->batch) {
+		tally_row_maker_free(reader->rows);
+		free(reader->batch);
 		free(reader);
 		return NULL;
 	}
-	reader->profile = profile;
-	reader->options = options;
-	reader->era = 1;
-	profile->recording->before_change.call = on_change;
-	profile->recording->before_change.context = reader;
+	reader->hasher = tally_row_maker_chains(reader->rows);
+	reader->recording->before_change.call = on_change;
+	reader->recording->before_change.context = reader;
 	return reader;
 }
 
@@ -393,9 +335,13 @@ void tally_sample_reader_free(struct tally_sample_reader *reader)
 {
 	if (!reader)
 		return;
-	reader->profile->recording->before_change.call = NULL;
-	tally_chain_table_release(&reader->chains);
+	reader->recording->before_change.call = NULL;
+	tally_batch_pipe_stop(&reader->pipe);
+	for (unsigned i = 0; i < TALLY_PIPE_BATCHES && reader->batches[i]; i++) {
+		clear_batch(reader, reader->batches[i]);
+		free(reader->batches[i]);
+	}
+	tally_row_maker_free(reader->rows);
 	tally_map_release(&reader->class_index);
-	tally_vector_release(&reader->stack);
 	free(reader);
 }

@@ -1,0 +1,265 @@
+/* Most samples have a stack that was seen before: these cost a look into the table of chains and two additions.  Only a
+ * chain that is new is taken apart: its addresses become places, its places the bytes of a row's stack.
+ *
+ * The tables are far larger than the caches, so samples are looked up a slice at a time: what the tables will be asked for
+ * is asked of memory before.  Growing a table costs as much as filling it, so how large it will be is guessed from how
+ * much of the recording is read.
+ *
+ * The table of chains merely remembers; when a recording has many more chains than stacks (thousands of short processes,
+ * each with its own addresses), it is emptied, and memory goes with the stacks.
+ */
+#include "profile/row_maker.h"
+
+#include "abi/chain_walk.h"
+#include "base/vector.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum {
+	CHAINS_LEAST = 1 << 16, CHAINS_PER_ROW = 4,
+	GUESS_FROM = 1 << 14, GUESS_TIMES = 16, /* chains; as many again at most */
+	LINE_WORDS = 8,
+};
+static const uint32_t NO_ROW = UINT32_MAX, FILTERED = UINT32_MAX - 1;
+
+/* What becomes of a sample of the slice. */
+struct outcome {
+	uint32_t row, row_hash;
+	size_t stack, stack_bytes; /* of a chain that is new: its places, in maker->stack */
+	bool is_new;
+};
+
+struct tally_row_maker {
+	struct tally_profile *profile;
+	const struct tally_profile_options *options;
+	struct tally_chain_table chains;
+	struct outcome outcomes[TALLY_SLICE];
+	struct { uint8_t *items; size_t count, capacity; } stack; /* bytes of those being made */
+};
+
+/* ---- stacks -------------------------------------------------------------------------------------------- */
+
+static bool leaf_passes(const struct tally_row_maker *maker, size_t stack)
+{
+	const struct tally_profile_filter *filter = &maker->options->filter;
+	struct tally_profile *profile = maker->profile;
+	struct tally_names *names = &profile->recording->names;
+	if (!filter->objects && !filter->symbols)
+		return true;
+	if (stack == maker->stack.count)
+		return false;
+	const uint8_t *at = maker->stack.items + stack;
+	uint32_t place = tally_stack_next_place(&at);
+	uint32_t function = tally_names_function(names, &profile->places.places.items[place], NULL);
+	if (filter->objects && !tally_list_has(filter->objects, tally_names_object(names, function)) &&
+	    !tally_list_has(filter->objects, tally_names_short_object(names, function)))
+		return false;
+	return !filter->symbols || tally_list_has(filter->symbols, tally_names_text(names, function));
+}
+
+static int push_address(struct tally_row_maker *maker, const struct tally_hashed_sample *sample, bool kernel,
+			uint64_t address, uint32_t before, uint8_t **at)
+{
+	struct tally_profile *profile = maker->profile;
+	uint64_t maps = kernel ? sample->kernel_maps : sample->user_maps;
+	uint32_t place = tally_place_table_find(&profile->places, &profile->recording->tasks, sample->pid, kernel, maps,
+						address, before);
+	if (place == UINT32_MAX)
+		return -ENOMEM;
+	*at = tally_stack_put_place(*at, place);
+	return 0;
+}
+
+static int make_stack(struct tally_row_maker *maker, const struct tally_hashed_sample *sample, struct outcome *outcome)
+{
+	struct tally_chain_walk walk = {
+		.at = sample->words, .end = sample->words + sample->count, .kernel = sample->is_kernel,
+	};
+	uint64_t address;
+	outcome->stack = maker->stack.count;
+	if (tally_vector_reserve(&maker->stack, maker->stack.count + (size_t)sample->count * TALLY_PLACE_BYTES_MAX) < 0)
+		return -ENOMEM;
+	uint8_t *at = maker->stack.items + maker->stack.count;
+	if (sample->is_ip && push_address(maker, sample, sample->is_kernel, sample->ip, 0, &at) < 0)
+		return -ENOMEM;
+	while (!sample->is_ip && tally_chain_walk_next(&walk, &address))
+		if (push_address(maker, sample, walk.kernel, address, walk.is_return && address, &at) < 0)
+			return -ENOMEM;
+	maker->stack.count = (size_t)(at - maker->stack.items);
+	return 0;
+}
+
+/* Makes the row's hash of the stack that was made last. */
+static void end_stack(struct tally_row_maker *maker, uint32_t class, struct outcome *outcome)
+{
+	const uint8_t *stack = maker->stack.items + outcome->stack;
+	outcome->stack_bytes = maker->stack.count - outcome->stack;
+	if (!leaf_passes(maker, outcome->stack)) {
+		outcome->row = FILTERED;
+		return;
+	}
+	outcome->row_hash = tally_row_table_hash(class, stack, outcome->stack_bytes);
+	tally_row_table_prefetch(&maker->profile->rows, outcome->row_hash);
+}
+
+/* ---- rows ---------------------------------------------------------------------------------------------- */
+
+static int add_to_row(struct tally_row_maker *maker, uint32_t row, uint64_t period)
+{
+	if (row == NO_ROW)
+		return -ENOMEM;
+	if (row == FILTERED) {
+		maker->profile->filtered++;
+		return 0;
+	}
+	struct tally_row *there = &maker->profile->rows.rows.items[row];
+	there->samples++;
+	there->period += period;
+	return 0;
+}
+
+static uint32_t put_row(struct tally_row_maker *maker, uint32_t class, const struct outcome *outcome)
+{
+	return outcome->row == FILTERED ? FILTERED :
+	       tally_row_table_put(&maker->profile->rows, outcome->row_hash, class, maker->stack.items + outcome->stack,
+				   outcome->stack_bytes);
+}
+
+/* The row of a chain that was not known when the slice was looked up; its like may have been in the slice. */
+static uint32_t learn_chain(struct tally_row_maker *maker, const struct tally_hashed_sample *sample,
+			    const struct outcome *outcome)
+{
+	uint32_t row = tally_chain_table_find(&maker->chains, sample->hash);
+	if (row != NO_ROW)
+		return row;
+	row = put_row(maker, sample->class, outcome);
+	if (maker->chains.count > CHAINS_LEAST + CHAINS_PER_ROW * maker->profile->rows.rows.count)
+		tally_chain_table_clear(&maker->chains);
+	if (row != NO_ROW && tally_chain_table_add(&maker->chains, sample->hash, row) < 0)
+		return NO_ROW;
+	return row;
+}
+
+/* ---- slices -------------------------------------------------------------------------------------------- */
+
+static void prefetch_slice(const struct tally_row_maker *maker, const struct tally_hashed_sample *samples, size_t count)
+{
+	for (size_t i = 0; i < count && i < TALLY_SLICE; i++)
+		tally_chain_table_prefetch(&maker->chains, samples[i].hash);
+}
+
+/* Looks the chains up: which rows they have, or which are new. */
+static void look_up(struct tally_row_maker *maker, const struct tally_hashed_sample *samples, size_t count)
+{
+	const struct tally_row *rows = maker->profile->rows.rows.items;
+	for (size_t i = 0; i < count; i++) {
+		struct outcome *outcome = &maker->outcomes[i];
+		outcome->row = tally_chain_table_find(&maker->chains, samples[i].hash);
+		outcome->is_new = outcome->row == NO_ROW;
+		if (outcome->row < FILTERED)
+			__builtin_prefetch(&rows[outcome->row], 1);
+		for (uint32_t word = 0; outcome->is_new && word < samples[i].count; word += LINE_WORDS)
+			__builtin_prefetch(&samples[i].words[word]);
+	}
+}
+
+static int add_slice(struct tally_row_maker *maker, const struct tally_hashed_sample *samples, size_t count)
+{
+	int result = 0;
+	look_up(maker, samples, count);
+	maker->stack.count = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (!maker->outcomes[i].is_new)
+			continue;
+		if (make_stack(maker, &samples[i], &maker->outcomes[i]) < 0)
+			return -ENOMEM;
+		end_stack(maker, samples[i].class, &maker->outcomes[i]);
+	}
+	for (size_t i = 0; !result && i < count; i++) {
+		const struct outcome *outcome = &maker->outcomes[i];
+		uint32_t row = outcome->is_new ? learn_chain(maker, &samples[i], outcome) : outcome->row;
+		result = add_to_row(maker, row, samples[i].period);
+	}
+	return result;
+}
+
+/* Before a table grows: to what it will have at the end, if the recording goes on as it began. */
+static void guess_sizes(struct tally_row_maker *maker, size_t more, double share)
+{
+	struct tally_row_table *rows = &maker->profile->rows;
+	double factor = share > 0 ? 1.05 / share : 0;
+	factor = factor < GUESS_TIMES ? factor : GUESS_TIMES;
+	if (maker->chains.count < GUESS_FROM || factor <= 1)
+		return;
+	/* What there is no memory for is asked for again as it is needed. */
+	if (tally_chain_table_is_full(&maker->chains, more))
+		tally_chain_table_reserve(&maker->chains, (size_t)(factor * (double)maker->chains.count));
+	if (tally_row_table_is_full(rows, more))
+		tally_row_table_reserve(rows, (size_t)(factor * (double)rows->rows.count),
+					(size_t)(factor * (double)rows->stacks.count));
+}
+
+int tally_row_maker_add(struct tally_row_maker *maker, const struct tally_hashed_sample *samples, size_t count,
+			double share)
+{
+	int result = 0;
+	guess_sizes(maker, count, share);
+	prefetch_slice(maker, samples, count);
+	for (size_t at = 0; !result && at < count; at += TALLY_SLICE) {
+		size_t left = count - at;
+		if (left > TALLY_SLICE)
+			prefetch_slice(maker, &samples[at + TALLY_SLICE], left - TALLY_SLICE);
+		result = add_slice(maker, &samples[at], left < TALLY_SLICE ? left : TALLY_SLICE);
+	}
+	return result;
+}
+
+int tally_row_maker_add_unwound(struct tally_row_maker *maker, uint32_t class, uint64_t period)
+{
+	const struct tally_recording *recording = maker->profile->recording;
+	struct outcome outcome = { 0 };
+	size_t count = recording->chain.count;
+	if (tally_vector_reserve(&maker->stack, count * TALLY_PLACE_BYTES_MAX) < 0)
+		return -ENOMEM;
+	uint8_t *at = maker->stack.items;
+	for (size_t i = 0; i < count; i++) {
+		uint32_t place = tally_place_table_intern(&maker->profile->places, &recording->chain.items[i].place);
+		if (place == UINT32_MAX)
+			return -ENOMEM;
+		at = tally_stack_put_place(at, place);
+	}
+	maker->stack.count = count ? (size_t)(at - maker->stack.items) : 0;
+	end_stack(maker, class, &outcome);
+	return add_to_row(maker, put_row(maker, class, &outcome), period);
+}
+
+/* ---- its life ------------------------------------------------------------------------------------------ */
+
+const struct tally_chain_table *tally_row_maker_chains(const struct tally_row_maker *maker)
+{
+	return &maker->chains;
+}
+
+struct tally_row_maker *tally_row_maker_new(struct tally_profile *profile, const struct tally_profile_options *options)
+{
+	struct tally_row_maker *maker = calloc(1, sizeof(*maker));
+	if (!maker)
+		return NULL;
+	if (tally_chain_table_init(&maker->chains) < 0) {
+		free(maker);
+		return NULL;
+	}
+	maker->profile = profile;
+	maker->options = options;
+	return maker;
+}
+
+void tally_row_maker_free(struct tally_row_maker *maker)
+{
+	if (!maker)
+		return;
+	tally_chain_table_release(&maker->chains);
+	tally_vector_release(&maker->stack);
+	free(maker);
+}
