@@ -135,7 +135,7 @@ static void check_recording(const char *program, bool is_interpreted, struct cou
 	struct tally_raw_record raw;
 	struct tally_record record;
 	int result;
-	path_of(path, program, ".data");
+	path_of(path, program, ".perfdata");
 	assert_int_equal(tally_recording_open(path, &recording, &err), 0);
 	assert_int_equal(recording->names.objects.machine, TALLY_UNWIND_ARM64);
 	recording->names.objects.unwind_interpreted = is_interpreted;

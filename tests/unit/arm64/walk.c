@@ -1,11 +1,11 @@
-/* Stacks of many kinds on arm64, without a libc: what walk-plain.data and walk-pac.data are recordings of, made by
+/* Stacks of many kinds on arm64, without a libc: what walk-plain.perfdata and walk-pac.perfdata are recordings of, made by
  * perf 6.1 in a guest machine (QEMU's -cpu max, Linux 6.1), which has /prog:
  *
  *     aarch64-linux-gnu-gcc -O2 -ffreestanding -nostdlib -static -fno-stack-protector -fasynchronous-unwind-tables
  *         -fomit-frame-pointer -Wl,--build-id -Wl,--eh-frame-hdr -Wl,-z,max-page-size=4096 walk.c -o walk-plain
  *     … -march=armv8.3-a -mbranch-protection=pac-ret walk.c -o walk-pac
- *     perf record --buildid-mmap -z=19 -e cycles -c 800003 --call-graph dwarf,8192 -o walk-plain.data /prog/walk-plain
- *     perf record --buildid-mmap -z=19 -e cycles -c 1000003 --call-graph dwarf,8192 -o walk-pac.data /prog/walk-pac
+ *     perf record --buildid-mmap -z=19 -e cycles -c 800003 --call-graph dwarf,8192 -o walk-plain.perfdata /prog/walk-plain
+ *     perf record --buildid-mmap -z=19 -e cycles -c 1000003 --call-graph dwarf,8192 -o walk-pac.perfdata /prog/walk-pac
  */
 #define KEPT __attribute__((noinline, noclone))
 
