@@ -185,15 +185,19 @@ unsigned vsim_model_fetch(struct vsim_model *model, uint64_t address)
 unsigned vsim_model_unsure(struct vsim_model *model, uint64_t ip, bool taken)
 {
 	struct vsim_predictor *predictor = &model->predictor;
-	uint64_t outcomes = predictor->conditional.history, before = outcomes >> 1;
+	uint64_t outcomes = predictor->conditional.history;
 	uint64_t at = (outcomes & predictor->conditional.history_mask) ^ vsim_predictor_branch(predictor, ip);
 	uint8_t *pair = predictor->pairs + (at & ~1ull), counter = pair[0];
 	uint8_t *by_branch = &predictor->by_branch[vsim_hash(ip, predictor->opinion_bits)];
-	uint64_t context = (before & ((1ull << VSIM_LONG_HISTORY) - 1)) << (64 - VSIM_LONG_HISTORY);
-	uint8_t *by_history = &predictor->by_long_history[vsim_hash(ip ^ context ^ context >> 31, predictor->opinion_bits)];
-	uint8_t believed = vsim_counter_sure(counter) ? counter : vsim_counter_sure(*by_history) ? *by_history : *by_branch;
+	uint64_t context = vsim_long_context(ip, outcomes >> 1, predictor->opinion_bits);
+	struct vsim_tagged *tagged = &predictor->by_long_history[context >> VSIM_TAG_BITS];
+	bool known = tagged->tag == (uint8_t)context;
+	uint8_t believed = vsim_counter_sure(counter) ? counter : known ? tagged->counter : *by_branch;
 	bool wrong = (believed >= 2) != taken;
-	vsim_counter_learn(by_history, taken);
+	if (known)
+		vsim_counter_learn(&tagged->counter, taken);
+	else if (wrong)
+		*tagged = (struct vsim_tagged){ (uint8_t)context, taken ? 2 : 1 };
 	vsim_counter_learn(by_branch, taken);
 	vsim_counter_learn(&counter, taken);
 	pair[0] = counter;
@@ -306,7 +310,7 @@ static void predictor_init(struct vsim_predictor *predictor, const struct vsim_g
 	predictor->opinion_bits = geometry->history_bits - 2;
 	predictor->target_bits = geometry->target_bits;
 	predictor->pairs = part(layout, 2 * counters);
-	predictor->by_long_history = part(layout, opinions);
+	predictor->by_long_history = part(layout, opinions * sizeof(*predictor->by_long_history));
 	predictor->by_branch = part(layout, opinions);
 	predictor->sure = part(layout, slots * sizeof(*predictor->sure));
 	predictor->slots = part(layout, slots * sizeof(*predictor->slots));
@@ -319,7 +323,7 @@ static void predictor_init(struct vsim_predictor *predictor, const struct vsim_g
 	for (size_t i = 0; i < counters; i++)
 		predictor->pairs[2 * i] = 1, predictor->pairs[2 * i + 1] = 2;
 	for (size_t i = 0; i < opinions; i++)
-		predictor->by_long_history[i] = predictor->by_branch[i] = 1;
+		predictor->by_long_history[i] = (struct vsim_tagged){ 0, predictor->by_branch[i] = 1 };
 	for (size_t i = 0; i < slots; i++)
 		predictor->slots[i] = (struct vsim_target_slot){ .last = VSIM_NONE };
 	predictor->conditional = (struct vsim_conditional){

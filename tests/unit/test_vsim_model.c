@@ -1,147 +1,10 @@
-/* The simulated CPU: against a textbook's one (vsim_oracle.h) on random, strided, chased and recorded accesses, told all
- * of them and told only what generated code would tell; and against counts that were worked out by hand. */
-#include "test.h"
-#include "vsim_oracle.h"
+/* The simulated CPU against a textbook's one (vsim_oracle.h), on random and on recorded accesses. */
+#include "vsim_fixture.h"
 
-#include <stdalign.h>
+#include "base/buffer.h"
 
-/* --- A model and its oracle, driven side by side ---------------------------------------------------------------- */
-
-struct bench {
-	struct vsim_geometry geometry;
-	struct vsim_model *all, *asked; /* told of everything; only of what generated code's questions let through */
-	struct oracle *oracle;
-	void *memory[2];
-	uint64_t count[VSIM_KINDS];
-	uint64_t accesses, told;
-};
-
-static void bench_begin(struct bench *bench, const struct vsim_geometry *geometry)
-{
-	const char *problem = vsim_geometry_problem(geometry);
-	if (problem)
-		fail_msg("%s", problem);
-	*bench = (struct bench){ .geometry = *geometry, .oracle = oracle_new(geometry) };
-	size_t bytes = vsim_model_bytes(geometry);
-	assert_in_range(bytes, 1, VSIM_MODEL_BYTES_MAX);
-	for (int i = 0; i < 2; i++)
-		bench->memory[i] = aligned_alloc(64, bytes);
-	bench->all = vsim_model_init(bench->memory[0], geometry);
-	bench->asked = vsim_model_init(bench->memory[1], geometry);
-}
-
-static void bench_end(struct bench *bench)
-{
-	free(bench->memory[0]);
-	free(bench->memory[1]);
-	oracle_free(bench->oracle);
-}
-
-static void bench_count(struct bench *bench, unsigned expected, unsigned all, unsigned asked, const char *what,
-			uint64_t address)
-{
-	bench->accesses++;
-	if (all != expected || asked != expected)
-		fail_msg("access %llu, %s of %#llx: %#x, the model %#x, behind its questions %#x",
-			 (unsigned long long)bench->accesses, what, (unsigned long long)address, expected, all, asked);
-	for (unsigned kind = 0; kind < VSIM_KINDS; kind++)
-		bench->count[kind] += expected >> kind & 1;
-}
-
-/* What generated code does (vsim_model.h). */
-
-static unsigned ask_data(struct bench *bench, uint64_t address, unsigned size, bool store)
-{
-	const struct vsim_recent *recent = vsim_model_recent_data(bench->asked);
-	if (size <= recent->size_max &&
-	    recent->recent[(address >> recent->line_shift) & recent->mask] == (address + size - 1) >> recent->line_shift)
-		return 0;
-	bench->told++;
-	return vsim_model_data(bench->asked, address, size, store);
-}
-
-static unsigned ask_fetch(struct bench *bench, uint64_t address)
-{
-	const struct vsim_recent *recent = vsim_model_recent_code(bench->asked);
-	if (recent->recent[(address >> recent->line_shift) & recent->mask] == address >> recent->line_shift)
-		return 0;
-	bench->told++;
-	return vsim_model_fetch(bench->asked, address);
-}
-
-static unsigned ask_conditional(struct bench *bench, uint64_t ip, bool taken)
-{
-	struct vsim_conditional *conditional = vsim_model_conditionals(bench->asked);
-	uint64_t outcomes = conditional->history << 1 | taken;
-	conditional->history = outcomes;
-	if (!conditional->counters[(outcomes & conditional->history_mask) ^ vsim_model_branch(bench->asked, ip)])
-		return 0;
-	bench->told++;
-	return vsim_model_unsure(bench->asked, ip, taken);
-}
-
-static unsigned ask_indirect(struct bench *bench, uint64_t ip, uint64_t target)
-{
-	if (*vsim_model_target(bench->asked, ip) == target)
-		return 0;
-	bench->told++;
-	return vsim_model_indirect(bench->asked, ip, target);
-}
-
-static unsigned ask_return(struct bench *bench, uint64_t target)
-{
-	struct vsim_returns *returns = vsim_model_returns(bench->asked);
-	returns->top = (returns->top - 1) & returns->mask;
-	return returns->entry[returns->top] == target ? 0 : 1u << VSIM_RETURN_MISSES;
-}
-
-static void data(struct bench *bench, uint64_t address, unsigned size, bool store)
-{
-	bench_count(bench, oracle_data(bench->oracle, address, size, store),
-		    vsim_model_data(bench->all, address, size, store), ask_data(bench, address, size, store),
-		    store ? "store" : "load", address);
-}
-
-static void fetch(struct bench *bench, uint64_t address)
-{
-	bench_count(bench, oracle_fetch(bench->oracle, address), vsim_model_fetch(bench->all, address),
-		    ask_fetch(bench, address), "fetch", address);
-}
-
-static void conditional(struct bench *bench, uint64_t ip, bool taken)
-{
-	bench_count(bench, oracle_conditional(bench->oracle, ip, taken), vsim_model_conditional(bench->all, ip, taken),
-		    ask_conditional(bench, ip, taken), "branch", ip);
-}
-
-static void indirect(struct bench *bench, uint64_t ip, uint64_t target)
-{
-	bench_count(bench, oracle_indirect(bench->oracle, ip, target), vsim_model_indirect(bench->all, ip, target),
-		    ask_indirect(bench, ip, target), "indirect jump", ip);
-}
-
-static void call(struct bench *bench, uint64_t return_address)
-{
-	struct vsim_returns *returns = vsim_model_returns(bench->asked);
-	oracle_call(bench->oracle, return_address);
-	vsim_model_call(bench->all, return_address);
-	returns->entry[returns->top] = return_address;
-	returns->top = (returns->top + 1) & returns->mask;
-}
-
-static void returns(struct bench *bench, uint64_t target)
-{
-	bench_count(bench, oracle_return(bench->oracle, target), vsim_model_return(bench->all, target),
-		    ask_return(bench, target), "return", target);
-}
-
-static uint64_t random_number(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state * 0x2545f4914f6cdd1dull >> 11;
-}
+#include <fcntl.h>
+#include <zstd.h>
 
 /* --- Against the textbook -------------------------------------------------------------------------------------- */
 
@@ -248,11 +111,102 @@ static void edges_of_the_address_space_are_no_special_case(void **state)
 	free(memory);
 }
 
+/* --- Recorded accesses ------------------------------------------------------------------------------------------- */
+
+/* 40,000 to 60,000 accesses from the midst of a run, as a Valgrind tool saw them: for each a byte (0 load, 1 store, 2 straight run of
+ * code, 3 conditional branch, 4 indirect one, 5 call, 6 return), its address less the last one of its sort, zigzag, and
+ * size, outcome, or target less address, zigzag; numbers are LEB128; compressed. */
+struct recorded {
+	const uint8_t *at, *end;
+	uint64_t last[7];
+};
+
+static uint64_t take_number(struct recorded *recorded)
+{
+	uint64_t value = 0;
+	for (unsigned shift = 0; recorded->at < recorded->end; shift += 7) {
+		uint8_t byte = *recorded->at++;
+		value |= (uint64_t)(byte & 127) << shift;
+		if (byte < 128)
+			break;
+	}
+	return value;
+}
+
+static uint64_t unzigzag(uint64_t value)
+{
+	return value >> 1 ^ -(value & 1);
+}
+
+static void replay_access(struct bench *bench, struct recorded *recorded)
+{
+	unsigned sort = *recorded->at++;
+	assert_in_range(sort, 0, 6);
+	uint64_t address = recorded->last[sort] += unzigzag(take_number(recorded));
+	uint64_t argument = take_number(recorded), line_bytes = bench->geometry.line_bytes;
+	switch (sort) {
+	case 0:
+	case 1: data(bench, address, (unsigned)argument, sort); break;
+	case 2:
+		for (uint64_t line = address / line_bytes; line <= (address + argument - 1) / line_bytes; line++)
+			fetch(bench, line * line_bytes);
+		break;
+	case 3: conditional(bench, address, argument); break;
+	case 4: indirect(bench, address, address + unzigzag(argument)); break;
+	case 5: call(bench, address); break;
+	default: returns(bench, address + unzigzag(argument)); break;
+	}
+}
+
+static void replay(const char *name, const struct vsim_geometry *geometry, struct bench *bench)
+{
+	static uint8_t bytes[1 << 20];
+	char path[512];
+	struct tally_buffer file = { 0 };
+	snprintf(path, sizeof(path), "%s/tests/unit/accesses/%s.zst", getenv("TALLY_SOURCE_ROOT"), name);
+	assert_int_equal(tally_buffer_read_file(&file, AT_FDCWD, path, 1 << 20), 0);
+	size_t size = ZSTD_decompress(bytes, sizeof(bytes), file.bytes, file.length);
+	assert_false(ZSTD_isError(size));
+	struct recorded recorded = { bytes, bytes + size, { 0 } };
+	bench_begin(bench, geometry);
+	while (recorded.at < recorded.end)
+		replay_access(bench, &recorded);
+	tally_buffer_release(&file);
+	bench_end(bench);
+}
+
+static const char *const recorded_names[] = { "gzip", "xz", "sqlite", "python", "cc1" };
+
+static void recorded_accesses_count_what_a_textbook_counts(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(recorded_names) / sizeof(recorded_names[0]); i++)
+		for (size_t preset = 0; vsim_geometry_preset_name(preset); preset++) {
+			struct bench bench;
+			replay(recorded_names[i], vsim_geometry_preset(vsim_geometry_preset_name(preset)), &bench);
+			/* What the questions are for, and most of these are caches still empty. */
+			if (strcmp(vsim_geometry_preset_name(preset), "small"))
+				assert_true(bench.told < bench.accesses / 4);
+		}
+}
+
+static void odd_shapes_count_recorded_accesses_as_a_textbook_does(void **state)
+{
+	(void)state;
+	for (unsigned shape = 0; shape < 7; shape++) {
+		struct vsim_geometry geometry = odd_geometry(shape);
+		struct bench bench;
+		replay(recorded_names[shape % 5], &geometry, &bench);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_model_counts_what_a_textbook_counts),
 		cmocka_unit_test(presets_count_what_a_textbook_counts),
+		cmocka_unit_test(recorded_accesses_count_what_a_textbook_counts),
+		cmocka_unit_test(odd_shapes_count_recorded_accesses_as_a_textbook_does),
 		cmocka_unit_test(edges_of_the_address_space_are_no_special_case),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -32,7 +32,8 @@ struct oracle {
 	uint64_t now;
 	struct oracle_cache l1d, l1i, l2, llc, dtlb, itlb, stlb;
 	uint64_t history, path;
-	int *counters, *by_long_history, *by_branch;
+	int *counters, *by_branch;
+	struct vsim_tagged *by_long_history;
 	struct oracle_slot slots[1 << VSIM_TARGET_SLOT_BITS];
 	uint64_t *targets;
 	uint64_t returns[VSIM_RETURN_DEPTH_MAX];
@@ -66,7 +67,9 @@ static struct oracle *oracle_new(const struct vsim_geometry *geometry)
 	oracle->dtlb = oracle_cache(geometry->dtlb, ORACLE_FIFO);
 	oracle->itlb = oracle_cache(geometry->itlb, ORACLE_FIFO);
 	oracle->counters = oracle_numbers(counters, 1);
-	oracle->by_long_history = oracle_numbers(counters / 4, 1);
+	oracle->by_long_history = calloc(counters / 4, sizeof(*oracle->by_long_history));
+	for (size_t i = 0; i < counters / 4; i++)
+		oracle->by_long_history[i].counter = 1;
 	oracle->by_branch = oracle_numbers(counters / 4, 1);
 	oracle->targets = malloc(targets * sizeof(*oracle->targets));
 	for (size_t i = 0; i < targets; i++)
@@ -205,12 +208,21 @@ static unsigned oracle_conditional(struct oracle *oracle, uint64_t ip, bool take
 	unsigned bits = oracle->geometry.history_bits;
 	uint64_t latest = oracle->history & ((1ull << vsim_history_outcomes(bits)) - 1);
 	int *counter = &oracle->counters[vsim_hash(ip, bits) ^ latest];
-	int *second = &oracle->by_long_history[vsim_hash(oracle_context(ip, oracle->history, VSIM_LONG_HISTORY), bits - 2)];
+	uint64_t context = vsim_long_context(ip, oracle->history, bits - 2);
+	struct vsim_tagged *second = &oracle->by_long_history[context / 256];
 	int *third = &oracle->by_branch[vsim_hash(ip, bits - 2)];
-	int believed = oracle_certain(*counter) ? *counter : oracle_certain(*second) ? *second : *third;
+	bool known = second->tag == context % 256;
+	int believed = oracle_certain(*counter) ? *counter : known ? second->counter : *third;
 	bool guess = believed >= 2;
-	if (*counter != (taken ? 3 : 0))
-		oracle_learn(second, taken), oracle_learn(third, taken);
+	if (*counter != (taken ? 3 : 0)) {
+		int value = second->counter;
+		oracle_learn(&value, taken);
+		if (known)
+			second->counter = (uint8_t)value;
+		else if (guess != taken)
+			*second = (struct vsim_tagged){ (uint8_t)(context % 256), taken ? 2 : 1 };
+		oracle_learn(third, taken);
+	}
 	oracle_learn(counter, taken);
 	oracle->history = oracle->history << 1 | taken;
 	return guess == taken ? 0 : 1u << VSIM_CONDITIONAL_MISSES;
