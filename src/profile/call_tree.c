@@ -123,6 +123,18 @@ static int add_root(struct writer *writer, uint32_t root, size_t count)
 	return result;
 }
 
+/* Room for a node a frame, of which memory is only taken up as far as it is written: growing copies what is there.
+ * Where so much is refused, it grows. */
+static void reserve_most(struct writer *writer)
+{
+	const struct tally_stack_sort *sort = writer->sort;
+	size_t frames = sort->roots.count;
+	for (size_t i = 0; i < sort->stacks.count; i++)
+		frames += sort->stacks.items[i].frames;
+	if (!writer->least && frames < UINT32_MAX)
+		(void)tally_vector_reserve(&writer->tree->nodes, frames);
+}
+
 int tally_call_tree_build(struct tally_call_tree *tree, struct tally_stack_sort *sort, const void *weights,
 			  size_t stride, uint64_t least)
 {
@@ -131,6 +143,7 @@ int tally_call_tree_build(struct tally_call_tree *tree, struct tally_stack_sort 
 	};
 	int result = 0;
 	*tree = (struct tally_call_tree){ 0 };
+	reserve_most(&writer);
 	for (size_t i = 0; !result && i < sort->roots.count; i++) {
 		bool is_last = i + 1 == sort->roots.count;
 		size_t first = sort->roots.items[i].first;
