@@ -6,13 +6,23 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <string.h>
+
+int tally_call_tree_reserve(struct tally_stack_sort *sort, size_t stacks, size_t frames)
+{
+	if (tally_stack_sort_reserve(sort, stacks, frames) < 0)
+		return -ENOMEM;
+	return tally_vector_reserve(&sort->words, frames / sort->per_word + 2 * stacks + 1);
+}
+
+int tally_call_tree_begin(struct tally_stack_sort *sort, struct tally_stack_packer *packer, size_t frames_max,
+			  uint64_t weight)
+{
+	return tally_vector_push(&sort->words, weight) < 0 ? -ENOMEM : tally_stack_sort_begin(sort, packer, frames_max);
+}
 
 struct writer {
 	struct tally_call_tree *tree;
 	const struct tally_stack_sort *sort;
-	const char *weights;
-	size_t stride;
 	uint64_t least;
 	uint64_t sum; /* of the stacks so far */
 	struct { uint32_t *items; size_t count, capacity; } path; /* open nodes: the root's first */
@@ -86,11 +96,9 @@ static inline int open_nodes(struct writer *writer, const struct tally_packed_st
 
 static inline int add_stack(struct writer *writer, const struct tally_packed_stack *stack, uint32_t common)
 {
-	uint64_t weight;
-	memcpy(&weight, writer->weights + (size_t)stack->item * writer->stride, sizeof(weight));
 	close_nodes(writer, common + 1u);
 	int result = common < stack->frames ? open_nodes(writer, stack, common) : 0;
-	writer->sum += weight;
+	writer->sum += writer->sort->words.items[stack->at - 1];
 	return result;
 }
 
@@ -103,9 +111,7 @@ __attribute__((always_inline)) static inline void prefetch(const struct writer *
 		__builtin_prefetch(&sort->stacks.items[sort->keys[at + 2 * AHEAD].stack]);
 	if (at + AHEAD >= count)
 		return;
-	const struct tally_packed_stack *stack = &sort->stacks.items[sort->keys[at + AHEAD].stack];
-	__builtin_prefetch(&sort->words.items[stack->at]);
-	__builtin_prefetch(writer->weights + (size_t)stack->item * writer->stride);
+	__builtin_prefetch(&sort->words.items[sort->stacks.items[sort->keys[at + AHEAD].stack].at - 1]);
 }
 
 static int add_root(struct writer *writer, uint32_t root, size_t count)
@@ -135,12 +141,9 @@ static void reserve_most(struct writer *writer)
 		(void)tally_vector_reserve(&writer->tree->nodes, frames);
 }
 
-int tally_call_tree_build(struct tally_call_tree *tree, struct tally_stack_sort *sort, const void *weights,
-			  size_t stride, uint64_t least)
+int tally_call_tree_build(struct tally_call_tree *tree, struct tally_stack_sort *sort, uint64_t least)
 {
-	struct writer writer = {
-		.tree = tree, .sort = sort, .weights = weights, .stride = stride, .least = least,
-	};
+	struct writer writer = { .tree = tree, .sort = sort, .least = least };
 	int result = 0;
 	*tree = (struct tally_call_tree){ 0 };
 	reserve_most(&writer);

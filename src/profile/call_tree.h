@@ -24,11 +24,17 @@ static inline uint64_t tally_sum_capped(uint64_t a, uint64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
-/* Sorts what was added and makes a tree of it.  The weight of a stack is at `weights` + item × `stride` bytes, a
- * uint64_t.  Nodes (not roots) whose total is below `least` are left out; their weight is in that of those above.
- * 0 or -ENOMEM. */
-int tally_call_tree_build(struct tally_call_tree *tree, struct tally_stack_sort *sort, const void *weights,
-			  size_t stride, uint64_t least);
+/* Room for so many stacks with so many frames in all.  0 or -ENOMEM. */
+int tally_call_tree_reserve(struct tally_stack_sort *sort, size_t stacks, size_t frames);
+
+/* tally_stack_sort_begin() of a stack that has a weight: it stands in the word before the stack's first, since who reads
+ * one needs the other, and each look elsewhere is a look into memory.  0 or -ENOMEM. */
+int tally_call_tree_begin(struct tally_stack_sort *sort, struct tally_stack_packer *packer, size_t frames_max,
+			  uint64_t weight);
+
+/* Sorts what was added, each with its weight, and makes a tree of it.  Nodes (not roots) whose total is below `least` are
+ * left out; their weight is in that of those above.  0 or -ENOMEM. */
+int tally_call_tree_build(struct tally_call_tree *tree, struct tally_stack_sort *sort, uint64_t least);
 void tally_call_tree_release(struct tally_call_tree *tree);
 
 #endif

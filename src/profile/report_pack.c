@@ -3,8 +3,6 @@
  */
 #include "profile/report_parts.h"
 
-#include "base/vector.h"
-
 #include <errno.h>
 #include <stdlib.h>
 
@@ -26,7 +24,7 @@ int tally_report_packer_init(struct tally_report_packer *packer, const struct ta
 			packer->frames_max = name->count;
 	}
 	/* Were all places a frame and a byte, as they mostly are. */
-	return tally_stack_sort_reserve(&packer->sort, profile->rows.rows.count, profile->rows.stacks.count);
+	return tally_call_tree_reserve(&packer->sort, profile->rows.rows.count, profile->rows.stacks.count);
 }
 
 void tally_report_packer_release(struct tally_report_packer *packer)
@@ -36,83 +34,92 @@ void tally_report_packer_release(struct tally_report_packer *packer)
 	packer->code_of_place = NULL;
 }
 
-/* Words as they fill. */
-struct filling {
-	uint64_t *next, word;
-	unsigned bits, per_word, left; /* left: codes that the word has room for */
-	uint32_t full;                 /* words */
-};
-
-static inline void put_code(struct filling *filling, uint32_t code)
-{
-	filling->word = filling->word << filling->bits | code;
-	if (--filling->left)
-		return;
-	filling->next[filling->full++] = filling->word << (64 - filling->bits * filling->per_word);
-	filling->word = 0;
-	filling->left = filling->per_word;
-}
-
 /* The frames of a place where something was inlined. */
-static void put_inlined(const struct tally_report_packer *packer, struct filling *filling, uint32_t place,
+static void put_inlined(const struct tally_report_packer *packer, struct tally_stack_packer *stack, uint32_t place,
 			bool outermost_first)
 {
 	const struct tally_report_builder *builder = packer->builder;
 	const struct tally_place_name *name = &builder->profile->names[place];
 	const struct tally_place_frame *frames = &builder->profile->recording->names.frames.items[name->first];
-	for (uint32_t i = 0; i < name->count; i++)
-		put_code(filling, builder->code_of_function[frames[outermost_first ? name->count - 1 - i : i].function]);
+	for (uint32_t i = 0; i < name->count; i++) {
+		uint32_t function = frames[outermost_first ? name->count - 1 - i : i].function;
+		tally_stack_sort_put(&packer->sort, stack, builder->code_of_function[function]);
+	}
 }
 
-static inline void put_place(const struct tally_report_packer *packer, struct filling *filling, uint32_t place,
+static inline void put_place(const struct tally_report_packer *packer, struct tally_stack_packer *stack, uint32_t place,
 			     bool outermost_first)
 {
 	uint32_t code = packer->code_of_place[place];
 	if (code)
-		put_code(filling, code);
+		tally_stack_sort_put(&packer->sort, stack, code);
 	else
-		put_inlined(packer, filling, place, outermost_first);
+		put_inlined(packer, stack, place, outermost_first);
 }
 
-static inline void put_downwards(const struct tally_report_packer *packer, struct filling *filling,
-				 const uint8_t *start, const uint8_t *end)
+static inline uint32_t previous_place(const uint8_t *start, const uint8_t **end)
 {
-	while (end > start) {
-		uint32_t place = *--end;
-		while (end > start && end[-1] >= 0x80)
-			place = place << 7 | (*--end & 0x7f);
-		put_place(packer, filling, place, true);
-	}
+	uint32_t place = *--*end;
+	while (*end > start && (*end)[-1] >= 0x80)
+		place = place << 7 | (*--*end & 0x7f);
+	return place;
 }
 
-static void put_upwards(const struct tally_report_packer *packer, struct filling *filling, const uint8_t *next,
+/* tally_stack_sort_put() of the last places that have one frame, with all in registers.  The end of those left. */
+static inline const uint8_t *put_simple(const struct tally_report_packer *packer, struct tally_stack_packer *stack,
+					const uint8_t *start, const uint8_t *end)
+{
+	const uint32_t *code_of_place = packer->code_of_place;
+	const unsigned bits = packer->sort.bits;
+	unsigned shift = stack->shift;
+	uint64_t word = stack->word, *at = stack->at;
+	uint32_t frames = stack->frames;
+	while (end > start) {
+		const uint8_t *before = end;
+		uint32_t code = code_of_place[previous_place(start, &before)];
+		if (__builtin_expect(!code, 0))
+			break;
+		end = before;
+		frames++;
+		shift -= bits;
+		word |= (uint64_t)code << shift;
+		if (shift < bits) {
+			*at++ = word;
+			word = 0;
+			shift = 64;
+		}
+	}
+	*stack = (struct tally_stack_packer){ .at = at, .word = word, .shift = shift, .frames = frames };
+	return end;
+}
+
+static void put_downwards(const struct tally_report_packer *packer, struct tally_stack_packer *stack,
+			  const uint8_t *start, const uint8_t *end)
+{
+	while ((end = put_simple(packer, stack, start, end)) > start)
+		put_inlined(packer, stack, previous_place(start, &end), true);
+}
+
+static void put_upwards(const struct tally_report_packer *packer, struct tally_stack_packer *stack, const uint8_t *next,
 			const uint8_t *end)
 {
 	if (next < end)
 		tally_stack_next_place(&next);
 	while (next < end)
-		put_place(packer, filling, tally_stack_next_place(&next), false);
+		put_place(packer, stack, tally_stack_next_place(&next), false);
 }
 
 int tally_report_packer_add(struct tally_report_packer *packer, uint32_t row, bool from_leaf)
 {
-	struct tally_stack_sort *sort = &packer->sort;
-	const uint8_t *end, *start = tally_row_stack(&packer->builder->profile->rows, row, &end);
+	const struct tally_row_table *rows = &packer->builder->profile->rows;
+	const uint8_t *end, *start = tally_row_stack(rows, row, &end);
 	size_t frames_max = (size_t)(end - start) * packer->frames_max;
-	struct filling filling = { .bits = sort->bits, .per_word = sort->per_word, .left = sort->per_word };
-	struct tally_packed_stack stack = { .at = sort->words.count, .item = row };
-	if (frames_max > UINT32_MAX || sort->stacks.count >= UINT32_MAX ||
-	    tally_vector_reserve(&sort->words, sort->words.count + frames_max / sort->per_word + 1) < 0)
+	struct tally_stack_packer stack;
+	if (tally_call_tree_begin(&packer->sort, &stack, frames_max, rows->rows.items[row].period) < 0)
 		return -ENOMEM;
-	filling.next = &sort->words.items[sort->words.count];
 	if (from_leaf)
-		put_upwards(packer, &filling, start, end);
+		put_upwards(packer, &stack, start, end);
 	else
-		put_downwards(packer, &filling, start, end);
-	unsigned used = filling.per_word - filling.left;
-	stack.frames = filling.full * filling.per_word + used;
-	if (used)
-		filling.next[filling.full++] = filling.word << (64 - filling.bits * used);
-	sort->words.count += filling.full;
-	return tally_vector_push(&sort->stacks, stack);
+		put_downwards(packer, &stack, start, end);
+	return tally_stack_sort_end(&packer->sort, &stack, row);
 }

@@ -1,6 +1,7 @@
 /* Entries with what was sampled in them: one pass over the distinct stacks.  A key that a stack has more than once
  * counts once in a total: the last row that was counted is noted with the key.  Which frames are repetitions is as good
- * as random, so the distinct keys of a stack are listed without a branch, and then counted.
+ * as random, so the distinct keys of a stack are listed without a branch, and then counted.  In small programs, where each
+ * byte of a stack is a place and a word has a bit for each key, the list is a word.
  */
 #include "profile/report_parts.h"
 
@@ -21,6 +22,7 @@ struct summer {
 	struct key_sums *sums; /* by key */
 	uint32_t *seen;        /* by key: the last row (+ 1) that has it */
 	struct { uint32_t *items; size_t count, capacity; } keys; /* distinct ones of a row; the leaf's first */
+	uint64_t *bits_of_place; /* its key's; NULL: there are too many keys, or places */
 	uint32_t root;
 };
 
@@ -52,49 +54,68 @@ static int meet(struct summer *summer, uint32_t key, uint32_t row)
 	return builder->met.count >= TALLY_REPORT_NONE ? -ENOMEM : tally_vector_push(&builder->met, met);
 }
 
-/* Lists the keys of a row that count: all, or the leaf's. */
-static inline int list_keys(struct summer *summer, uint32_t row)
+static inline int count_key(struct summer *summer, const struct tally_row *row, uint32_t number, uint32_t key)
 {
-	const struct tally_report_builder *builder = summer->builder;
-	const uint32_t *key_of_place = builder->key_of_place;
-	const uint8_t *end, *next = tally_row_stack(&builder->profile->rows, row, &end);
+	struct key_sums *sums = &summer->sums[key];
+	if (sums->root != summer->root + 1 && meet(summer, key, number) < 0)
+		return -ENOMEM;
+	sums->total += row->period;
+	sums->total_samples += row->samples;
+	return 0;
+}
+
+/* Counts a row in its distinct keys, but for the leaf's. */
+static inline int count_callers(struct summer *summer, const struct tally_row *row, uint32_t number, uint32_t leaf)
+{
+	const uint32_t *key_of_place = summer->builder->key_of_place;
+	const uint8_t *end, *next = tally_row_stack(&summer->builder->profile->rows, number, &end);
 	if (tally_vector_reserve(&summer->keys, (size_t)(end - next) + 1) < 0)
 		return -ENOMEM;
-	uint32_t *keys = summer->keys.items, *seen = summer->seen, stamp = row + 1;
-	size_t count = 1;
-	keys[0] = next < end ? key_of_place[tally_stack_next_place(&next)] : 0; /* 0: no address */
-	seen[keys[0]] = stamp;
-	if (builder->options->children)
-		while (next < end) {
-			uint32_t key = key_of_place[tally_stack_next_place(&next)];
-			keys[count] = key;
-			count += seen[key] != stamp;
-			seen[key] = stamp;
-		}
-	summer->keys.count = count;
-	return 0;
+	uint32_t *keys = summer->keys.items, *seen = summer->seen, stamp = number + 1;
+	size_t count = 0;
+	seen[leaf] = stamp;
+	while (next < end) {
+		uint32_t key = key_of_place[tally_stack_next_place(&next)];
+		keys[count] = key;
+		count += seen[key] != stamp;
+		seen[key] = stamp;
+	}
+	int result = 0;
+	for (size_t i = 0; !result && i < count; i++)
+		result = count_key(summer, row, number, keys[i]);
+	return result;
+}
+
+static inline int count_callers_bits(struct summer *summer, const struct tally_row *row, uint32_t number, uint32_t leaf)
+{
+	const uint8_t *end, *next = tally_row_stack(&summer->builder->profile->rows, number, &end);
+	uint64_t bits = 0;
+	int result = 0;
+	while (next < end)
+		bits |= summer->bits_of_place[*next++];
+	for (bits &= ~((uint64_t)1 << leaf); !result && bits; bits &= bits - 1)
+		result = count_key(summer, row, number, (uint32_t)__builtin_ctzll(bits));
+	return result;
 }
 
 static inline int sum_row(struct summer *summer, size_t at)
 {
 	struct tally_report_builder *builder = summer->builder;
-	const struct tally_row *row = &builder->profile->rows.rows.items[builder->rows[at]];
-	if (list_keys(summer, builder->rows[at]) < 0)
+	uint32_t number = builder->rows[at], key = 0; /* 0: no address */
+	const struct tally_row *row = &builder->profile->rows.rows.items[number];
+	const uint8_t *end, *next = tally_row_stack(&builder->profile->rows, number, &end);
+	if (next < end)
+		key = builder->key_of_place[tally_stack_next_place(&next)];
+	if (count_key(summer, row, number, key) < 0)
 		return -ENOMEM;
-	const uint32_t *keys = summer->keys.items;
-	for (size_t i = 0; i < summer->keys.count; i++) {
-		struct key_sums *sums = &summer->sums[keys[i]];
-		if (sums->root != summer->root + 1 && meet(summer, keys[i], builder->rows[at]) < 0)
-			return -ENOMEM;
-		sums->total += row->period;
-		sums->total_samples += row->samples;
-	}
-	struct key_sums *leaf = &summer->sums[keys[0]];
-	leaf->self += row->period;
-	leaf->self_samples += row->samples;
+	summer->sums[key].self += row->period;
+	summer->sums[key].self_samples += row->samples;
 	if (builder->leaf_entry)
-		builder->leaf_entry[at] = leaf->entry;
-	return 0;
+		builder->leaf_entry[at] = summer->sums[key].entry;
+	if (!builder->options->children)
+		return 0;
+	return summer->bits_of_place ? count_callers_bits(summer, row, number, key) :
+				       count_callers(summer, row, number, key);
 }
 
 static int sum_root(struct summer *summer)
@@ -115,6 +136,18 @@ static int sum_root(struct summer *summer)
 	return result;
 }
 
+static int make_bits(struct summer *summer)
+{
+	const struct tally_report_builder *builder = summer->builder;
+	size_t count = builder->profile->places.places.count;
+	if (builder->keys.count > 64 || count > 0x80)
+		return 0;
+	summer->bits_of_place = malloc((count + 1) * sizeof(*summer->bits_of_place));
+	for (size_t i = 0; summer->bits_of_place && i < count; i++)
+		summer->bits_of_place[i] = (uint64_t)1 << builder->key_of_place[i];
+	return summer->bits_of_place ? 0 : -ENOMEM;
+}
+
 int tally_report_sum_rows(struct tally_report_builder *builder)
 {
 	struct summer summer = {
@@ -122,7 +155,7 @@ int tally_report_sum_rows(struct tally_report_builder *builder)
 		.sums = calloc(builder->keys.count + 1, sizeof(*summer.sums)),
 		.seen = calloc(builder->keys.count + 1, sizeof(*summer.seen)),
 	};
-	int result = summer.sums && summer.seen ? 0 : -ENOMEM;
+	int result = summer.sums && summer.seen ? make_bits(&summer) : -ENOMEM;
 	if (!result && builder->options->tree != TALLY_TREE_NONE && !builder->options->children) {
 		builder->leaf_entry = malloc((builder->profile->rows.rows.count + 1) * sizeof(*builder->leaf_entry));
 		result = builder->leaf_entry ? 0 : -ENOMEM;
@@ -131,6 +164,7 @@ int tally_report_sum_rows(struct tally_report_builder *builder)
 		result = sum_root(&summer);
 	free(summer.sums);
 	free(summer.seen);
+	free(summer.bits_of_place);
 	tally_vector_release(&summer.keys);
 	return result;
 }

@@ -11,7 +11,6 @@
 #include "base/vector.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,14 +59,6 @@ struct tally_branch_node *tally_report_sort_branches(struct tally_branch_node *f
 }
 
 /* ---- without totals: each entry has the stacks that end in it ------------------------------------------- */
-
-static int make_call_tree(const struct tally_report_builder *builder, struct tally_stack_sort *sort, uint64_t least,
-			  struct tally_call_tree *tree)
-{
-	const struct tally_row *rows = builder->profile->rows.rows.items;
-	const char *weights = (const char *)rows + offsetof(struct tally_row, period);
-	return tally_call_tree_build(tree, sort, weights, sizeof(*rows), least);
-}
 
 /* Places in builder->rows by the entry that shows them. */
 static size_t *sort_rows_by_entry(const struct tally_report_builder *builder, size_t *starts)
@@ -172,7 +163,7 @@ static int make_leaf_trees(struct tally_report_builder *builder)
 	if (!result)
 		result = add_leaf_rows(builder, &packer);
 	if (!result)
-		result = make_call_tree(builder, &packer.sort, builder->least, &tree);
+		result = tally_call_tree_build(&tree, &packer.sort, builder->least);
 	tally_report_packer_release(&packer);
 	if (!result)
 		result = copy_trees(builder, &tree);
@@ -388,7 +379,7 @@ static int make_passing_trees(struct tally_report_builder *builder)
 	if (!result)
 		result = add_all_rows(builder, &packer);
 	if (!result)
-		result = make_call_tree(builder, &packer.sort, 0, &tree);
+		result = tally_call_tree_build(&tree, &packer.sort, 0);
 	tally_report_packer_release(&packer);
 	struct finder finder = { .builder = builder, .nodes = tree.nodes.items };
 	if (!result)

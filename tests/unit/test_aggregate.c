@@ -477,9 +477,13 @@ static void sorted_stacks_are_a_tree(void **state)
 			uint32_t common = n ? (uint32_t)(next_random(&random) % (2 * cases[i].depth)) : 0;
 			for (uint32_t at = 0; at < common && at < stacks[n].count && at < stacks[n - 1].count; at++)
 				stacks[n].codes[at] = stacks[n - 1].codes[at];
-			assert_int_equal(tally_stack_sort_add(&sort, stacks[n].codes, stacks[n].count, (uint32_t)n), 0);
+			struct tally_stack_packer packer;
+			assert_int_equal(tally_call_tree_begin(&sort, &packer, stacks[n].count, stacks[n].weight), 0);
+			for (uint32_t at = 0; at < stacks[n].count; at++)
+				tally_stack_sort_put(&sort, &packer, stacks[n].codes[at]);
+			assert_int_equal(tally_stack_sort_end(&sort, &packer, (uint32_t)n), 0);
 		}
-		assert_int_equal(tally_call_tree_build(&tree, &sort, &stacks[0].weight, sizeof(*stacks), cases[i].least), 0);
+		assert_int_equal(tally_call_tree_build(&tree, &sort, cases[i].least), 0);
 		check_call_tree(&tree, stacks, cases[i].count, cases[i].least);
 		assert_int_equal(tree.nodes.count, count_nodes(stacks, cases[i].count, cases[i].least));
 		tally_call_tree_release(&tree);
