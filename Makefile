@@ -38,9 +38,10 @@ conformance: all
 	@scripts/packages guest || echo "conformance: without a guest machine"
 	@scripts/conformance
 
-# Against perf, in the same run: the table of docs/performance.md.
+# Against perf, and the simulated PMU against Valgrind's tools, in the same run: tables of docs/performance.md.
 bench: all
 	@bench/run
+	@bench/simulated
 
 # The same on recordings of 50 MB to 2 GB, and what each goal says: BENCH="--quick", BENCH="--sizes 50 500 --rows script".
 BENCH ?=
