@@ -110,6 +110,10 @@ static int fixed_name(struct tally_event_parser *parser, size_t position, const 
 	int code = tally_cache_config(name, &config);
 	if (code == -EINVAL)
 		return cache_combination(parser, position, name);
+	/* perf calls the last level "L2" as well; a PMU that has an event of this very name means its own. */
+	int own = code ? 0 : tally_event_bare_pmu_event(parser, name);
+	if (own)
+		return own;
 	if (!code)
 		return tally_event_add(parser, TALLY_EVENT_CACHE, TALLY_TYPE_HW_CACHE, config) ? 1 : -ENOMEM;
 	if (is_raw(name, &config))

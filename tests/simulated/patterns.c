@@ -64,12 +64,18 @@ static void random_branches(void)
 	}
 }
 
-static __attribute__((noinline)) void descend(u64 depth)
-{
-	if (depth)
-		descend(depth - 1);
-	__asm__ volatile("" : : : "memory"); /* no tail call */
-}
+/* Three functions in turn: what a return stack of 16 has kept of another depth is another return address. */
+#define DESCEND(name, next) \
+	static __attribute__((noinline)) void name(u64 depth) \
+	{ \
+		if (depth) \
+			next(depth - 1); \
+		__asm__ volatile("" : : : "memory"); /* no tail call */ \
+	}
+static void descend(u64 depth);
+DESCEND(descend_3, descend)
+DESCEND(descend_2, descend_3)
+DESCEND(descend, descend_2)
 
 static __attribute__((noinline)) void target_a(void) { __asm__ volatile(""); }
 static __attribute__((noinline)) void target_b(void) { __asm__ volatile("nop"); }
@@ -88,43 +94,56 @@ static int same(const char *a, const char *b)
 	return *a == *b;
 }
 
-static void pass(const char *name)
-{
-	if (same(name, "within-l1")) loads(16 * KIB, LINE, 0);
-	else if (same(name, "beyond-l1")) loads(64 * KIB, LINE, 0);
-	else if (same(name, "beyond-l2")) loads(512 * KIB, LINE, 0);
-	else if (same(name, "beyond-llc")) loads(8192 * KIB, LINE, 0);
-	else if (same(name, "stride-8")) loads(64 * KIB, 8, 0);
-	else if (same(name, "stride-128")) loads(64 * KIB, 128, 0);
-	else if (same(name, "straddling")) loads(64 * KIB, LINE, 60);
-	else if (same(name, "stores")) stores(64 * KIB, LINE);
-	else if (same(name, "ways-full")) loads(8 * PAGE, PAGE, 0);
-	else if (same(name, "ways-and-one")) loads(9 * PAGE, PAGE, 0);
-	else if (same(name, "chase-l1")) chase(64 * KIB);
-	else if (same(name, "chase-l2")) chase(512 * KIB);
-	else if (same(name, "chase-llc")) chase(8192 * KIB);
-	else if (same(name, "pages-tlb")) loads(64 * PAGE, PAGE, 0);
-	else if (same(name, "pages-stlb")) loads(128 * PAGE, PAGE, 0);
-	else if (same(name, "pages-walk")) loads(2048 * PAGE, PAGE, 0);
-	else if (same(name, "branch-same")) branches(~0ul);
-	else if (same(name, "branch-alternating")) branches(0x5555555555555555ul);
-	else if (same(name, "branch-random")) random_branches();
-	else if (same(name, "return-shallow")) descend(10);
-	else if (same(name, "return-deep")) descend(24);
-	else if (same(name, "indirect-one")) calls(1);
-}
+static void within_l1(void) { loads(16 * KIB, LINE, 0); }
+static void beyond_l1(void) { loads(64 * KIB, LINE, 0); }
+static void beyond_l2(void) { loads(512 * KIB, LINE, 0); }
+static void beyond_llc(void) { loads(8192 * KIB, LINE, 0); }
+static void stride_8(void) { loads(64 * KIB, 8, 0); }
+static void stride_128(void) { loads(64 * KIB, 128, 0); }
+static void straddling(void) { loads(64 * KIB, LINE, 60); }
+static void all_stores(void) { stores(64 * KIB, LINE); }
+static void ways_full(void) { loads(8 * PAGE, PAGE, 512); }
+static void ways_twice(void) { loads(16 * PAGE, PAGE, 512); }
+static void chase_l1(void) { chase(64 * KIB); }
+static void chase_l2(void) { chase(512 * KIB); }
+static void chase_llc(void) { chase(8192 * KIB); }
+static void pages_tlb(void) { loads(48 * PAGE, PAGE, 512); }
+static void pages_stlb(void) { loads(128 * PAGE, PAGE, 512); }
+static void pages_walk(void) { loads(2048 * PAGE, PAGE, 512); }
+static void branch_same(void) { branches(~0ul); }
+static void branch_alternating(void) { branches(0x5555555555555555ul); }
+static void return_shallow(void) { descend(10); }
+static void return_deep(void) { descend(24); }
+static void indirect_one(void) { calls(1); }
+
+static const struct pattern {
+	const char *name;
+	void (*pass)(void);
+	u64 chased; /* bytes */
+} patterns[] = {
+	{ "within-l1", within_l1, 0 },     { "beyond-l1", beyond_l1, 0 },         { "beyond-l2", beyond_l2, 0 },
+	{ "beyond-llc", beyond_llc, 0 },   { "stride-8", stride_8, 0 },           { "stride-128", stride_128, 0 },
+	{ "straddling", straddling, 0 },   { "stores", all_stores, 0 },           { "ways-full", ways_full, 0 },
+	{ "ways-twice", ways_twice, 0 }, { "chase-l1", chase_l1, 64 * KIB },  { "chase-l2", chase_l2, 512 * KIB },
+	{ "chase-llc", chase_llc, 8192 * KIB }, { "pages-tlb", pages_tlb, 0 },    { "pages-stlb", pages_stlb, 0 },
+	{ "pages-walk", pages_walk, 0 },   { "branch-same", branch_same, 0 },     { "branch-alternating", branch_alternating, 0 },
+	{ "branch-random", random_branches, 0 }, { "return-shallow", return_shallow, 0 }, { "return-deep", return_deep, 0 },
+	{ "indirect-one", indirect_one, 0 },
+};
 
 static __attribute__((used, noreturn)) void begin(u64 *stack)
 {
 	const char *name = (const char *)stack[2], *number = (const char *)stack[3];
+	const struct pattern *pattern = patterns;
 	u64 passes = 0;
 	while (*number)
 		passes = passes * 10 + (u64)(*number++ - '0');
-	if (same(name, "chase-l1")) make_chase(64 * KIB);
-	else if (same(name, "chase-l2")) make_chase(512 * KIB);
-	else if (same(name, "chase-llc")) make_chase(8192 * KIB);
-	for (u64 i = 0; i < passes; i++)
-		pass(name);
+	while (!same(name, pattern->name))
+		pattern++;
+	if (pattern->chased)
+		make_chase(pattern->chased);
+	for (void (*pass)(void) = pattern->pass; passes; passes--)
+		pass();
 	__asm__ volatile("syscall" : : "a"(231), "D"(0) : "rcx", "r11", "memory");
 	__builtin_unreachable();
 }
