@@ -77,11 +77,13 @@ static void what_straddles_misses_once(void **state)
 static void an_array_misses_from_where_it_no_longer_fits(void **state)
 {
 	(void)state;
-	/* Bytes walked again and again; misses of a walk by level.  Where LRU has one line more than ways in a set, that
-	 * set misses always: 5 of L2's 4, 17 of LLC's 16.  By twice the size all do, and those of the first level too: between
-	 * two uses of a line 15 others of its set come, and no line stays for more than 14. */
+	/* Bytes walked again and again; misses of a walk by level.  Where a set has one line more than ways, it misses always: 9 of
+	 * L1's 8, 5 of L2's 4, 17 of LLC's 16.  By twice the size all do.  So for LRU; for marks too, since lines that all miss come
+	 * to the ways in turn. */
 	const struct { uint64_t bytes, l1, l2, llc; } arrays[] = {
 		{ 32 * KIB, 0, 0, 0 },
+		{ 32 * KIB + LINE, 9, 0, 0 },
+		{ 32 * KIB + 8 * LINE, 9 * 8, 0, 0 },
 		{ 64 * KIB, 64 * KIB / LINE, 0, 0 },
 		{ 256 * KIB, 256 * KIB / LINE, 0, 0 },
 		{ 256 * KIB + LINE, 256 * KIB / LINE + 1, 5, 0 },
@@ -158,7 +160,7 @@ static void columns_miss_at_each_element_and_rows_once_a_line(void **state)
 	}
 }
 
-/* "small" has 2 ways in L1, where marks are LRU: the second line's mark takes the first one's. */
+/* "small" has 2 ways in L1, 4 in L2: one line more in turn, and each is gone before it is used again. */
 static void lines_of_one_set_push_each_other_out(void **state)
 {
 	(void)state;

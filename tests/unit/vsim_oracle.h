@@ -91,25 +91,24 @@ static void oracle_free(struct oracle *oracle)
 	free(oracle);
 }
 
-/* A used line is marked; when all are, it alone is. */
-static void oracle_mark(struct oracle_line *set, unsigned ways, struct oracle_line *used)
+static struct oracle_line *oracle_unmarked(struct oracle_line *set, unsigned ways)
 {
-	unsigned marked = 0;
-	used->marked = true;
 	for (unsigned way = 0; way < ways; way++)
-		marked += set[way].marked;
-	for (unsigned way = 0; marked == ways && way < ways; way++)
-		set[way].marked = &set[way] == used;
+		if (!set[way].marked)
+			return &set[way];
+	return NULL;
 }
 
 static struct oracle_line *oracle_victim(const struct oracle_cache *cache, struct oracle_line *set)
 {
-	struct oracle_line *oldest = set;
-	for (struct oracle_line *line = set; line < set + cache->geometry.ways; line++) {
-		if (cache->policy == ORACLE_NRU && !line->marked)
-			return line;
-		if (cache->policy != ORACLE_NRU && line->used < oldest->used)
-			oldest = line;
+	struct oracle_line *oldest = set, *unmarked = oracle_unmarked(set, cache->geometry.ways);
+	if (cache->policy == ORACLE_NRU && unmarked)
+		return unmarked;
+	for (unsigned way = 0; way < cache->geometry.ways; way++) {
+		if (cache->policy == ORACLE_NRU)
+			set[way].marked = false;
+		else if (set[way].used < oldest->used)
+			oldest = &set[way];
 	}
 	return oldest;
 }
@@ -131,7 +130,7 @@ static bool oracle_use(struct oracle *oracle, struct oracle_cache *cache, uint64
 	}
 	if (cache->policy == ORACLE_LRU)
 		found->used = oracle->now;
-	oracle_mark(set, ways, found);
+	found->marked = true;
 	return there;
 }
 
