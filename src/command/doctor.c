@@ -1,6 +1,7 @@
 #include "base/terminal.h"
 #include "command/command.h"
 #include "output/doctor.h"
+#include "provider/simulated.h"
 
 #include <errno.h>
 #include <langinfo.h>
@@ -59,6 +60,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	if (walk.index < argc)
 		return tally_command_misuse(command, "'%s' is one argument too many", argv[walk.index]);
 	tally_machine_facts_read(&facts);
+	facts.simulated = tally_simulated_lack();
 	return print_report(command, &facts, json);
 }
 

@@ -2,6 +2,7 @@
 #include "base/terminal.h"
 #include "command/command.h"
 #include "command/simulated_options.h"
+#include "machine/facts.h"
 #include "machine/sysctl.h"
 #include "provider/advice.h"
 #include "provider/kernel_catalogue.h"
@@ -209,7 +210,11 @@ static int choose_default_event(struct request *request, struct tally_error *err
 	if (handle >= 0)
 		provider->ops->close(provider, handle);
 	else if (handle != -EPERM && handle != -EACCES && handle != -ENOSYS) /* then nothing can be sampled: told later */
-		request->default_event_note = "this machine has no hardware cycle counter: sampling cpu-clock";
+		request->default_event_note =
+			request->target.command && !*tally_simulated_lack() ?
+				"this machine has no hardware cycle counter: sampling cpu-clock (--provider simulated samples "
+				"instructions and misses: " TALLY_SIMULATED_COST ")" :
+				"this machine has no hardware cycle counter: sampling cpu-clock";
 	return tally_event_parse(handle >= 0 ? "cycles" : "cpu-clock", &request->catalogue, &request->arena,
 				 &request->events, err);
 }

@@ -118,8 +118,10 @@ static int open_provider(struct stat_command *stat, struct tally_error *err)
 		return tally_provider_simulated_new(&stat->simulated.options, &stat->provider, err);
 	else if (!strncmp(name, scripted, sizeof(scripted) - 1))
 		return tally_provider_scripted_new(name + sizeof(scripted) - 1, &stat->provider, err);
-	else
+	else {
+		stat->is_misused = true;
 		return tally_error_set(err, -EINVAL, "there is no provider '%s': kernel, simulated", name);
+	}
 	return 0;
 }
 

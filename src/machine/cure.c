@@ -153,6 +153,9 @@ void tally_cure_pmu(struct tally_finding *finding, const struct tally_machine_fa
 					    "(QEMU: -cpu host,pmu=on; VMware: vpmc.enable = TRUE)");
 		tally_finding_cure(finding, "in a cloud, take a bare-metal or whole-socket instance type");
 	}
+	if (facts->simulated && !facts->simulated[0])
+		tally_finding_cure(finding, "have a command simulated: stat and record --provider simulated "
+					    "(" TALLY_SIMULATED_COST ")");
 	tally_finding_cure(finding, "use clocks and software events: -e task-clock,page-faults,context-switches");
 }
 

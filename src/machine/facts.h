@@ -13,6 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What simulating costs (docs/simulated.md has the measurements). */
+#define TALLY_SIMULATED_COST "3 to 30 times slower, with caches 10 to 60 times"
+
 struct tally_machine_facts {
 	char kernel[128]; /* release */
 	char arch[32];
@@ -34,6 +37,7 @@ struct tally_machine_facts {
 	int own, own_kernel, system_wide, hardware, breakpoint, tracepoint, tracepoint_raw;
 	struct tally_overflow_probe clock_overflow, hardware_overflow;
 	struct tally_trace_probe tracefs;
+	const char *simulated; /* why there is no simulated PMU, "" where there is one; set by who knows: NULL says nothing of it */
 	int kallsyms;     /* 1 addresses shown, 0 hidden, -1 no such file */
 };
 

@@ -126,6 +126,23 @@ static void finding_breakpoint(const struct tally_machine_facts *facts, struct t
 	}
 }
 
+static void finding_simulated(const struct tally_machine_facts *facts, struct tally_findings *out)
+{
+	if (!facts->simulated)
+		return;
+	struct tally_finding *finding =
+		tally_findings_add(out, TALLY_FINDING_HARDWARE, "simulated-pmu", "simulated PMU");
+	if (!facts->simulated[0]) {
+		tally_finding_detail(finding, "--provider simulated counts and samples a command's instructions, branches and cache "
+					      "misses; " TALLY_SIMULATED_COST);
+		return;
+	}
+	/* Who has counters doesn't lack it. */
+	finding->state = facts->hardware ? TALLY_FINDING_LIMITED : TALLY_FINDING_OK;
+	tally_finding_detail(finding, "none");
+	tally_finding_cause(finding, "%s", facts->simulated);
+}
+
 void tally_findings_hardware(const struct tally_machine_facts *facts, struct tally_findings *out)
 {
 	finding_pmu(facts, out);
@@ -133,6 +150,7 @@ void tally_findings_hardware(const struct tally_machine_facts *facts, struct tal
 	finding_clock(facts, out);
 	finding_watchdog(facts, out);
 	finding_breakpoint(facts, out);
+	finding_simulated(facts, out);
 }
 
 /* ---- the kernel's symbols and tracepoints -------------------------------------------------------------- */

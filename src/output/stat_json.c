@@ -104,6 +104,7 @@ static void show(struct tally_stat_view *view, const struct tally_stat_report *r
 	tally_json_text(&json, "target", report->target);
 	show_command(&json, report->command);
 	tally_json_text(&json, "provider", report->provider);
+	tally_json_text(&json, "machine", report->machine);
 	tally_json_u64(&json, "runs", report->runs);
 	show_times(&json, report);
 	if (report->exit_status >= 0)

@@ -297,6 +297,11 @@ static void show_report(struct tally_stat_view *view, const struct tally_stat_re
 	show_time(view, report, &report->elapsed, report->table.is_simulated ? "elapsed, simulated" : "elapsed");
 	show_time(view, report, &report->user, "user");
 	show_time(view, report, &report->system, "sys");
+	if (report->machine_short) {
+		paint(view, INK_DIM);
+		tally_buffer_printf(view->out, "\n CPU, simulated: %s.\n", report->machine_short);
+		paint(view, INK_PLAIN);
+	}
 	show_ending(view, report);
 	bool has_verdict = tally_count_verdict(&report->table, verdict, sizeof(verdict));
 	if (has_verdict || report->note_count)

@@ -7,6 +7,7 @@
 #include "machine/capability.h"
 #include "machine/finding.h"
 #include "machine/sysctl.h"
+#include "provider/simulated.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -155,8 +156,13 @@ static void not_there(const struct refusal *r)
 	if (is_hardware(r->attr)) {
 		tally_error_set(r->err, r->code, "'%s' can't be counted: this machine has no hardware counter for it",
 				r->event->name);
-		tally_error_hint(r->err, "virtual machines seldom offer counters; software events work everywhere: "
-					 "task-clock, page-faults, and cpu-clock to sample ('tally list sw')");
+		if (r->pid > 0 && r->attr->type != TALLY_TYPE_RAW && !*tally_simulated_lack())
+			tally_error_hint(r->err, "virtual machines seldom offer counters; --provider simulated counts and samples a "
+						 "command's instructions, branches and misses (" TALLY_SIMULATED_COST "), "
+						 "cpu-clock and page-faults work everywhere ('tally list sw')");
+		else
+			tally_error_hint(r->err, "virtual machines seldom offer counters; software events work everywhere: "
+						 "task-clock, page-faults, and cpu-clock to sample ('tally list sw')");
 	} else if (r->attr->type == TALLY_TYPE_TRACEPOINT) {
 		tally_error_set(r->err, r->code, "the kernel has no tracepoint '%s' (any more)", r->event->name);
 		tally_error_hint(r->err, "'tally list tracepoint' shows what there is; a module may have been unloaded");

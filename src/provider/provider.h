@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -82,8 +83,8 @@ struct tally_provider_ops {
 			      const char **hint);
 	/* How far a figure can be trusted: "model".  Static. */
 	const char *(*quality)(struct tally_provider *provider, const struct tally_attr *attr);
-	/* What the CPU is on which things were counted, in a line: for a recording's header. */
-	const char *(*machine)(struct tally_provider *provider);
+	/* What the CPU is on which things were counted, in a line: all of it, or what fits beside figures. */
+	const char *(*machine)(struct tally_provider *provider, bool is_short);
 	/* What the user should know once a command has ended (`signal`: what ended it, or 0): how many lines were put
 	 * into `notes`, in `arena`. */
 	size_t (*notes)(struct tally_provider *provider, int signal, struct tally_arena *arena, const char **notes,

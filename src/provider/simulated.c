@@ -276,9 +276,10 @@ static const char *simulated_quality(struct tally_provider *provider, const stru
 	return vsim_quality_name(vsim_config_quality(own.config));
 }
 
-static const char *simulated_machine(struct tally_provider *provider)
+static const char *simulated_machine(struct tally_provider *provider, bool is_short)
 {
-	return simulated_of(provider)->machine;
+	const struct simulated *simulated = simulated_of(provider);
+	return is_short ? simulated->caches : simulated->machine;
 }
 
 static size_t simulated_notes(struct tally_provider *provider, int signal, struct tally_arena *arena, const char **notes,
@@ -365,6 +366,7 @@ int tally_provider_simulated_new(const struct tally_simulated_options *options, 
 		return result;
 	}
 	simulated_geometry_line(&simulated->geometry, simulated->machine, sizeof(simulated->machine));
+	simulated_geometry_caches(&simulated->geometry, simulated->caches, sizeof(simulated->caches));
 	*out = &simulated->provider;
 	return 0;
 }

@@ -46,7 +46,7 @@ int tally_simulated_make_own(struct tally_event *event, struct tally_arena *aren
 /* Where launcher and tool are: `out` gets the folder. -ENOENT with the reason. */
 int tally_simulated_find(char *out, size_t size, struct tally_error *err);
 
-/* Whether this tally could simulate here: for advice. */
-bool tally_simulated_is_there(void);
+/* For advice: why this tally can't simulate here, "" where it can.  Static. */
+const char *tally_simulated_lack(void);
 
 #endif

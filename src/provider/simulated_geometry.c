@@ -99,3 +99,19 @@ void simulated_geometry_line(const struct vsim_geometry *geometry, char *out, si
 	}
 	out[used] = '\0';
 }
+
+void simulated_geometry_caches(const struct vsim_geometry *geometry, char *out, size_t size)
+{
+	static const char *const keys[] = { "l1d = ", "l1i = ", "l2 = ", "llc = " };
+	char text[VSIM_GEOMETRY_TEXT];
+	vsim_geometry_format(geometry, text, sizeof(text));
+	size_t used = (size_t)snprintf(out, size, "%s", geometry->name), shown = 0;
+	for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
+		for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+			size_t key = strlen(keys[i]), length = strcspn(line, "\n");
+			if (strncmp(line, keys[i], key) != 0 || used >= size)
+				continue;
+			used += (size_t)snprintf(out + used, size - used, "%s%.*s %.*s", shown++ ? ", " : ": ", (int)key - 3,
+						 keys[i], (int)(length - key), line + key);
+		}
+}

@@ -59,10 +59,13 @@ int tally_simulated_find(char *out, size_t size, struct tally_error *err)
 	return -ENOENT;
 }
 
-bool tally_simulated_is_there(void)
+const char *tally_simulated_lack(void)
 {
 	char folder[PATH_MAX];
-	return !tally_simulated_absent() && find(folder, sizeof(folder));
+	const char *absent = tally_simulated_absent();
+	if (absent)
+		return absent;
+	return find(folder, sizeof(folder)) ? "" : "its files are neither beside tally nor where they were installed";
 }
 
 /* ---- the program ----------------------------------------------------------------------------------------- */

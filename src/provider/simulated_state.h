@@ -35,7 +35,7 @@ struct simulated {
 	struct tally_provider provider; /* first */
 	struct tally_simulated_options options;
 	struct vsim_geometry geometry;
-	char machine[VSIM_GEOMETRY_TEXT + 32];
+	char machine[VSIM_GEOMETRY_TEXT + 32], caches[256];
 	char folder[4096];
 	struct simulated_event events[VSIM_EVENTS];
 	struct simulated_plan plan;
@@ -85,7 +85,9 @@ ssize_t simulated_gather(struct tally_provider *provider);
 int simulated_geometry(const char *cpu, const char *root, struct vsim_geometry *geometry, struct tally_error *err);
 /* This machine's: how many of its caches are as sysfs describes them, or -ENOMEM. */
 int simulated_geometry_here(const char *root, struct vsim_geometry *geometry);
+/* All of it in one line; and "skylake: l1d 32K 8-way, …". */
 void simulated_geometry_line(const struct vsim_geometry *geometry, char *out, size_t size);
+void simulated_geometry_caches(const struct vsim_geometry *geometry, char *out, size_t size);
 
 /* simulated_launch.c: struct tally_provider_ops.command. */
 int simulated_command(struct tally_provider *provider, const char *path, char **command, char ***out,

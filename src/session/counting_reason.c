@@ -5,7 +5,9 @@
 #include "session/counting.h"
 
 #include "base/buffer.h"
+#include "machine/facts.h"
 #include "provider/advice.h"
+#include "provider/simulated.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -168,6 +170,12 @@ static bool has_multiplexing(const struct tally_counting *c)
 	return false;
 }
 
+/* Of a command, by the kernel's own refusal: a script's lack is no lack of this machine's. */
+static bool can_be_simulated(const struct tally_counting *c)
+{
+	return c->options->command_pid && c->options->provider == tally_provider_kernel() && !*tally_simulated_lack();
+}
+
 /* What is simulated is the same at each run, but for what the program learns from outside. */
 static const char *difference_note(const struct tally_counting *c, struct tally_arena *arena)
 {
@@ -195,7 +203,11 @@ size_t tally_counting_notes(const struct tally_counting *c, struct tally_arena *
 		notes[count++] = tally_arena_printf(arena, "only user mode is counted (:u), since kernel.perf_event_paranoid is "
 						    "%ld; 1 or CAP_PERFMON counts the kernel's part too", paranoid_level());
 	if (!refusal && lacks_pmu(c) && count < maximum)
-		notes[count++] = "no hardware counters: usual in virtual machines whose host does not share its PMU";
+		notes[count++] = can_be_simulated(c) ?
+					 "no hardware counters: usual in virtual machines whose host does not share its PMU. "
+					 "--provider simulated counts instructions, branches and cache misses all the same, on a "
+					 "simulated CPU (" TALLY_SIMULATED_COST ")" :
+					 "no hardware counters: usual in virtual machines whose host does not share its PMU";
 	if (c->coverage < 0.85 && count < maximum)
 		notes[count++] = tally_arena_printf(arena, "events were there for %.0f %% of the command's CPU time: a "
 						    "set-user-ID program drops them when it starts. To count it, run tally "

@@ -56,7 +56,7 @@ static int machine_features(struct tally_recorder *recorder, struct tally_buffer
 	if (!result)
 		result = put_text(recorder, TALLY_FEATURE_VERSION, "tally " TALLY_VERSION, bytes, err);
 	const struct tally_provider_ops *ops = recorder->provider->ops;
-	const char *simulated = ops->machine ? ops->machine(recorder->provider) : NULL;
+	const char *simulated = ops->machine ? ops->machine(recorder->provider, false) : NULL;
 	if (!result)
 		result = put_text(recorder, TALLY_FEATURE_CPUDESC, simulated ? simulated : cpu.name, bytes, err);
 	if (!result)

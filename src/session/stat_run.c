@@ -442,7 +442,10 @@ int tally_stat_run(const struct tally_stat_options *options, int *exit_status, s
 	run.report.runs_wanted = options->runs;
 	run.report.command = options->target->command;
 	run.report.exit_status = -1;
-	run.report.table.is_simulated = options->counting.provider->ops->command != NULL;
+	const struct tally_provider_ops *ops = options->counting.provider->ops;
+	run.report.table.is_simulated = ops->command != NULL;
+	run.report.machine = ops->machine ? ops->machine(options->counting.provider, false) : NULL;
+	run.report.machine_short = ops->machine ? ops->machine(options->counting.provider, true) : NULL;
 	run.report.table.cpu_count = options->target->all ? (unsigned)options->target->cpus.count : 0;
 	tally_target_text(options->target, run.report.target, sizeof(run.report.target));
 	result = all_runs(&run, merged, exit_status, err);

@@ -17,6 +17,7 @@ struct tally_stat_report {
 	bool is_interval;
 	double timestamp_ns;            /* end of the interval, from the start */
 	const char *provider;           /* the provider's name */
+	const char *machine, *machine_short; /* the CPU that was simulated, or NULL */
 	char target[4096];              /* what was counted: "'sleep 1'" */
 	char **command;                 /* argv, or NULL */
 	int exit_status;                /* of the command; −1: there is none, or it did not end */

@@ -1,0 +1,194 @@
+#!/bin/bash
+# stat, record and list --provider simulated, as users see them. TAP; $TALLY is the binary, $GETPPID_LOOP N makes N
+# getppid calls, $WORKLOAD is what cli/record.sh samples.
+set -u
+number=0
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+chmod 755 "$scratch"
+cd "$scratch" || exit 1
+export LC_ALL=C.UTF-8 XDG_CACHE_HOME=$scratch
+
+ok() { number=$((number + 1)); echo "ok $number - $1"; }
+not_ok() { number=$((number + 1)); echo "not ok $number - $1"; sed 's/^/# /' out; }
+skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
+check() { if [ $? = 0 ]; then ok "$1"; else not_ok "$1"; fi; }
+# run EXPECTED_STATUS command…: stdout and stderr go to ./out
+run() { expected=$1; shift; timeout 120 "$@" >out 2>&1 </dev/null; status=$?; [ "$status" = "$expected" ] || { echo "status $status" >>out; false; }; }
+has() { grep -qF -- "$1" out; }
+lacks() { ! grep -qF -- "$1" out; }
+# json EXPRESSION over the documents (d: the last, e: its events by name)
+json() { python3 -c '
+import json,sys
+docs=[json.loads(l) for l in open("out") if l.startswith("{")]
+d=docs[-1]; e={x["name"]:x for x in d["events"]}
+sys.exit(not eval("(" + sys.argv[1] + ")"))' "$1"; }
+stat="$TALLY stat --provider simulated"
+record="$TALLY record --provider simulated"
+
+# --- what needs no tool --------------------------------------------------------------------------------------------
+run 0 "$TALLY" list --provider simulated && has 'vsim/L2-load-misses/' && has 'exact: instructions executed' &&
+	has 'estimate: ' && has 'the simulated PMU has no cycles' && lacks 'sched:sched_switch'
+check "list tells what is simulated, and how far it can be trusted"
+run 2 "$TALLY" stat --sim-cpu skylake true && has '--sim-cpu is for --provider simulated'
+check "--sim-cpu without the provider is wrong use"
+run 2 "$TALLY" stat --provider no-such true && has "no provider 'no-such'" && has simulated
+check "an unknown provider is told, with those there are"
+
+if ! $stat -e instructions true >out 2>&1 && grep -q 'there is no simulated PMU here' out; then
+	run 127 $stat true; has 'built without' || has 'knows' || has 'x86-64'
+	skip "everything else" "$(sed -n 's/.*there is no simulated PMU here: //p' out)"
+	echo "1..$number"
+	exit 0
+fi
+
+# --- stat ----------------------------------------------------------------------------------------------------------
+run 0 $stat "$GETPPID_LOOP" 1000 && has '(exact, user)' && has '(model)' && has '(estimate)' && has 'elapsed, simulated' &&
+	has 'CPU, simulated: ' && has '% of all branches' && lacks 'per cycle' && lacks GHz && lacks ' user$'
+check "the default events are counted, each with its quality; nothing is made of est-cycles"
+run 0 $stat -d true && has L1-icache-load-misses && has iTLB-load-misses && has dTLB-store-misses
+check "-d adds the other caches and TLBs"
+run 0 $stat -j -r 3 -e instructions,branches,L1-dcache-load-misses "$GETPPID_LOOP" 1000 &&
+	json 'd["provider"] == "simulated" and d["user_ns"] is None and "l1d" in d["machine"] and
+	      all(x["sigma"] == 0 and x["source"] == "simulated" and x["user_only"] for x in d["events"]) and
+	      e["instructions"]["quality"] == "exact" and e["L1-dcache-load-misses"]["quality"] == "model" and
+	      e["instructions"]["value"] > 3000'
+check "three runs give the same counts to the last digit; JSON tells quality and machine"
+run 0 $stat -r 2 -e instructions sh -c 'i=0; n=$(date +%N); n=${n#0}; while [ $i -lt 300 ] && [ $i -lt ${n%%[0-9]???} ]; do i=$((i+1)); done; :'
+has 'the runs differ: instructions from' || has '0.00 %'
+check "runs that differ are told of"
+run 0 $stat -x, -e instructions,est-cycles true && has ',instructions,' && has ',simulated,exact' && has ',simulated,estimate'
+check "CSV has source and quality"
+run 0 $stat -e vsim/instructions/,vsim/loads/u,instructions:u,loads true && ! grep -q 'not ' out
+check "the PMU's own names do too"
+run 0 $stat -j -e '{instructions,branches}' -e vsim/instructions/ true &&
+	json 'd["events"][0]["value"] == d["events"][2]["value"] and d["events"][0]["group"] == d["events"][1]["group"]'
+check "groups are counted, and the same event twice gives the same"
+run 0 $stat -j -e 'vsim/instructions,counters=2/,vsim/loads,counters=2/,vsim/stores,counters=2/,vsim/branches,counters=2/' \
+	"$GETPPID_LOOP" 3000000 && json 'all(x["scaled"] and x["value"] > 1000 for x in d["events"])'
+check "with fewer counters than events they take turns, and counts are scaled"
+run 0 $stat --sim-cpu skylake -e L1-dcache-load-misses true && has 'CPU, simulated: skylake'
+check "--sim-cpu takes a preset"
+printf 'base = skylake\nname = tiny\nl1d = 4K 1-way\n' >tiny.cpu
+run 0 $stat --sim-cpu ./tiny.cpu -e L1-dcache-load-misses true && has 'CPU, simulated: tiny: l1d 4K 1-way'
+check "--sim-cpu takes a file"
+printf 'base = skylake\nl1d = 5 apples\n' >bad.cpu
+run 1 $stat --sim-cpu ./bad.cpu true && has 'bad.cpu, line 2'
+check "a file that can't be understood is pointed at"
+run 1 $stat --sim-cpu pentium9 true && has 'skylake'
+check "an unknown CPU is told with those there are"
+
+# --- processes -------------------------------------------------------------------------------------------------------
+$stat -j -e instructions "$GETPPID_LOOP" 200000 >out 2>&1; one=$(python3 -c 'import json; print(int(json.loads(open("out").read())["events"][0]["value"]))')
+run 0 $stat -j -e instructions sh -c "$GETPPID_LOOP 200000; $GETPPID_LOOP 200000 & wait; exec $GETPPID_LOOP 200000" &&
+	json "3 * $one <= e['instructions']['value'] <= 3.5 * $one"
+check "children are counted, over fork and exec ($one instructions each)"
+run 0 $stat -j -i -e instructions sh -c "$GETPPID_LOOP 200000; :" && json "0 < e['instructions']['value'] < $one"
+check "-i leaves them out"
+
+# --- exit statuses -----------------------------------------------------------------------------------------------------
+run 3 $stat -e instructions sh -c 'exit 3' && has instructions
+check "the command's exit status is passed on"
+run 143 $stat -e instructions sh -c 'kill -TERM $$' && has 'signal 15' && ! grep -q 'not counted' out
+check "a signal gives 128 + n, and the counts so far"
+run 139 $stat -e instructions sh -c 'kill -SEGV $$' && ! grep -q 'not counted' out
+check "so does SIGSEGV"
+run 0 $stat --timeout 1500 -e instructions sh -c 'while :; do :; done' && has 'stopped at the limit' && ! grep -q 'not counted' out
+check "--timeout ends the command, with the counts so far"
+run 127 $stat no-such-command-anywhere && has "there is no command 'no-such-command-anywhere'" && lacks instructions
+check "a command that is not found gives 127 and no table"
+echo 'echo hello' >plain; chmod 644 plain
+run 126 $stat ./plain && has 'may not be executed'
+check "a file that is not executable gives 126"
+printf '#!/no/such/interpreter\n' >lost; chmod 755 lost
+run 127 $stat ./lost && has 'interpreter'
+check "a missing interpreter is named as such"
+
+# --- refusals ------------------------------------------------------------------------------------------------------------
+refused() { run 2 "$@" && has 'hint: '; }
+refused $stat -p 1 && refused $stat -t 1 true && refused $stat -a && refused $stat -C 0 true && refused $stat &&
+	refused $record -p 1 && has 'runs already'
+check "running programs and whole CPUs are refused"
+refused $stat -e cycles true && has 'no cycles' && has 'est-cycles' && refused $record -e cycles true && has 'no cycles'
+check "cycles are refused, and est-cycles named"
+refused $stat -e task-clock true && refused $stat -e r1a8 true && refused $stat -e instructions:k true &&
+	refused $stat -e mem:0x1000 true && refused $stat -e LLC-prefetches true && refused $record -e page-faults true
+check "so is what the simulated CPU doesn't have"
+cp "$(type -P true)" suid; chmod 4755 suid
+run 126 $stat ./suid && has 'set-user-ID' && has 'hint: '
+check "set-user-ID programs are refused beforehand"
+printf '\177ELF\1\1\1%060d' 0 >narrow; chmod 755 narrow
+run 126 $stat ./narrow && has '32-bit'
+check "32-bit programs are refused beforehand"
+
+# --- record --------------------------------------------------------------------------------------------------------------
+$stat -j -e instructions,branches "$GETPPID_LOOP" 50000 >out 2>&1
+read -r instructions branches < <(python3 -c '
+import json
+e=json.loads(open("out").read())["events"]; print(*(int(x["value"]) for x in e))')
+run 0 $record -e instructions -c 10000 -o one.data -- "$GETPPID_LOOP" 50000 && has "$((instructions / 10000)) samples in"
+check "a sample every 10,000 instructions: exactly as many as $instructions counted ones hold"
+run 0 $record -e instructions,branches -c 1000 -o two.data -- "$GETPPID_LOOP" 50000 &&
+	has "$((instructions / 1000 + branches / 1000)) samples in"
+check "of two events likewise"
+run 0 "$TALLY" report -i one.data && has 'vsim/instructions/' && has getppid_loop
+check "report names the event and the command"
+run 0 "$TALLY" script -i one.data && has 'vsim/instructions/' && has ' main+'
+check "script shows call chains to main"
+run 0 "$TALLY" fold -i one.data && has 'main' && run 0 "$TALLY" flamegraph -i one.data -o one.svg && grep -q '<svg' one.svg
+check "fold and flamegraph take it"
+if perf --version >out 2>&1; then
+	run 0 perf script -i one.data && has 'vsim/instructions/' && has 'main+' && run 0 perf report --header-only -i one.data &&
+		has 'simulated by tally' && has 'pmu mappings: vsim' && [ "$(perf script -i one.data -F ip,sym 2>/dev/null | grep -c '^$')" -ge 10 ]
+	check "perf reads it, and the header has the simulated CPU"
+else
+	skip "perf reads it" "there is no perf"
+fi
+run 0 $record -o freq.data -F 5000 -e instructions -- "$GETPPID_LOOP" 300000 && ! grep -q ' 0 samples' out
+check "-F samples by simulated time"
+run 0 $record -o default.data -F 20000 -- "$GETPPID_LOOP" 300000 && has est-cycles && ! grep -q ' 0 samples' out
+check "without -e est-cycles are sampled, and said to be an estimate"
+run 0 $record -o group.data -e '{instructions,loads,stores}:S' -c 5000 -- "$GETPPID_LOOP" 50000 && ! grep -q ' 0 samples' out &&
+	run 0 "$TALLY" script -i group.data && has 'vsim/instructions/'
+check "a leader samples, its members are read"
+run 0 $record -e instructions -c 20000 --no-call-graph -o flat.data -- true && run 0 "$TALLY" script -i flat.data && lacks 'main+'
+check "--no-call-graph: addresses alone"
+run 0 $record -e instructions -c 1000 -o tree.data -- sh -c "for i in 1 2 3 4 5 6 7 8 9 10; do $GETPPID_LOOP 10000 & done; wait" && lacks lost &&
+	run 0 "$TALLY" report --sort comm -i tree.data && has getppid_loop
+check "ten processes at once, none of their samples lost"
+run 0 $record -e instructions -c 10000 -o - -- "$GETPPID_LOOP" 20000
+$record -q -e instructions -c 10000 -o - -- "$GETPPID_LOOP" 20000 2>/dev/null </dev/null | "$TALLY" script >out 2>&1 && has 'vsim/instructions/'
+check "through a pipe"
+run 5 $record -e instructions -c 100000 -o exit.data -- sh -c 'exit 5'
+check "record passes the exit status on"
+run 127 $record -e instructions -o none.data -- no-such-command-anywhere && [ ! -e none.data ]
+check "a command that is not found leaves no file"
+run 0 $record -e instructions -c 100000 --duration 1.5 -o long.data -- sh -c 'while :; do :; done' && ! grep -q ' 0 samples' out
+check "--duration ends a recording"
+
+# --- nothing stays -----------------------------------------------------------------------------------------------------
+before=$(ls /dev/shm /tmp 2>/dev/null | grep -c tally-vsim-)
+$stat -e instructions sh -c 'while :; do :; done' >out 2>&1 </dev/null & pid=$!
+for i in $(seq 100); do pgrep -P $pid >/dev/null && break; sleep 0.05; done
+sleep 0.5; kill -TERM $pid; wait $pid
+[ "$(ls /dev/shm /tmp 2>/dev/null | grep -c tally-vsim-)" -le "$before" ] && has instructions
+check "a terminated tally reports what was counted, and leaves no file"
+
+nobody="setpriv --reuid=65534 --regid=65534 --clear-groups"
+if [ "$(id -u)" = 0 ] && $nobody "$TALLY" --help >out 2>&1; then
+	run 0 $nobody $stat -e instructions true && has '(exact, user)'
+	check "needs no privilege"
+else
+	skip "needs no privilege" "not root, or the build is closed to others"
+fi
+
+# --- where hardware events are missing ------------------------------------------------------------------------------------
+if ! perf stat -e cycles true 2>&1 | grep -q 'not supported'; then
+	skip "the provider is named where hardware events are missing" "they are there"
+else
+	run 0 "$TALLY" stat -e instructions true && has 'on a simulated CPU' && has 'slower' &&
+		run 1 "$TALLY" record -e instructions -o none.data true && has '--provider simulated' &&
+		run 0 "$TALLY" doctor && has 'simulated PMU' && has '--provider simulated'
+	check "the provider is named where hardware events are missing, with its cost"
+fi
+echo "1..$number"
