@@ -133,11 +133,12 @@ static int compile_object(const char *path)
 	printf("%s: taken up in %.2f ms\n", path, (cpu_seconds() - start) * 1e3);
 	for (unsigned i = 0; i < table->index_count; i++) {
 		struct tally_unwind_function function;
+		struct tally_rule_range range;
 		const struct tally_unwind_rules *rules = &table->rules[i];
 		start = cpu_seconds();
 		for (size_t j = 0; j < table->indexes[i].count; j++)
 			if (tally_function_index_at(&table->indexes[i], j, &function))
-				tally_unwind_table_rule(table, function.start);
+				tally_unwind_table_rule(table, function.start, &range);
 		double seconds = cpu_seconds() - start;
 		size_t rows = 0;
 		for (size_t j = 0; j < rules->rules.count; j++)

@@ -104,27 +104,27 @@ static void see_sample(struct tally_recorder *recorder, const void *bytes)
 		recorder->last_sample_ns = time;
 }
 
-static bool is_unwound(struct tally_recorder *recorder, const void *bytes, size_t size)
+/* The source of a sample whose stack is to be unwound; else NULL. */
+static const struct tally_record_source *unwinding_source(struct tally_recorder *recorder, const void *bytes, size_t size)
 {
-	if (!recorder->unwinds)
-		return false;
-	const struct tally_record_source *source = tally_record_source_of(recorder, bytes, size);
-	return source && source->unwinds;
+	const struct tally_record_source *source =
+		recorder->unwinds ? tally_record_source_of(recorder, bytes, size) : NULL;
+	return source && source->unwinds ? source : NULL;
 }
 
 static int write_sample(struct tally_recorder *recorder, const void *bytes, size_t size, struct tally_error *err)
 {
 	_Alignas(8) uint8_t rewritten[RECORD_BYTES_MAX];
+	const struct tally_record_source *source = unwinding_source(recorder, bytes, size);
 	see_sample(recorder, bytes);
-	if (!is_unwound(recorder, bytes, size))
+	if (!source)
 		return write_records(recorder, bytes, size, err);
-	const struct tally_record_source *source = tally_record_source_of(recorder, bytes, size);
 	long written = tally_record_unwind_sample(recorder, source, bytes, size, rewritten);
 	if (written < 0) {
 		recorder->status.lost++;
 		return 0;
 	}
-	return write_records(recorder, rewritten, (size_t)written, err);
+	return tally_perfdata_write_walked(recorder->writer, rewritten, (size_t)written, err);
 }
 
 static void see_other(struct tally_recorder *recorder, const void *bytes, size_t size)
@@ -149,7 +149,7 @@ static size_t walk(struct tally_recorder *recorder, const uint8_t *piece, size_t
 			break;
 		if (header.type != TALLY_RECORD_SAMPLE)
 			see_other(recorder, bytes, header.size);
-		else if (header.size < SAMPLE_BYTES_MIN || is_unwound(recorder, bytes, header.size))
+		else if (header.size < SAMPLE_BYTES_MIN || unwinding_source(recorder, bytes, header.size))
 			break;
 		else
 			see_sample(recorder, bytes);

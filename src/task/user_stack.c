@@ -16,6 +16,8 @@ static bool find_place(void *context, uint64_t address, struct tally_unwind_plac
 	if (!mapping)
 		return false;
 	struct tally_object_entry *entry = tally_objects_get(finder->objects, finder->tasks, mapping->file);
+	place->below = address - mapping->start;
+	place->above = mapping->end - 1 - address;
 	uint64_t offset = address - mapping->start + mapping->file_offset;
 	if (entry && entry->object && tally_object_address_of_offset(entry->object, offset, &place->address))
 		place->table = tally_objects_unwind(entry);

@@ -78,6 +78,7 @@ struct tally_cfi_rule {
 struct tally_cfi_row {
 	struct tally_cfi_rule cfa;
 	struct tally_cfi_rule registers[TALLY_UNWIND_REGISTERS];
+	uint64_t ruled; /* bit n: register n may have a rule; all others are TALLY_CFI_UNSPECIFIED */
 	const struct tally_cfi_section *section; /* that expressions lie in */
 	uint8_t return_register;
 	bool is_signal_frame;

@@ -28,8 +28,10 @@ static int64_t multiply(uint64_t a, uint64_t b)
 /* Registers beyond ours (xmm0 is 17) have rules in real files: read, and forgotten. */
 static void set_rule(struct tally_cfi_program *program, uint64_t reg, struct tally_cfi_rule rule)
 {
-	if (reg < program->register_count)
-		program->row.registers[reg] = rule;
+	if (reg >= program->register_count)
+		return;
+	program->row.registers[reg] = rule;
+	program->row.ruled |= 1ull << reg;
 }
 
 static void set_offset(struct tally_cfi_program *program, uint64_t reg, enum tally_cfi_rule_kind kind,

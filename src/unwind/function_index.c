@@ -228,6 +228,11 @@ bool tally_function_index_below(const struct tally_function_index *index, uint64
 	return true;
 }
 
+uint64_t tally_function_index_next(const struct tally_function_index *index, size_t position)
+{
+	return position + 1 < index->count ? start_at(index, position + 1) : UINT64_MAX;
+}
+
 bool tally_function_index_find(struct tally_function_index *index, uint64_t address, size_t *position,
 			       struct tally_unwind_function *function, bool *is_anew)
 {

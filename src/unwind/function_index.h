@@ -42,6 +42,9 @@ bool tally_function_index_at(const struct tally_function_index *index, size_t po
 bool tally_function_index_below(const struct tally_function_index *index, uint64_t address, size_t *position,
 				uint64_t *start);
 
+/* Where the function behind that one begins; UINT64_MAX when it is the last. */
+uint64_t tally_function_index_next(const struct tally_function_index *index, size_t position);
+
 /* The function that holds an address.  May find that the linker's table is wrong and read the section anew, which
  * changes `count` and what positions mean; *is_anew says so. */
 bool tally_function_index_find(struct tally_function_index *index, uint64_t address, size_t *position,

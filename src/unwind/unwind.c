@@ -40,8 +40,8 @@
  *   walk: the stack pointer never goes back (but across a signal, from the alternate stack), loops are bounded.
  *
  * Running a program for each frame takes a microsecond or two.  But where programs stop there are few addresses, seen
- * over and over: unwind_rule.c compiles the functions that are hit, and unwind_cache.h remembers the rule of each
- * address.  A frame that was met before costs a look into the cache, an addition, and a load for what is saved.
+ * over and over: unwind_rule.c compiles the functions that are hit, and unwind_cache.h remembers the rules of the code
+ * around each address.  A frame that was met before costs a look into the cache, an addition, and a load for what is saved.
  */
 #include "unwind/unwind.h"
 
@@ -220,8 +220,9 @@ static const struct tally_unwind_rule *interpret(struct tally_unwind_walk *walk)
 	}
 }
 
-/* A rule that stays, or NULL where the program must be run: asked for, or there is no memory. */
-static const struct tally_unwind_rule *find_rule(struct tally_unwind_walk *walk)
+/* A rule that stays, or NULL where the program must be run: asked for, or there is no memory.  *range is set where the rule
+ * is a function's. */
+static const struct tally_unwind_rule *find_rule(struct tally_unwind_walk *walk, struct tally_rule_range *range)
 {
 	static const struct tally_unwind_rule UNMAPPED = { .kind = TALLY_RULE_UNMAPPED },
 					      NO_TABLE = { .kind = TALLY_RULE_NO_TABLE };
@@ -230,33 +231,38 @@ static const struct tally_unwind_rule *find_rule(struct tally_unwind_walk *walk)
 	struct tally_unwind_table *table = walk->place.table;
 	if (!table || tally_unwind_layout(table->machine) != walk->layout)
 		return &NO_TABLE;
-	return walk->request->is_interpreted ? NULL : tally_unwind_table_rule(table, walk->place.address);
+	return walk->request->is_interpreted ? NULL : tally_unwind_table_rule(table, walk->place.address, range);
 }
 
-static void resolve_anew(struct tally_unwind_walk *walk, struct tally_unwind_cached *slot, uint64_t address)
+static uint64_t smaller(uint64_t a, uint64_t b)
 {
-	walk->rule = find_rule(walk);
-	if (walk->rule && slot) {
-		*tally_unwind_cache_other(walk->request->cache, slot) = *slot;
-		*slot = (struct tally_unwind_cached){ address, walk->request->space, walk->rule };
-	} else if (!walk->rule) {
+	return a < b ? a : b;
+}
+
+static void resolve_anew(struct tally_unwind_walk *walk, uint64_t address)
+{
+	const struct tally_unwind_request *request = walk->request;
+	struct tally_rule_range range = { 0 };
+	walk->rule = find_rule(walk, &range);
+	if (!walk->rule) {
 		walk->rule = interpret(walk);
+	} else if (request->cache) {
+		const struct tally_unwind_place *place = &walk->place;
+		uint64_t below = range.end ? smaller(place->address - range.start, place->below) : 0;
+		uint64_t above = range.end ? smaller(range.end - 1 - place->address, place->above) : 0;
+		tally_unwind_cache_put(request->cache, address, request->space, walk->rule, below, above);
 	}
 }
 
 /* Finds the rule of the current frame; false when nothing is mapped there. */
 static inline bool resolve(struct tally_unwind_walk *walk)
 {
-	struct tally_unwind_cache *cache = walk->request->cache;
-	uint64_t address = tally_unwind_lookup_address(walk), space = walk->request->space;
-	struct tally_unwind_cached *slot = cache ? tally_unwind_cache_slot(cache, address, space) : NULL;
+	const struct tally_unwind_request *request = walk->request;
+	uint64_t address = tally_unwind_lookup_address(walk);
 	walk->has_place = false;
-	if (slot && tally_unwind_cache_has(slot, address, space))
-		walk->rule = slot->rule;
-	else if (slot && tally_unwind_cache_has(tally_unwind_cache_other(cache, slot), address, space))
-		walk->rule = tally_unwind_cache_other(cache, slot)->rule;
-	else
-		resolve_anew(walk, slot, address);
+	walk->rule = request->cache ? tally_unwind_cache_get(request->cache, address, request->space) : NULL;
+	if (!walk->rule)
+		resolve_anew(walk, address);
 	return walk->rule->kind != TALLY_RULE_UNMAPPED;
 }
 

@@ -67,6 +67,8 @@ bool tally_unwind_table_uses_frame_pointers(struct tally_unwind_table *table, si
 struct tally_unwind_place {
 	struct tally_unwind_table *table; /* NULL: mapped, but no rules known (JIT, [stack], …) */
 	uint64_t address;                 /* in the object */
+	/* So many bytes before it and behind it lie in the same piece of the object; 0 is always true. */
+	uint64_t below, above;
 };
 
 enum tally_unwind_end {
@@ -78,7 +80,7 @@ enum tally_unwind_end {
 	TALLY_UNWIND_LIMIT,      /* as many frames as there was room for */
 };
 
-/* Remembers the rules of addresses: 64 Ki of them, 1.5 MiB. */
+/* Remembers the rules of addresses: of 8 MiB of code, in 2 MiB. */
 struct tally_unwind_cache;
 struct tally_unwind_cache *tally_unwind_cache_new(void); /* NULL: no memory */
 void tally_unwind_cache_free(struct tally_unwind_cache *cache); /* before the tables; NULL is fine */

@@ -22,3 +22,22 @@ void tally_unwind_cache_free(struct tally_unwind_cache *cache)
 {
 	free(cache);
 }
+
+void tally_unwind_cache_put(struct tally_unwind_cache *cache, uint64_t address, uint64_t space,
+			    const struct tally_unwind_rule *rule, uint64_t below, uint64_t above)
+{
+	struct tally_unwind_region *region = tally_unwind_cache_region(cache, address, space);
+	struct tally_unwind_region *other = tally_unwind_cache_other(cache, region);
+	uint64_t at = address % TALLY_UNWIND_REGION, left = TALLY_UNWIND_REGION - 1 - at;
+	below = below < at ? below : at;
+	above = above < left ? above : left;
+	if (tally_unwind_region_is(other, address, space)) {
+		region = other;
+	} else if (!tally_unwind_region_is(region, address, space)) {
+		*other = *region;
+		*region = (struct tally_unwind_region){ .address = address - at, .space = space };
+	}
+	memmove(&region->stretches[1], &region->stretches[0], sizeof(region->stretches) - sizeof(*region->stretches));
+	region->stretches[0] = (struct tally_unwind_stretch){ .rule = rule, .from = (uint8_t)(at - below),
+							      .more = (uint8_t)(below + above) };
+}

@@ -77,7 +77,7 @@ static void fetch_rules(const struct tally_unwind_walk *walk, uint64_t end)
 	for (uint64_t at = 0; at + WORD <= size; at += WORD) {
 		memcpy(&word, request->stack + at, WORD);
 		if (word - pc + NEAR_BYTES < 2 * NEAR_BYTES)
-			__builtin_prefetch(tally_unwind_cache_slot(request->cache, word - 1, request->space));
+			__builtin_prefetch(tally_unwind_cache_region(request->cache, word - 1, request->space));
 	}
 }
 
@@ -88,7 +88,7 @@ struct tally_unwind_chain *tally_unwind_chain_begin(const struct tally_unwind_wa
 	if (!chain || request->is_interpreted || walk->layout != tally_unwind_layout(TALLY_UNWIND_X86_64))
 		return NULL;
 	if (request->cache)
-		__builtin_prefetch(tally_unwind_cache_slot(request->cache, tally_unwind_lookup_address(walk), request->space));
+		__builtin_prefetch(tally_unwind_cache_region(request->cache, tally_unwind_lookup_address(walk), request->space));
 	if (chain->space != request->space)
 		chain->frame_count = chain->word_count = 0;
 	chain->space = request->space;

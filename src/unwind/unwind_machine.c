@@ -3,6 +3,11 @@
 #include <elf.h>
 #include <string.h>
 
+/* asm/perf_regs.h of x86: ax bx cx dx si di bp sp ip, then flags and segments, r8–r15 from bit 16. */
+enum { X86_BITS = 24, X86_NONE = TALLY_UNWIND_REGISTERS };
+static const uint8_t X86_REGISTERS[X86_BITS] = { 0, 3, 2, 1, 4, 5, 6, 7, 16, X86_NONE, X86_NONE, X86_NONE, X86_NONE,
+						 X86_NONE, X86_NONE, X86_NONE, 8, 9, 10, 11, 12, 13, 14, 15 };
+
 static enum tally_unwind_machine host(void)
 {
 #if defined(__x86_64__)
@@ -60,15 +65,6 @@ uint64_t tally_unwind_regs_mask(enum tally_unwind_machine machine)
 	return layout->has_signed_returns ? TALLY_UNWIND_REGS_MASK_ARM64 : TALLY_UNWIND_REGS_MASK;
 }
 
-/* asm/perf_regs.h of x86: ax bx cx dx si di bp sp ip, then flags and segments, r8–r15 from bit 16. */
-static int x86_register(unsigned bit)
-{
-	static const uint8_t DWARF[] = { 0, 3, 2, 1, 4, 5, 6, 7, 16 };
-	if (bit < sizeof(DWARF))
-		return DWARF[bit];
-	return bit >= 16 && bit <= 23 ? (int)bit - 16 + 8 : -1;
-}
-
 bool tally_unwind_registers(enum tally_unwind_machine machine, const uint64_t *words, uint64_t mask,
 			    uint64_t registers[TALLY_UNWIND_REGISTERS])
 {
@@ -78,8 +74,8 @@ bool tally_unwind_registers(enum tally_unwind_machine machine, const uint64_t *w
 	for (; mask; mask &= mask - 1, words++) {
 		unsigned bit = (unsigned)__builtin_ctzll(mask);
 		/* arm64's bits are DWARF's numbers: x0–x30 sp pc. */
-		int reg = layout->has_signed_returns ? (int)bit : x86_register(bit);
-		if (reg >= 0 && reg < layout->count) {
+		unsigned reg = layout->has_signed_returns ? bit : bit < X86_BITS ? X86_REGISTERS[bit] : X86_NONE;
+		if (reg < layout->count) {
 			registers[reg] = *words;
 			seen |= 1ull << reg;
 		}

@@ -142,9 +142,9 @@ bool tally_unwind_rule_of_row(const struct tally_cfi_row *row, struct tally_unwi
 	    row->registers[layout->sp].kind != TALLY_CFI_UNSPECIFIED || !put_cfa(row, rule) ||
 	    !put_return(row, layout, rule))
 		return false;
-	for (unsigned reg = 0; reg < layout->count; reg++)
-		if (reg != layout->return_register && reg != layout->sp && reg != layout->pc &&
-		    !put_register(row, reg, rule))
+	uint64_t others = row->ruled & ~(1ull << layout->return_register | 1ull << layout->sp | 1ull << layout->pc);
+	for (; others; others &= others - 1)
+		if (!put_register(row, (unsigned)__builtin_ctzll(others), rule))
 			return false;
 	return true;
 }
@@ -245,8 +245,11 @@ static int compile_function(struct tally_unwind_rules *rules, const struct tally
 }
 
 static const struct tally_unwind_rule *find_row(const struct tally_unwind_rules *rules,
-						const struct tally_compiled_function *function, uint64_t offset)
+						const struct tally_function_index *index, size_t position,
+						uint64_t start, uint64_t address, struct tally_rule_range *range)
 {
+	const struct tally_compiled_function *function = &rules->functions[position];
+	uint64_t offset = address - start;
 	const struct tally_compiled_row *rows = &rules->rows.items[function->first];
 	size_t low = 1, high = function->count; /* the first one begins where the function does */
 	while (low < high) {
@@ -256,6 +259,10 @@ static const struct tally_unwind_rule *find_row(const struct tally_unwind_rules 
 		else
 			high = middle;
 	}
+	range->start = start + rows[low - 1].start;
+	range->end = start + (low < function->count ? rows[low].start : function->size);
+	uint64_t next = tally_function_index_next(index, position); /* functions of made-up files overlap */
+	range->end = next < range->end ? next : range->end;
 	return rules->rules.items[rows[low - 1].rule];
 }
 
@@ -267,7 +274,8 @@ void tally_unwind_rules_renumber(struct tally_unwind_rules *rules)
 
 /* One that was compiled: its description was read and found good then, and need not be again. */
 static const struct tally_unwind_rule *find_compiled(const struct tally_unwind_rules *rules,
-						     const struct tally_function_index *index, uint64_t address)
+						     const struct tally_function_index *index, uint64_t address,
+						     struct tally_rule_range *range)
 {
 	size_t position;
 	uint64_t start;
@@ -275,15 +283,15 @@ static const struct tally_unwind_rule *find_compiled(const struct tally_unwind_r
 		return NULL;
 	const struct tally_compiled_function *compiled = &rules->functions[position];
 	bool is_inside = compiled->count && address - start < compiled->size;
-	return is_inside ? find_row(rules, compiled, address - start) : NULL;
+	return is_inside ? find_row(rules, index, position, start, address, range) : NULL;
 }
 
 const struct tally_unwind_rule *tally_unwind_rules_find(struct tally_unwind_rules *rules,
 							struct tally_function_index *index, uint64_t address,
-							bool *is_failed)
+							struct tally_rule_range *range, bool *is_failed)
 {
 	*is_failed = false;
-	const struct tally_unwind_rule *known = find_compiled(rules, index, address);
+	const struct tally_unwind_rule *known = find_compiled(rules, index, address, range);
 	if (known)
 		return known;
 	struct tally_unwind_function function;
@@ -302,7 +310,7 @@ const struct tally_unwind_rule *tally_unwind_rules_find(struct tally_unwind_rule
 	if (!compiled->count && compile_function(rules, index, &function, compiled) < 0)
 		return NULL;
 	*is_failed = false;
-	return find_row(rules, compiled, address - function.start);
+	return find_row(rules, index, position, function.start, address, range);
 }
 
 void tally_unwind_rules_release(struct tally_unwind_rules *rules)

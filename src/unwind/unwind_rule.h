@@ -62,11 +62,16 @@ struct tally_unwind_rules {
 	struct tally_arena arena;
 };
 
-/* The rule at an address in the object; NULL when the index has no function there, or when memory is out (then
- * *is_failed). */
+/* Addresses in the object that have one rule: [start, end). */
+struct tally_rule_range {
+	uint64_t start, end;
+};
+
+/* The rule at an address in the object, and for which addresses around it it holds; NULL when the index has no function
+ * there, or when memory is out (then *is_failed), and then `range` is left as it is. */
 const struct tally_unwind_rule *tally_unwind_rules_find(struct tally_unwind_rules *rules,
 							struct tally_function_index *index, uint64_t address,
-							bool *is_failed);
+							struct tally_rule_range *range, bool *is_failed);
 
 /* The compact form of a row; false when it has none. */
 bool tally_unwind_rule_of_row(const struct tally_cfi_row *row, struct tally_unwind_rule *rule);

@@ -49,13 +49,17 @@ enum tally_unwind_lookup tally_unwind_table_lookup(struct tally_unwind_table *ta
 	return TALLY_UNWIND_MALFORMED;
 }
 
-const struct tally_unwind_rule *tally_unwind_table_rule(struct tally_unwind_table *table, uint64_t address)
+const struct tally_unwind_rule *tally_unwind_table_rule(struct tally_unwind_table *table, uint64_t address,
+							struct tally_rule_range *range)
 {
 	static const struct tally_unwind_rule NONE = { .kind = TALLY_RULE_NONE };
+	*range = (struct tally_rule_range){ address, address + 1 };
 	for (unsigned i = 0; i < table->index_count; i++) {
 		bool is_failed;
 		const struct tally_unwind_rule *rule =
-			tally_unwind_rules_find(&table->rules[i], &table->indexes[i], address, &is_failed);
+			tally_unwind_rules_find(&table->rules[i], &table->indexes[i], address, range, &is_failed);
+		if (rule && i) /* the one asked first may have a function in between */
+			*range = (struct tally_rule_range){ address, address + 1 };
 		if (rule || is_failed)
 			return rule;
 	}

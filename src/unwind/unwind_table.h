@@ -33,6 +33,7 @@ enum tally_unwind_lookup tally_unwind_table_lookup(struct tally_unwind_table *ta
 
 /* The same as a compiled rule, of kind TALLY_RULE_NONE, _BAD or better; compiles the function when it is met for the
  * first time.  Lives as long as the table.  NULL when memory is out: tally_unwind_table_lookup needs none. */
-const struct tally_unwind_rule *tally_unwind_table_rule(struct tally_unwind_table *table, uint64_t address);
+const struct tally_unwind_rule *tally_unwind_table_rule(struct tally_unwind_table *table, uint64_t address,
+							struct tally_rule_range *range);
 
 #endif

@@ -157,12 +157,13 @@ static void compiled_rules_are_libdw_s(void **state)
 		Dwarf_CFI *cfi = dwarf_getcfi_elf(tally_object_elf(object));
 		assert_non_null(cfi);
 		const struct tally_unwind_layout *layout = tally_unwind_layout(table->machine);
+		struct tally_rule_range range;
 		const struct tally_function_index *index = &table->indexes[0];
 		for (size_t j = 0; j < index->count; j++)
 			/* 13 bytes on: some row or other */
 			for (uint64_t at = 0; tally_function_index_at(index, j, &function) && at < function.size; at += 13)
 				differing += differs_from_libdw(cfi, layout, function.start + at,
-								tally_unwind_table_rule(table, function.start + at),
+								tally_unwind_table_rule(table, function.start + at, &range),
 								&compared);
 		print_message("# %s: %zu addresses beside libdw\n", files->paths[i], compared);
 		assert_true(compared > 100);

@@ -1,0 +1,102 @@
+/* What the cache of rules gives is the rule of that very address (unwind/unwind_cache.h), whatever was put in and
+ * pushed out: compared with made-up code in which each address has a known rule. */
+#include "test.h"
+
+#include "unwind/unwind_cache.h"
+
+#include <stdlib.h>
+
+enum { RULES = 64, STRETCH_MAX = 96, CODE = 1 << 22, SPACES = 5, ROUNDS = 400000 };
+
+struct code {
+	struct tally_unwind_rule rules[RULES];
+	uint32_t start[CODE], end[CODE]; /* of the stretch that an address lies in: [start, end) */
+	uint8_t rule[CODE];
+};
+
+static uint64_t draw(uint64_t *state)
+{
+	*state = *state * 6364136223846793005ull + 1442695040888963407ull;
+	return *state >> 33;
+}
+
+static struct code *make_code(void)
+{
+	struct code *code = calloc(1, sizeof(*code));
+	uint64_t state = 1;
+	assert_non_null(code);
+	for (uint32_t start = 0, end; start < CODE; start = end) {
+		uint64_t size = draw(&state) % 7 ? 1 + draw(&state) % STRETCH_MAX : 1000 + draw(&state) % 2000;
+		end = start + (uint32_t)size < CODE ? start + (uint32_t)size : CODE;
+		uint8_t rule = (uint8_t)(draw(&state) % RULES);
+		for (uint32_t at = start; at < end; at++) {
+			code->start[at] = start;
+			code->end[at] = end;
+			code->rule[at] = rule;
+		}
+	}
+	return code;
+}
+
+/* Each space has the code in another place, so that neither address nor rule tells which one is meant. */
+static const struct tally_unwind_rule *rule_of(const struct code *code, uint64_t at, uint64_t space)
+{
+	return &code->rules[(code->rule[at] + space) % RULES];
+}
+
+static void a_rule_is_remembered_for_its_stretch_alone(void **state)
+{
+	const uint64_t base = 0x7f0000000000;
+	struct code *code = make_code();
+	struct tally_unwind_cache *cache = tally_unwind_cache_new();
+	uint64_t random = 2, hits = 0;
+	(void)state;
+	assert_non_null(cache);
+	assert_null(tally_unwind_cache_get(cache, 0, 0));
+	assert_null(tally_unwind_cache_get(cache, base, 1));
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		/* Half of them in a small part, which is met again and again. */
+		uint64_t at = draw(&random) % (i & 1 ? CODE : CODE / 64), space = 1 + draw(&random) % SPACES;
+		const struct tally_unwind_rule *rule = rule_of(code, at, space);
+		const struct tally_unwind_rule *known = tally_unwind_cache_get(cache, base + at, space);
+		hits += !!known;
+		if (known)
+			assert_ptr_equal(known, rule);
+		else
+			tally_unwind_cache_put(cache, base + at, space, rule, at - code->start[at], code->end[at] - 1 - at);
+		assert_ptr_equal(tally_unwind_cache_get(cache, base + at, space), rule);
+		assert_null(tally_unwind_cache_get(cache, base + at, SPACES + 1));
+	}
+	assert_true(hits > ROUNDS / 8); /* else nothing was compared */
+	assert_true(hits < ROUNDS);
+	tally_unwind_cache_free(cache);
+	free(code);
+}
+
+/* Nothing is claimed of an address's neighbours where nothing is known of them. */
+static void an_address_may_stand_alone(void **state)
+{
+	static const struct tally_unwind_rule ONE, TWO;
+	struct tally_unwind_cache *cache = tally_unwind_cache_new();
+	(void)state;
+	assert_non_null(cache);
+	tally_unwind_cache_put(cache, 0x1200, 1, &ONE, 0, 0);
+	tally_unwind_cache_put(cache, 0x12ff, 1, &TWO, 1, UINT64_MAX);
+	assert_ptr_equal(tally_unwind_cache_get(cache, 0x1200, 1), &ONE);
+	assert_null(tally_unwind_cache_get(cache, 0x1201, 1));
+	assert_null(tally_unwind_cache_get(cache, 0x11ff, 1));
+	assert_null(tally_unwind_cache_get(cache, 0x12fd, 1));
+	assert_ptr_equal(tally_unwind_cache_get(cache, 0x12fe, 1), &TWO);
+	assert_ptr_equal(tally_unwind_cache_get(cache, 0x12ff, 1), &TWO);
+	assert_null(tally_unwind_cache_get(cache, 0x1300, 1)); /* the next region asks for itself */
+	tally_unwind_cache_free(cache);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_rule_is_remembered_for_its_stretch_alone),
+		cmocka_unit_test(an_address_may_stand_alone),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
