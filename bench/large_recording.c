@@ -31,6 +31,7 @@ enum {
 	HEADER_SIZE = 104, FEATURE_SAMPLE_TIME = 21, FEATURES = 256,
 	KEPT_FRAMES = 4,  /* outermost ones of a real stack */
 	DEPTH_MIN = 13, DEPTH_SPREAD = 6,
+	WRITE_BYTES = 1 << 20,
 	CPUS = 2, ROUND_SAMPLES = 1000 /* of a CPU: what a ring holds when it is drained */
 };
 
@@ -386,7 +387,11 @@ int main(int argc, char **argv)
 	struct output output = { .file = fopen(argv[3], "w+e"), .wanted = strtoull(argv[4], NULL, 10) * 1000000 };
 	if (!output.file)
 		die("%s: %s", argv[3], strerror(errno));
-	setvbuf(output.file, NULL, _IOFBF, 1 << 20);
+	/* As perf writes: by the megabyte, which the page cache then keeps in large pieces.  (Without memory of its own a
+	 * stream goes on by 4 KiB.) */
+	char *buffer = malloc(WRITE_BYTES);
+	if (!buffer || setvbuf(output.file, buffer, _IOFBF, WRITE_BYTES))
+		die("no memory");
 	struct file_header *header = &recording.header;
 	put(&output, recording.bytes, header->data.offset);
 	if (!strcmp(argv[1], "repeat"))
@@ -399,5 +404,6 @@ int main(int argc, char **argv)
 	if (fseek(output.file, 0, SEEK_SET) < 0 || fwrite(&grown, HEADER_SIZE, 1, output.file) != 1 ||
 	    fclose(output.file))
 		die("%s: %s", argv[3], strerror(errno));
+	free(buffer);
 	return 0;
 }
