@@ -208,12 +208,21 @@ static unsigned branch_kinds(struct vsim_cpu *cpu, const struct vsim_batch *batc
 	return 0;
 }
 
-static void fetch_lines(struct vsim *sim, void *guest, const struct vsim_batch *batch)
+/* What passes here was no reason for the call: the model need not be asked, which costs more than the comparison. */
+static inline bool passes(const struct vsim_recent *recent, uint64_t first, uint64_t last)
+{
+	return recent->recent[(first >> recent->line_shift) & recent->mask] == last >> recent->line_shift;
+}
+
+static inline void fetch_lines(struct vsim *sim, void *guest, const struct vsim_batch *batch)
 {
 	const unsigned counted = batch->count_lines ? 1u << VSIM_L1I_LOADS | 1u << VSIM_ITLB_LOADS : 0;
+	const struct vsim_recent *recent = vsim_model_recent_code(sim->cpu.model);
 	for (unsigned i = 0; i < batch->lines; i++) {
-		uint64_t address = batch->line_address + (uint64_t)i * sim->plan->geometry.line_bytes;
-		unsigned kinds = vsim_model_fetch(sim->cpu.model, address) | counted;
+		uint64_t address = batch->line_address + ((uint64_t)i << recent->line_shift);
+		unsigned kinds = counted;
+		if (!passes(recent, address, address))
+			kinds |= vsim_model_fetch(sim->cpu.model, address);
 		if (UNLIKELY(kinds != 0))
 			happened(sim, guest, batch, kinds, batch->accesses[i].offset, address);
 	}
@@ -224,6 +233,7 @@ VG_REGPARM(3) void vsim_run_batch(void *guest, const struct vsim_batch *batch, u
 	struct vsim *sim = vsim();
 	struct vsim_cpu *cpu = &sim->cpu;
 	const struct vsim_shadow *shadow = shadow_of(guest);
+	const struct vsim_recent *recent = vsim_model_recent_data(cpu->model);
 	unsigned kinds;
 	fetch_lines(sim, guest, batch);
 	for (unsigned i = batch->lines; i < batch->count; i++) {
@@ -232,6 +242,8 @@ VG_REGPARM(3) void vsim_run_batch(void *guest, const struct vsim_batch *batch, u
 		if (UNLIKELY(address == VSIM_NO_ADDRESS))
 			continue;
 		address += (uint64_t)access->delta;
+		if (access->size <= recent->size_max && passes(recent, address, address + access->size - 1))
+			continue;
 		if ((kinds = vsim_model_data(cpu->model, address, access->size, access->store)) != 0)
 			happened(sim, guest, batch, kinds, access->offset, address);
 	}
