@@ -55,13 +55,14 @@ static struct vsim_shadow *shadow_of(void *guest)
 	return (struct vsim_shadow *)((UChar *)guest + 2 * sizeof(VexGuestAMD64State));
 }
 
-static void add_static(struct vsim_cpu *cpu, unsigned kind, uint64_t count)
+/* Brings est-cycles up to date: a sum over all kinds, of which a miss, which comes often, need not think. */
+static void estimate(struct vsim_cpu *cpu)
 {
-	cpu->totals[kind] += count;
-	if (kind == VSIM_INSTRUCTIONS) {
-		cpu->hundredths += count * cpu->weight[VSIM_INSTRUCTIONS];
-		cpu->totals[VSIM_EST_CYCLES] = cpu->hundredths / 100;
-	}
+	uint64_t hundredths = 0;
+	for (unsigned kind = 0; kind < VSIM_EST_CYCLES; kind++)
+		hundredths += cpu->totals[kind] * cpu->weight[kind];
+	cpu->hundredths = hundredths;
+	cpu->totals[VSIM_EST_CYCLES] = hundredths / 100;
 }
 
 static void fold(struct vsim_cpu *cpu, struct vsim_shadow *shadow)
@@ -69,16 +70,17 @@ static void fold(struct vsim_cpu *cpu, struct vsim_shadow *shadow)
 	const uint64_t low = (1ull << VSIM_PACKED_SHIFT) - 1;
 	for (unsigned kind = 0; kind < VSIM_STATIC_KINDS; kind++)
 		if (cpu->alarmed >> kind & 1) {
-			add_static(cpu, kind, (uint64_t)cpu->given[kind] - (uint64_t)shadow->left[kind]);
+			cpu->totals[kind] += (uint64_t)cpu->given[kind] - (uint64_t)shadow->left[kind];
 			cpu->left[kind] = cpu->given[kind] = shadow->left[kind];
 		}
-	add_static(cpu, VSIM_INSTRUCTIONS, shadow->packed[0] & low);
-	add_static(cpu, VSIM_BRANCHES, shadow->packed[0] >> VSIM_PACKED_SHIFT);
-	add_static(cpu, VSIM_LOADS, shadow->packed[1] & low);
-	add_static(cpu, VSIM_STORES, shadow->packed[1] >> VSIM_PACKED_SHIFT);
+	cpu->totals[VSIM_INSTRUCTIONS] += shadow->packed[0] & low;
+	cpu->totals[VSIM_BRANCHES] += shadow->packed[0] >> VSIM_PACKED_SHIFT;
+	cpu->totals[VSIM_LOADS] += shadow->packed[1] & low;
+	cpu->totals[VSIM_STORES] += shadow->packed[1] >> VSIM_PACKED_SHIFT;
 	cpu->totals[VSIM_L1I_LOADS] += shadow->packed[2];
 	cpu->totals[VSIM_ITLB_LOADS] += shadow->packed[2];
 	shadow->packed[0] = shadow->packed[1] = shadow->packed[2] = 0;
+	estimate(cpu);
 }
 
 /* Gives the running thread what is left of the kinds that it alarms for. */
@@ -135,37 +137,49 @@ VG_REGPARM(2) void vsim_run_alarm(void *guest, const struct vsim_run *run)
 	fold(cpu, shadow);
 	for (unsigned i = 0; i < run->count; i++)
 		for (unsigned kind = 0; kind < VSIM_STATIC_KINDS; kind++) {
-			add_static(cpu, kind, -(uint64_t)run->steps[i].counts[kind]);
+			cpu->totals[kind] -= run->steps[i].counts[kind];
 			cpu->left[kind] += cpu->alarmed >> kind & 1 ? run->steps[i].counts[kind] : 0;
 		}
 	for (unsigned i = 0; i < run->count; i++) {
 		bool alarm = false;
 		for (unsigned kind = 0; kind < VSIM_STATIC_KINDS; kind++) {
-			add_static(cpu, kind, run->steps[i].counts[kind]);
+			cpu->totals[kind] += run->steps[i].counts[kind];
 			cpu->left[kind] -= cpu->alarmed >> kind & 1 ? run->steps[i].counts[kind] : 0;
 			alarm |= cpu->left[kind] < 0;
 		}
 		if (!alarm)
 			continue;
 		const struct vsim_place place = { .ip = run->start + run->steps[i].offset };
+		estimate(cpu);
 		vsim_pmu_hit(sim, &place);
 		vsim_pmu_arm(sim);
 	}
+	estimate(cpu);
 	give(cpu, shadow);
 	set_registers(state, was);
 }
 
 /* --- the model ----------------------------------------------------------------------------------------------- */
 
-static __attribute__((noinline)) void tell(struct vsim *sim, void *guest, uint64_t run_start,
-					   const struct vsim_place *place)
+/* Somebody samples one of the model's kinds: is it time? */
+static __attribute__((noinline)) void take_from_left(struct vsim *sim, void *guest, const struct vsim_batch *batch,
+						     unsigned kinds, const struct vsim_place *place)
 {
+	struct vsim_cpu *cpu = &sim->cpu;
 	struct vsim_shadow *shadow = shadow_of(guest);
-	struct registers was = set_registers(guest, (struct registers){ run_start, shadow->run_sp, shadow->run_fp });
-	fold(&sim->cpu, shadow);
+	bool alarm = false;
+	for (; kinds; kinds &= kinds - 1) {
+		unsigned kind = (unsigned)__builtin_ctz(kinds);
+		cpu->left[VSIM_EST_CYCLES] -= cpu->weight[kind];
+		alarm |= --cpu->left[kind] < 0;
+	}
+	if (!alarm && cpu->left[VSIM_EST_CYCLES] >= 0)
+		return;
+	struct registers was = set_registers(guest, (struct registers){ batch->start, shadow->run_sp, shadow->run_fp });
+	fold(cpu, shadow);
 	vsim_pmu_hit(sim, place);
 	vsim_pmu_arm(sim);
-	give(&sim->cpu, shadow);
+	give(cpu, shadow);
 	set_registers(guest, was);
 }
 
@@ -173,19 +187,11 @@ static __attribute__((noinline)) void tell(struct vsim *sim, void *guest, uint64
 static inline void happened(struct vsim *sim, void *guest, const struct vsim_batch *batch, unsigned kinds,
 			    unsigned offset, uint64_t address)
 {
-	struct vsim_cpu *cpu = &sim->cpu;
-	bool alarm = false;
-	for (; kinds; kinds &= kinds - 1) {
-		unsigned kind = (unsigned)__builtin_ctz(kinds);
-		cpu->totals[kind]++;
-		cpu->hundredths += cpu->weight[kind];
-		cpu->left[VSIM_EST_CYCLES] -= cpu->weight[kind];
-		alarm |= --cpu->left[kind] < 0 || cpu->left[VSIM_EST_CYCLES] < 0;
-	}
-	if (alarm) {
-		cpu->totals[VSIM_EST_CYCLES] = cpu->hundredths / 100;
+	for (unsigned rest = kinds; rest; rest &= rest - 1)
+		sim->cpu.totals[__builtin_ctz(rest)]++;
+	if (UNLIKELY(sim->cpu.sampled >> VSIM_STATIC_KINDS)) {
 		const struct vsim_place place = { .ip = batch->start + offset, .address = address };
-		tell(sim, guest, batch->start, &place);
+		take_from_left(sim, guest, batch, kinds, &place);
 	}
 }
 
