@@ -366,12 +366,11 @@ int tally_order_next(struct tally_order *order, struct tally_raw_record *record,
 	}
 }
 
-bool tally_order_hold(struct tally_order *order, struct tally_block **block)
+bool tally_order_block(const struct tally_order *order, struct tally_block **block)
 {
 	if (!order->is_given)
 		return false;
 	*block = order->stretches.items[order->heap.items[0].stretch].block;
-	tally_block_hold(*block);
 	return true;
 }
 

@@ -16,9 +16,11 @@ int tally_order_new(struct tally_perfdata *data, struct tally_order **out, struc
 /* The next record in order of time: 1, 0 at the end, or -errno.  Valid until the next call. */
 int tally_order_next(struct tally_order *order, struct tally_raw_record *record, struct tally_error *err);
 
-/* Whether the bytes of the record that was given last can stay valid for longer: until tally_order_drop(), of `*block`
- * (NULL: as long as the recording is open). */
-bool tally_order_hold(struct tally_order *order, struct tally_block **block);
+/* Whether the bytes of the record that was given last may stay valid for longer: `*block` is what they lie in, for
+ * tally_block_hold(), or NULL where they stay as long as the recording is open. */
+bool tally_order_block(const struct tally_order *order, struct tally_block **block);
+
+/* Of a block that was held. */
 void tally_order_drop(struct tally_order *order, struct tally_block *block);
 
 void tally_order_free(struct tally_order *order);

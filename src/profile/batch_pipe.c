@@ -2,14 +2,33 @@
 
 #include "base/threads.h"
 
+#include <limits.h>
+
+enum { HALF = TALLY_PIPE_BATCHES / 2 };
+
+static unsigned waiting(const struct tally_batch_pipe *pipe)
+{
+	return pipe->submitted - pipe->done;
+}
+
+static void wait_for_work(struct tally_batch_pipe *pipe)
+{
+	if (waiting(pipe) || pipe->stopping)
+		return;
+	pipe->is_asleep = true;
+	pipe->enough = HALF;
+	while (waiting(pipe) < pipe->enough && !pipe->stopping)
+		pthread_cond_wait(&pipe->work_there, &pipe->lock);
+	pipe->is_asleep = false;
+}
+
 static void *work_off(void *argument)
 {
 	struct tally_batch_pipe *pipe = argument;
 	pthread_mutex_lock(&pipe->lock);
 	for (;;) {
-		while (pipe->done == pipe->submitted && !pipe->stopping)
-			pthread_cond_wait(&pipe->changed, &pipe->lock);
-		if (pipe->done == pipe->submitted)
+		wait_for_work(pipe);
+		if (!waiting(pipe))
 			break;
 		unsigned batch = pipe->done % TALLY_PIPE_BATCHES;
 		int status = pipe->status;
@@ -19,7 +38,8 @@ static void *work_off(void *argument)
 		pthread_mutex_lock(&pipe->lock);
 		pipe->status = status;
 		pipe->done++;
-		pthread_cond_signal(&pipe->changed);
+		if (pipe->awaited != UINT_MAX && waiting(pipe) <= pipe->awaited)
+			pthread_cond_signal(&pipe->work_done);
 	}
 	pthread_mutex_unlock(&pipe->lock);
 	return NULL;
@@ -27,19 +47,31 @@ static void *work_off(void *argument)
 
 int tally_batch_pipe_start(struct tally_batch_pipe *pipe, int (*work)(void *context, unsigned batch), void *context)
 {
-	*pipe = (struct tally_batch_pipe){ .work = work, .context = context };
+	*pipe = (struct tally_batch_pipe){ .work = work, .context = context, .awaited = UINT_MAX };
 	pthread_mutex_init(&pipe->lock, NULL);
-	pthread_cond_init(&pipe->changed, NULL);
+	pthread_cond_init(&pipe->work_there, NULL);
+	pthread_cond_init(&pipe->work_done, NULL);
 	int result = tally_thread_start(&pipe->thread, work_off, pipe);
 	pipe->is_running = !result;
 	return result;
 }
 
+static void wake(struct tally_batch_pipe *pipe, unsigned enough)
+{
+	pipe->enough = enough;
+	if (pipe->is_asleep && (waiting(pipe) >= enough || pipe->stopping))
+		pthread_cond_signal(&pipe->work_there);
+}
+
 /* Waits until at most `left` batches are not done. */
 static int wait_for(struct tally_batch_pipe *pipe, unsigned left)
 {
-	while (pipe->submitted - pipe->done > left)
-		pthread_cond_wait(&pipe->changed, &pipe->lock);
+	if (waiting(pipe) > left)
+		wake(pipe, 1);
+	pipe->awaited = left;
+	while (waiting(pipe) > left)
+		pthread_cond_wait(&pipe->work_done, &pipe->lock);
+	pipe->awaited = UINT_MAX;
 	return pipe->status;
 }
 
@@ -47,8 +79,8 @@ int tally_batch_pipe_submit(struct tally_batch_pipe *pipe)
 {
 	pthread_mutex_lock(&pipe->lock);
 	pipe->submitted++;
-	pthread_cond_signal(&pipe->changed);
-	int status = wait_for(pipe, TALLY_PIPE_BATCHES - 1);
+	wake(pipe, HALF);
+	int status = waiting(pipe) < TALLY_PIPE_BATCHES ? pipe->status : wait_for(pipe, HALF);
 	pthread_mutex_unlock(&pipe->lock);
 	return status;
 }
@@ -67,10 +99,11 @@ void tally_batch_pipe_stop(struct tally_batch_pipe *pipe)
 		return;
 	pthread_mutex_lock(&pipe->lock);
 	pipe->stopping = true;
-	pthread_cond_signal(&pipe->changed);
+	wake(pipe, 1);
 	pthread_mutex_unlock(&pipe->lock);
 	pthread_join(pipe->thread, NULL);
-	pthread_cond_destroy(&pipe->changed);
+	pthread_cond_destroy(&pipe->work_there);
+	pthread_cond_destroy(&pipe->work_done);
 	pthread_mutex_destroy(&pipe->lock);
 	pipe->is_running = false;
 }

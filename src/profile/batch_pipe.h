@@ -1,7 +1,8 @@
 /* A second thread for what one thread hands on in batches.
  *
  * The first fills batch tally_batch_pipe_next(), submits it and goes on with the next one; the second works batches off in
- * their order.  All functions are for the first thread.
+ * their order.  Who waits for the other is woken when half of the batches are there for it: sleeping and waking for each one
+ * costs as much as some hundred samples do.  All functions are for the first thread.
  */
 #ifndef TALLY_PROFILE_BATCH_PIPE_H
 #define TALLY_PROFILE_BATCH_PIPE_H
@@ -9,14 +10,16 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-enum { TALLY_PIPE_BATCHES = 4 };
+enum { TALLY_PIPE_BATCHES = 8 };
 
 struct tally_batch_pipe {
 	pthread_t thread;
 	pthread_mutex_t lock; /* of what follows */
-	pthread_cond_t changed; /* there is a batch to work off, or one to fill, or `stopping` */
+	pthread_cond_t work_there, work_done;
 	unsigned submitted, done;
-	bool is_running, stopping;
+	unsigned enough;  /* the second thread sleeps until so many batches wait for it */
+	unsigned awaited; /* the first one sleeps until no more than so many do; UINT_MAX: it does not sleep */
+	bool is_running, is_asleep, stopping;
 	int status; /* of the first batch that failed: those behind it are passed over */
 	int (*work)(void *context, unsigned batch);
 	void *context;

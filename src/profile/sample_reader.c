@@ -14,6 +14,7 @@
 
 #include "base/threads.h"
 #include "base/vector.h"
+#include "perfdata/block.h"
 #include "profile/batch_pipe.h"
 #include "profile/row_maker.h"
 
@@ -24,7 +25,7 @@
 #include <string.h>
 
 enum {
-	BATCH = 1024,        /* samples that are handed to the second thread at a time */
+	BATCH = 512,         /* samples that are handed to the second thread at a time */
 	BLOCKS = 16,         /* that a batch may lie in */
 	COPIED_WORDS = 2048, /* of chains in records that don't stay */
 	TASKS = 256,         /* remembered at a time */
@@ -206,12 +207,11 @@ static bool keep_chain(struct tally_sample_reader *reader, struct tally_hashed_s
 {
 	struct batch *batch = reader->batch;
 	struct tally_block *block;
-	if (tally_order_hold(reader->recording->order, &block)) {
+	if (tally_order_block(reader->recording->order, &block)) {
 		for (size_t i = batch->blocks_held; block && i--;)
-			if (batch->blocks[i] == block) {
-				tally_order_drop(reader->recording->order, block);
+			if (batch->blocks[i] == block)
 				return true;
-			}
+		tally_block_hold(block);
 		if (block)
 			batch->blocks[batch->blocks_held++] = block;
 		return true;
