@@ -15,6 +15,7 @@
 #include <string.h>
 
 enum { THREAD_WORTH = 1 << 16 /* stacks */ };
+static const uint32_t NO_RUN = UINT32_MAX;
 
 struct ranked_frame {
 	const struct tally_stacks *stacks;
@@ -189,6 +190,8 @@ static int start_tree(struct maker *maker, struct tree_maker *one, struct tally_
 	    make_slots(tree, stacks, by_thread, maker->by_samples, one->slot_of) < 0)
 		return -ENOMEM;
 	one->writers = calloc(tree->slots.count + 1, sizeof(*one->writers));
+	for (size_t i = 0; one->writers && i < stacks->rows.rows.count; i++)
+		one->writers[one->slot_of[stacks->rows.rows.items[i].class]].stacks++;
 	return one->writers ? 0 : -ENOMEM;
 }
 
@@ -344,27 +347,68 @@ static int write_trees(struct maker *maker)
 	return status;
 }
 
+/* A node of the tree whose end is still to come. */
+struct joined {
+	size_t end; /* in the slot's nodes */
+	uint32_t node, run; /* in the tree's; `run`: the one before which the next child comes, if that is a run */
+};
+
+/* Copies a slot's nodes behind the tree's; what was not known to be too light when it ended is by now. */
+static int join_slot(struct tally_flame_tree *tree, const struct tally_flame_writer *writer, uint64_t least)
+{
+	const struct tally_flame_tree from = { .nodes = { .items = writer->nodes.items, .count = writer->nodes.count } };
+	struct joined path[TALLY_FLAME_DEPTH_MAX + 2];
+	size_t depth = 0;
+	for (size_t i = 0; i < from.nodes.count;) {
+		struct tally_flame_node node = from.nodes.items[i];
+		while (depth && path[depth - 1].end <= i)
+			tree->nodes.items[path[--depth].node].end = (uint32_t)tree->nodes.count;
+		struct joined *above = depth ? &path[depth - 1] : NULL;
+		bool is_run = node.id == TALLY_FLAME_RUN, is_kept = !above || (!is_run && node.total >= least);
+		size_t end = node.end;
+		if (!is_kept && above->run != NO_RUN) {
+			struct tally_flame_node *run = &tree->nodes.items[above->run];
+			run->total += node.total;
+			run->self += tally_flame_tree_frames(&from, i);
+			i = end;
+			continue;
+		}
+		uint32_t place = (uint32_t)tree->nodes.count;
+		if (place >= UINT32_MAX - 1)
+			return -ENOMEM;
+		if (is_kept) {
+			path[depth++] = (struct joined){ .end = end, .node = place, .run = NO_RUN };
+		} else {
+			node.self = tally_flame_tree_frames(&from, i);
+			node.id = TALLY_FLAME_RUN;
+			node.end = place + 1;
+		}
+		if (above)
+			above->run = is_kept ? NO_RUN : place;
+		if (tally_vector_push(&tree->nodes, node) < 0)
+			return -ENOMEM;
+		i = is_kept ? i + 1 : end;
+	}
+	while (depth)
+		tree->nodes.items[path[--depth].node].end = (uint32_t)tree->nodes.count;
+	return 0;
+}
+
 /* Puts the root above the nodes of all slots. */
 static int join_slots(const struct maker *maker, struct tree_maker *one)
 {
 	struct tally_flame_tree *tree = one->tree;
 	struct tally_flame_node all = { 0 };
-	size_t count = 1;
-	for (size_t slot = 0; slot < tree->slots.count; slot++) {
+	for (size_t slot = 0; slot < tree->slots.count; slot++)
 		if (tally_flame_writer_end(&one->writers[slot], &one->sums) < 0)
 			return -ENOMEM;
-		count += one->writers[slot].nodes.count;
-	}
-	if (count > UINT32_MAX || tally_vector_reserve(&tree->nodes, count) < 0)
+	tree->least = one->sums.pruning.least;
+	if (tally_vector_push(&tree->nodes, all) < 0)
 		return -ENOMEM;
-	tree->nodes.items[tree->nodes.count++] = all;
 	for (size_t slot = 0; slot < tree->slots.count; slot++) {
 		struct tally_flame_writer *writer = &one->writers[slot];
-		uint32_t start = (uint32_t)tree->nodes.count;
-		for (size_t i = 0; i < writer->nodes.count; i++) {
-			tree->nodes.items[tree->nodes.count] = writer->nodes.items[i];
-			tree->nodes.items[tree->nodes.count++].end += start;
-		}
+		if (join_slot(tree, writer, tree->least) < 0)
+			return -ENOMEM;
 		if (writer->nodes.count)
 			all.total = tally_sum_capped(all.total, writer->nodes.items[0].total);
 		tally_flame_writer_release(writer);
@@ -373,7 +417,6 @@ static int join_slots(const struct maker *maker, struct tree_maker *one)
 	tree->nodes.items[0] = all;
 	tree->level_weights[0] = all.total;
 	tree->depth_max = one->sums.depth_max;
-	tree->least = one->sums.pruning.least;
 	for (size_t i = 0; i < maker->stacks->frames.count; i++)
 		if (one->sums.used[i])
 			tree->kinds[maker->stacks->frames.items[i].kind] = true;

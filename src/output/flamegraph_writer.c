@@ -100,11 +100,20 @@ static int close_nodes(struct tally_flame_writer *writer, struct tally_flame_sum
 	return 0;
 }
 
+/* Room that is not used costs nothing, growing into it does. */
+static int make_room(struct tally_flame_writer *writer, const struct tally_flame_pruning *pruning)
+{
+	enum { A_STACK = 2, A_KEPT_NODE = 4 }; /* nodes */
+	size_t most = pruning->nodes_max < SIZE_MAX / A_KEPT_NODE ? pruning->nodes_max * A_KEPT_NODE : SIZE_MAX;
+	size_t nodes = writer->stacks * A_STACK;
+	return tally_vector_reserve(&writer->nodes, nodes < most ? nodes : most);
+}
+
 int tally_flame_writer_add(struct tally_flame_writer *writer, struct tally_flame_sums *sums, uint32_t slot,
 			   const struct tally_stack_sort *sort, const struct tally_packed_stack *stack, uint64_t weight)
 {
 	uint32_t common = writer->before ? tally_stack_sort_common(sort, writer->before, stack) : 0;
-	if (!writer->before && open_node(writer, slot) < 0)
+	if (!writer->before && (make_room(writer, &sums->pruning) < 0 || open_node(writer, slot) < 0))
 		return -ENOMEM;
 	writer->before = stack;
 	if (close_nodes(writer, sums, common + 1u) < 0)

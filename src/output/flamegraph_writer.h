@@ -36,6 +36,7 @@ struct tally_flame_writer {
 	struct { struct tally_flame_node *items; size_t count, capacity; } nodes;
 	struct { struct tally_flame_open *items; size_t count, capacity; } path;
 	const struct tally_packed_stack *before;
+	size_t stacks; /* that it will be given, where that is known */
 };
 
 void tally_flame_pruning_init(struct tally_flame_pruning *pruning, size_t nodes_max);
