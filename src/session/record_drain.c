@@ -214,6 +214,19 @@ static uint64_t bytes_read(const struct tally_recorder *recorder)
 	return total;
 }
 
+static void note_heads(struct tally_recorder *recorder)
+{
+	recorder->found_bytes = 0;
+	for (size_t i = 0; i < recorder->ring_count; i++) {
+		struct tally_ring *ring = &recorder->rings[i];
+		if (!ring->page)
+			continue;
+		tally_ring_note(ring);
+		if (ring->noted - ring->tail > recorder->found_bytes)
+			recorder->found_bytes = ring->noted - ring->tail;
+	}
+}
+
 int tally_record_drain(struct tally_recorder *recorder, bool last, struct tally_error *err)
 {
 	struct timespec now;
@@ -221,9 +234,7 @@ int tally_record_drain(struct tally_recorder *recorder, bool last, struct tally_
 	uint64_t before = bytes_read(recorder);
 	if (provider && provider->ops->gather)
 		provider->ops->gather(provider);
-	for (size_t i = 0; i < recorder->ring_count; i++)
-		if (recorder->rings[i].page)
-			tally_ring_note(&recorder->rings[i]);
+	note_heads(recorder);
 	if (recorder->outer)
 		tally_record_outer_pass(recorder->outer);
 	clock_gettime(CLOCK_MONOTONIC, &now); /* the clock of the records */

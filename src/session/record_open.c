@@ -225,15 +225,14 @@ static int join_ring(struct tally_recorder *recorder, struct tally_ring *ring, i
 
 /* ---- all of them --------------------------------------------------------------------------------------- */
 
-/* A quarter of the ring with stacks (they fill it in bursts), half otherwise. */
+/* Half of the ring; where that proves too late, record_pace.c looks earlier. */
 static void set_wakeups(struct tally_recorder *recorder, const struct ring_sizes *sizes)
 {
 	size_t sample = sizes->sample_pages * page_bytes(), side = sizes->side_pages * page_bytes();
-	bool stacks = recorder->call_graph == TALLY_CALL_GRAPH_STACK;
 	for (size_t i = 0; i < recorder->source_count; i++) {
 		struct tally_record_source *source = &recorder->sources[i];
 		source->attr.flags |= TALLY_ATTR_WATERMARK;
-		source->attr.wakeup_events = (uint32_t)(source->event ? sample / (stacks ? 4 : 2) : side / 2);
+		source->attr.wakeup_events = (uint32_t)(source->event ? sample / 2 : side / 2);
 		source->written.flags |= TALLY_ATTR_WATERMARK;
 		source->written.wakeup_events = source->attr.wakeup_events;
 		/* Small rings: a stack copy must leave room for others. */

@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PROGRESS_MS = 500, DRAIN_MS = 200, FLUSH_MS = 1000 };
+enum { PROGRESS_MS = 500, DRAIN_MS = TALLY_RECORD_PACE_MS_MAX, FLUSH_MS = 1000 };
 
 static uint64_t now_ns(void)
 {
@@ -107,6 +107,8 @@ struct loop {
 	struct tally_record_waits waits;
 	uint64_t enable_at, stop_at, progress_at; /* ns; 0: never */
 	uint64_t flush_at;
+	struct tally_record_pace pace;
+	int look_ms; /* -1: when woken */
 	enum tally_record_end end;
 	bool ended;
 };
@@ -160,6 +162,8 @@ static int earliest_ms(const struct loop *loop)
 	for (unsigned i = 0; i < 3; i++)
 		if (times[i] && times[i] < next)
 			next = times[i];
+	if (loop->look_ms > 0 && now + (uint64_t)loop->look_ms * 1000000u < next)
+		return loop->look_ms;
 	return next <= now ? 0 : (int)((next - now) / 1000000) + 1;
 }
 
@@ -205,6 +209,16 @@ static int flush(struct loop *loop, struct tally_error *err)
 	return tally_perfdata_flush(loop->recorder->writer, err);
 }
 
+/* All rings are as large as the first that is there. */
+static int next_look_ms(struct loop *loop)
+{
+	const struct tally_recorder *recorder = loop->recorder;
+	if (!recorder->ring_count || !recorder->rings[0].page)
+		return -1;
+	return tally_record_pace_ms(&loop->pace, now_ns(), recorder->status.lost, recorder->found_bytes,
+				    recorder->rings[0].mask + 1);
+}
+
 static int drain_until_end(struct loop *loop,
 			   void (*progress)(void *context, const struct tally_record_status *status), void *context,
 			   struct tally_error *err)
@@ -225,6 +239,7 @@ static int drain_until_end(struct loop *loop,
 		int result = on_time(loop, err);
 		if (!result)
 			result = tally_record_drain(recorder, false, err);
+		loop->look_ms = next_look_ms(loop);
 		if (!result)
 			result = flush(loop, err);
 		if (result < 0)

@@ -39,6 +39,12 @@ struct tally_record_copies {
 
 enum { TALLY_RECORD_CHAINS = 64 };
 
+/* When to look at the rings by itself: record_pace.c.  Zero-initialised is a recording's start. */
+struct tally_record_pace {
+	uint64_t last_ns, lost;
+	uint64_t until_ns, span_ns; /* after a loss: until when, and how long that was meant to be */
+};
+
 struct tally_recorder {
 	struct tally_provider *provider;
 	struct tally_target *target;
@@ -70,6 +76,7 @@ struct tally_recorder {
 	int output_fd;
 	struct tally_record_status status;
 	uint64_t lost_told; /* by LOST records of the sample rings */
+	uint64_t found_bytes; /* in the ring that had most, at the last pass */
 	uint64_t start_ns;
 	uint64_t first_sample_ns, last_sample_ns;
 	int wait_status;
@@ -119,6 +126,12 @@ struct tally_record_waits {
 int tally_record_waits_init(struct tally_record_waits *waits, const struct tally_recorder *recorder);
 void tally_record_waits_update(struct tally_record_waits *waits, const struct tally_recorder *recorder);
 void tally_record_waits_release(struct tally_record_waits *waits);
+
+/* record_pace.c: after a pass that found so many bytes in the fullest ring: ms until the next is due, although nothing wakes
+ * the recorder; -1: none is (within TALLY_RECORD_PACE_MS_MAX). */
+enum { TALLY_RECORD_PACE_MS_MAX = 200 };
+int tally_record_pace_ms(struct tally_record_pace *pace, uint64_t now_ns, uint64_t lost, uint64_t found_bytes,
+			 uint64_t ring_bytes);
 
 /* record_drain.c: one pass over all rings; `last`: whatever is there.  0, or what writing gave. */
 int tally_record_drain(struct tally_recorder *recorder, bool last, struct tally_error *err);

@@ -1,0 +1,32 @@
+/* How long a pass may wait for the next one.
+ *
+ * Waking is a fifth of the recorder's work where stacks are copied: 64 KiB a sample are a quarter of a ring after 0.8 ms.  So
+ * it is woken at half of it.  Where the recorder waits long for a CPU, what is left then is not enough, which shows in
+ * samples that are lost; the mark is the event's and can't be moved.  After a loss it therefore looks by itself when a
+ * quarter is filled, by what the last passes found: for a second after the first loss, twice as long after each
+ * further one.
+ */
+#include "session/recorder_state.h"
+
+enum { SPAN_NS_MIN = 1000000000, PART = 4, NS_PER_MS = 1000000 };
+
+#define SPAN_NS_MAX ((uint64_t)3600 * SPAN_NS_MIN)
+
+int tally_record_pace_ms(struct tally_record_pace *pace, uint64_t now_ns, uint64_t lost, uint64_t found_bytes,
+			 uint64_t ring_bytes)
+{
+	uint64_t elapsed_ns = now_ns - pace->last_ns;
+	if (lost != pace->lost && now_ns >= pace->until_ns) {
+		pace->span_ns = pace->span_ns ? 2 * pace->span_ns : SPAN_NS_MIN;
+		pace->span_ns = pace->span_ns < SPAN_NS_MAX ? pace->span_ns : SPAN_NS_MAX;
+	}
+	if (lost != pace->lost)
+		pace->until_ns = now_ns + pace->span_ns;
+	pace->lost = lost;
+	pace->last_ns = now_ns;
+	if (now_ns >= pace->until_ns || !found_bytes)
+		return -1;
+	double filled_ns = (double)elapsed_ns * (double)(ring_bytes / PART) / (double)found_bytes;
+	double ms = filled_ns / NS_PER_MS;
+	return ms < 1 ? 1 : ms < TALLY_RECORD_PACE_MS_MAX ? (int)ms : -1;
+}

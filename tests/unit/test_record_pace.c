@@ -1,0 +1,65 @@
+/* After a loss the recorder looks when a quarter of a ring is filled, for longer after each further one; without one it
+ * waits to be woken (session/record_pace.c). */
+#include "test.h"
+
+#include "session/recorder_state.h"
+
+enum { MS = 1000000, SECOND = 1000 * MS, RING = 4 << 20 };
+
+static void without_a_loss_it_waits(void **state)
+{
+	struct tally_record_pace pace = { 0 };
+	(void)state;
+	for (uint64_t i = 1; i < 1000; i++)
+		assert_int_equal(tally_record_pace_ms(&pace, i * MS, 0, RING, RING), -1);
+}
+
+static void a_quarter_of_the_ring_is_timed(void **state)
+{
+	struct tally_record_pace pace = { 0 };
+	(void)state;
+	tally_record_pace_ms(&pace, 10 * MS, 0, 0, RING);
+	assert_int_equal(tally_record_pace_ms(&pace, 30 * MS, 7, RING / 2, RING), 10);
+	assert_int_equal(tally_record_pace_ms(&pace, 40 * MS, 7, RING / 2, RING), 5);
+	assert_int_equal(tally_record_pace_ms(&pace, 41 * MS, 7, RING, RING), 1); /* there is no less to wait for */
+	assert_int_equal(tally_record_pace_ms(&pace, 42 * MS, 7, 0, RING), -1);
+	assert_int_equal(tally_record_pace_ms(&pace, 43 * MS, 7, 8, RING), -1);   /* nearly idle: it is woken in time */
+}
+
+static void the_time_doubles_with_each_loss(void **state)
+{
+	struct tally_record_pace pace = { 0 };
+	uint64_t now = MS, lost = 0;
+	(void)state;
+	tally_record_pace_ms(&pace, now, lost, RING, RING);
+	for (uint64_t span = SECOND; span <= 8ull * SECOND; span *= 2) {
+		assert_int_equal(tally_record_pace_ms(&pace, now += MS, ++lost, RING, RING), 1);
+		/* What is lost meanwhile prolongs it, but doubles nothing. */
+		assert_int_equal(tally_record_pace_ms(&pace, now += MS, ++lost, RING, RING), 1);
+		for (uint64_t left = span - MS; left; left -= MS)
+			assert_int_equal(tally_record_pace_ms(&pace, now += MS, lost, RING, RING), 1);
+		assert_int_equal(tally_record_pace_ms(&pace, now += MS, lost, RING, RING), -1);
+	}
+}
+
+static void a_week_of_losses_does_no_harm(void **state)
+{
+	struct tally_record_pace pace = { 0 };
+	uint64_t now = 0;
+	(void)state;
+	for (uint64_t lost = 1; lost < 200; lost++)
+		tally_record_pace_ms(&pace, now += 3600ull * SECOND, lost, RING, RING);
+	assert_int_equal(tally_record_pace_ms(&pace, now += MS, 200, RING, RING), 1);
+	assert_int_equal(tally_record_pace_ms(&pace, now += 3600ull * SECOND, 200, RING, RING), -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(without_a_loss_it_waits),
+		cmocka_unit_test(a_quarter_of_the_ring_is_timed),
+		cmocka_unit_test(the_time_doubles_with_each_loss),
+		cmocka_unit_test(a_week_of_losses_does_no_harm),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
