@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 enum { OPTION_CALL_GRAPH = 256, OPTION_NO_CALL_GRAPH, OPTION_DURATION, OPTION_KEEP_STACKS,
-       OPTION_PROVIDER, OPTION_SIM_CPU, OPTION_TOGGLE };
+       OPTION_PROVIDER, OPTION_SIM_CPU };
 
 static const double DEFAULT_HZ = 999;
 
@@ -51,7 +51,6 @@ static const struct tally_option options[] = {
 	{ 'q', "quiet", TALLY_ARGUMENT_NONE, NULL, "say nothing but errors and losses", NULL, 0 },
 	SIMULATED_OPTION_PROVIDER(OPTION_PROVIDER),
 	SIMULATED_OPTION_CPU(OPTION_SIM_CPU),
-	SIMULATED_OPTION_TOGGLE(OPTION_TOGGLE),
 	TALLY_OPTIONS_END,
 };
 
@@ -64,7 +63,7 @@ struct request {
 	size_t expression_count;
 	struct tally_event_list events;
 	const char *provider_name;
-	struct simulated_request simulated;
+	struct tally_simulated_options simulated;
 	struct tally_provider *provider;
 	bool wants_max_rate; /* -F max */
 	const char *output;
@@ -187,8 +186,7 @@ static int apply_option(int id, const char *value, struct request *request, stru
 		break;
 	case 'q': request->quiet = true; break;
 	case OPTION_PROVIDER: request->provider_name = value; break;
-	case OPTION_SIM_CPU: request->simulated.options.cpu = value; break;
-	case OPTION_TOGGLE: return simulated_add_function(&request->simulated, value, err);
+	case OPTION_SIM_CPU: request->simulated.cpu = value; break;
 	}
 	return result;
 }
@@ -549,7 +547,7 @@ static int choose_provider(struct request *request, struct tally_error *err)
 		return tally_error_set(err, -EINVAL, "there is no provider '%s': kernel, simulated", name);
 	int result = simulated_check_target(&request->target, err);
 	if (!result)
-		result = tally_provider_simulated_new(&request->simulated.options, &request->provider, err);
+		result = tally_provider_simulated_new(&request->simulated, &request->provider, err);
 	return result < 0 ? result : tally_simulated_catalogue(&request->catalogue, err);
 }
 

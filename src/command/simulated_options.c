@@ -3,32 +3,14 @@
 #include <errno.h>
 #include <string.h>
 
-enum { NAME_BYTES = 256 };
-
-int simulated_add_function(struct simulated_request *request, const char *name, struct tally_error *err)
-{
-	struct tally_simulated_options *options = &request->options;
-	if (!*name || strlen(name) >= NAME_BYTES)
-		return tally_error_set(err, -EINVAL, "--toggle: a function's name has 1 to %d characters", NAME_BYTES - 1);
-	if (options->function_count == SIMULATED_FUNCTIONS_MAX)
-		return tally_error_set(err, -EINVAL, "--toggle: %d functions at most", SIMULATED_FUNCTIONS_MAX);
-	request->functions[options->function_count++] = name;
-	options->functions = request->functions;
-	return 0;
-}
-
 bool simulated_is_meant(const char *provider_name)
 {
 	return provider_name && !strcmp(provider_name, "simulated");
 }
 
-const char *simulated_conflict(const struct simulated_request *request, const char *provider_name)
+const char *simulated_conflict(const struct tally_simulated_options *options, const char *provider_name)
 {
-	if (simulated_is_meant(provider_name))
-		return NULL;
-	if (request->options.cpu)
-		return "--sim-cpu is for --provider simulated";
-	return request->options.function_count ? "--toggle is for --provider simulated" : NULL;
+	return options->cpu && !simulated_is_meant(provider_name) ? "--sim-cpu is for --provider simulated" : NULL;
 }
 
 int simulated_check_target(const struct tally_target *target, struct tally_error *err)

@@ -14,25 +14,11 @@
 #define SIMULATED_OPTION_CPU(id_) \
 	{ 0, "sim-cpu", TALLY_ARGUMENT_REQUIRED, "NAME|FILE", \
 	  "the CPU to simulate; by default one with this machine's caches", NULL, id_ }
-#define SIMULATED_OPTION_TOGGLE(id_) \
-	{ 0, "toggle", TALLY_ARGUMENT_REQUIRED, "FUNCTION", \
-	  "simulated: count only while this function runs (repeatable)", NULL, id_ }
-
-enum { SIMULATED_FUNCTIONS_MAX = 16 };
-
-struct simulated_request {
-	struct tally_simulated_options options;
-	const char *functions[SIMULATED_FUNCTIONS_MAX];
-};
-
-/* -EINVAL when there are too many or the name is too long. */
-int simulated_add_function(struct simulated_request *request, const char *name, struct tally_error *err);
-
 /* True for "simulated". */
 bool simulated_is_meant(const char *provider_name);
 
 /* What only makes sense there was given for another provider: a message, or NULL. */
-const char *simulated_conflict(const struct simulated_request *request, const char *provider_name);
+const char *simulated_conflict(const struct tally_simulated_options *options, const char *provider_name);
 
 /* Only a command that tally starts can be simulated, alone and whole. 0 or -EINVAL. */
 int simulated_check_target(const struct tally_target *target, struct tally_error *err);

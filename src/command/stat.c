@@ -16,8 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPTION_APPEND = 256, OPTION_TIMEOUT, OPTION_DURATION, OPTION_INTERVAL_COUNT, OPTION_PROVIDER, OPTION_SIM_CPU,
-       OPTION_TOGGLE };
+enum { OPTION_APPEND = 256, OPTION_TIMEOUT, OPTION_DURATION, OPTION_INTERVAL_COUNT, OPTION_PROVIDER, OPTION_SIM_CPU };
 
 struct stat_command {
 	const struct tally_command *command;
@@ -32,7 +31,7 @@ struct stat_command {
 	size_t expression_count;
 	bool is_detailed, counts_nothing, appends;
 	const char *output_path, *provider_name;
-	struct simulated_request simulated;
+	struct tally_simulated_options simulated;
 	FILE *output;
 	struct tally_buffer text;
 	struct tally_stat_view view;
@@ -115,7 +114,7 @@ static int open_provider(struct stat_command *stat, struct tally_error *err)
 	if (!name || !strcmp(name, "kernel"))
 		stat->provider = tally_provider_kernel();
 	else if (simulated_is_meant(name))
-		return tally_provider_simulated_new(&stat->simulated.options, &stat->provider, err);
+		return tally_provider_simulated_new(&stat->simulated, &stat->provider, err);
 	else if (!strncmp(name, scripted, sizeof(scripted) - 1))
 		return tally_provider_scripted_new(name + sizeof(scripted) - 1, &stat->provider, err);
 	else {
@@ -277,15 +276,6 @@ static int take_expression(struct stat_command *stat, const char *value)
 	return 0;
 }
 
-static int take_function(struct stat_command *stat, const char *value)
-{
-	struct tally_error err = TALLY_ERROR_NONE;
-	int result = simulated_add_function(&stat->simulated, value, &err);
-	if (result < 0)
-		tally_command_misuse(stat->command, "%s", err.message);
-	return result;
-}
-
 static int take_option(struct stat_command *stat, int id, const char *value)
 {
 	switch (id) {
@@ -334,10 +324,8 @@ static int take_option(struct stat_command *stat, int id, const char *value)
 		stat->provider_name = value;
 		return 0;
 	case OPTION_SIM_CPU:
-		stat->simulated.options.cpu = value;
+		stat->simulated.cpu = value;
 		return 0;
-	case OPTION_TOGGLE:
-		return take_function(stat, value);
 	default:
 		return 0;
 	}
@@ -478,7 +466,6 @@ static const struct tally_option options[] = {
 	{ 0, "append", TALLY_ARGUMENT_NONE, NULL, "add to FILE", NULL, OPTION_APPEND },
 	SIMULATED_OPTION_PROVIDER(OPTION_PROVIDER),
 	SIMULATED_OPTION_CPU(OPTION_SIM_CPU),
-	SIMULATED_OPTION_TOGGLE(OPTION_TOGGLE),
 	TALLY_OPTIONS_END,
 };
 

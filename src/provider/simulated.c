@@ -41,8 +41,9 @@ static int check(struct simulated *simulated, const struct tally_attr *attr, pid
 		return -ENOENT;
 	if (attr->sample_type & ~SAMPLED)
 		return -EOPNOTSUPP;
-	/* What is moved by ids must have them. */
-	if (attr->sample_period && !(attr->sample_type & TALLY_SAMPLE_IDENTIFIER))
+	/* What is moved by ids must have them, in one place. */
+	if (attr->sample_period &&
+	    (!(attr->sample_type & TALLY_SAMPLE_IDENTIFIER) || !(attr->flags & TALLY_ATTR_SAMPLE_ID_ALL)))
 		return -EINVAL;
 	if (group >= 0 && (!leader || leader->leader != group))
 		return leader ? -EINVAL : -EBADF;

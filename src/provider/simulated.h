@@ -19,8 +19,6 @@ struct tally_simulated_options {
 	const char *cpu;     /* --sim-cpu: a preset's name or a file; NULL: as this machine */
 	const char *folder;  /* where launcher and tool are; NULL: beside the running tally, or where it was installed */
 	const char *memory;  /* where plans are put; NULL: /dev/shm, or where temporary files go */
-	const char *const *functions; /* --toggle: counted only while one of these runs */
-	size_t function_count;
 };
 
 /* `options` and its strings outlive the provider.  -ENOENT with the reason where tally was built without the tool,

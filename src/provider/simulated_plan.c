@@ -66,15 +66,6 @@ static int make_file(struct simulated_plan *plan, const char *folder, struct tal
 	return 0;
 }
 
-static void set_functions(const struct simulated *simulated, struct vsim_plan *shared)
-{
-	for (size_t i = 0; i < simulated->options.function_count && i < VSIM_FUNCTIONS; i++) {
-		snprintf(shared->functions[i], VSIM_FUNCTION_NAME, "%s", simulated->options.functions[i]);
-		shared->function_count++;
-	}
-	shared->region_only = shared->function_count > 0;
-}
-
 int simulated_plan_make(struct simulated *simulated, struct tally_error *err)
 {
 	struct simulated_plan *plan = &simulated->plan;
@@ -96,7 +87,6 @@ int simulated_plan_make(struct simulated *simulated, struct tally_error *err)
 		.magic = VSIM_PLAN_MAGIC, .version = VSIM_PLAN_VERSION, .size = plan_bytes(), .rings_offset = plan_bytes(),
 		.tally_pid = getpid(), .geometry = simulated->geometry,
 	};
-	set_functions(simulated, plan->shared);
 	return 0;
 }
 

@@ -105,14 +105,14 @@ static void get(const struct simulated *simulated, unsigned ring, uint64_t at, u
 /* The event whose ring a record goes to, NULL when nobody wants it. */
 static struct simulated_event *destination(struct simulated *simulated, const void *bytes, size_t size)
 {
+	/* As open() asks it of all that sample. */
+	static const struct tally_attr with_ids = { .sample_type = TALLY_SAMPLE_IDENTIFIER, .flags = TALLY_ATTR_SAMPLE_ID_ALL };
 	uint64_t id;
-	for (int i = 0; i < VSIM_EVENTS; i++) {
-		struct simulated_event *event = &simulated->events[i];
-		if (event->is_open && simulated->events[event->output].page &&
-		    tally_record_id(&event->attr, bytes, size, &id) && id == simulated_id(i))
-			return &simulated->events[event->output];
-	}
-	return NULL;
+	if (!tally_record_id(&with_ids, bytes, size, &id) || id > VSIM_EVENTS)
+		return NULL;
+	struct simulated_event *event = simulated_event_of(simulated, (int)id - 1);
+	struct simulated_event *to = event ? &simulated->events[event->output] : NULL;
+	return to && to->page ? to : NULL;
 }
 
 /* The next record up to `head`, into simulated->record: its size; 0 when there is none, -EBADMSG when it can't be one. */
