@@ -34,6 +34,7 @@ enum {
 	VSIM_CPU_NAME = 64,
 	VSIM_FIRST_SETS_MAX = 1 << 12, /* of l1d and l1i */
 	VSIM_LINES_MAX = 1 << 22,      /* of l2, of llc: 256 MiB in lines of 64 bytes */
+	VSIM_SETS_MAX = 1 << 19,
 	VSIM_FIRST_TLB_MAX = 256,      /* entries of dtlb, of itlb */
 	VSIM_STLB_MAX = 1 << 16,
 	VSIM_COST_MAX = 1000000        /* 10,000 cycles */

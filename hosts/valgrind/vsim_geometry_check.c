@@ -29,8 +29,8 @@ struct cache_limit {
 static const struct cache_limit cache_limits[] = {
 	CACHE_LIMIT(l1d, VSIM_FIRST_SETS_MAX, UINT32_MAX, false, "4096 sets are the most"),
 	CACHE_LIMIT(l1i, VSIM_FIRST_SETS_MAX, UINT32_MAX, false, "4096 sets are the most"),
-	CACHE_LIMIT(l2, UINT32_MAX, VSIM_LINES_MAX, true, "4194304 lines are the most"),
-	CACHE_LIMIT(llc, UINT32_MAX, VSIM_LINES_MAX, true, "4194304 lines are the most"),
+	CACHE_LIMIT(l2, VSIM_SETS_MAX, VSIM_LINES_MAX, true, "524288 sets, 4194304 lines are the most"),
+	CACHE_LIMIT(llc, VSIM_SETS_MAX, VSIM_LINES_MAX, true, "524288 sets, 4194304 lines are the most"),
 	CACHE_LIMIT(dtlb, UINT32_MAX, VSIM_FIRST_TLB_MAX, false, "256 entries are the most"),
 	CACHE_LIMIT(itlb, UINT32_MAX, VSIM_FIRST_TLB_MAX, false, "256 entries are the most"),
 	CACHE_LIMIT(stlb, UINT32_MAX, VSIM_STLB_MAX, true, "65536 entries are the most"),

@@ -70,10 +70,10 @@ int vsim_geometry_of_caches(const struct vsim_cache_described *caches, size_t co
 	if (l1i)
 		taken += take_cache(l1i, line, VSIM_FIRST_SETS_MAX, VSIM_LINES_MAX, &geometry->l1i);
 	if (l2)
-		taken += take_cache(l2, line, VSIM_LINES_MAX, VSIM_LINES_MAX, &geometry->l2);
+		taken += take_cache(l2, line, VSIM_SETS_MAX, VSIM_LINES_MAX, &geometry->l2);
 	/* The last one that there is: where that is the second, there is none between it and the first. */
 	if (last >= 2) {
-		taken += take_cache(find(caches, count, last, 'U'), line, VSIM_LINES_MAX, VSIM_LINES_MAX, &geometry->llc);
+		taken += take_cache(find(caches, count, last, 'U'), line, VSIM_SETS_MAX, VSIM_LINES_MAX, &geometry->llc);
 		if (!l2)
 			geometry->l2 = (struct vsim_cache_geometry){ 0 };
 	}

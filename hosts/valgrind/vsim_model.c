@@ -82,8 +82,8 @@ static void forget_page(struct vsim_model *model, struct side *side, uint32_t sl
 		tlb->quick[entry] = VSIM_NONE;
 }
 
-/* The page is not in `quick`: in the TLB all the same, or a miss.  *slot is where it is then. */
-static __attribute__((noinline)) uint32_t tlb_search(struct vsim_model *model, struct side *side, uint64_t page, uint32_t *slot)
+/* The page is not in `quick`: in the TLB all the same, or a miss.  It is in `quick` then. */
+static __attribute__((noinline)) uint32_t tlb_search(struct vsim_model *model, struct side *side, uint64_t page)
 {
 	struct tlb *tlb = &side->tlb;
 	uint64_t entry = page & (QUICK_ENTRIES - 1);
@@ -92,7 +92,6 @@ static __attribute__((noinline)) uint32_t tlb_search(struct vsim_model *model, s
 		for (uint32_t way = first; way < first + tlb->way_count; way++)
 			if (tlb->pages[way] == page) {
 				tlb->quick[entry] = page << SLOT_BITS | way;
-				*slot = way;
 				return 0;
 			}
 	uint32_t victim = first + tlb->next[set];
@@ -102,7 +101,6 @@ static __attribute__((noinline)) uint32_t tlb_search(struct vsim_model *model, s
 	tlb->groups[victim] = 0;
 	tlb->sharing[entry]++;
 	tlb->quick[entry] = page << SLOT_BITS | victim;
-	*slot = victim;
 	return side->tlb_miss | (model->stlb.way_count && vsim_cache_use(&model->stlb, page) ? 0 : side->walk);
 }
 
@@ -125,36 +123,55 @@ static __attribute__((noinline)) uint32_t outer_levels(struct vsim_model *model,
 	return happened;
 }
 
-/* The line isn't in the first level: it is now, in the way given back. */
-static __attribute__((noinline)) uint32_t first_miss(struct vsim_model *model, struct side *side, uint64_t line, uint32_t *way)
+/* The line, in `way` of its set, was used; its page is in `slot` of the TLB. */
+static inline void mark_line(struct vsim_model *model, struct side *side, uint64_t line, uint32_t way, uint32_t slot)
 {
-	uint64_t set = line & side->cache.set_mask, *ways = side->cache.ways + set * side->cache.way_count;
-	if (side->cache.marks[set] == side->cache.all) {
-		side->cache.marks[set] = 0;
-		for (uint32_t i = 0; i < side->cache.way_count; i++)
-			forget_line(side, ways[i]);
+	uint64_t group = (line & ((1ull << model->page_shift) - 1)) >> model->group_shift;
+	side->cache.marks[line & side->cache.set_mask] |= 1ull << way;
+	side->tlb.groups[slot] |= 1ull << group;
+	side->recent.recent[line & side->recent.mask] = line;
+}
+
+static __attribute__((noinline)) uint32_t first_miss(struct vsim_model *model, struct side *side, uint64_t line, uint32_t slot)
+{
+	struct vsim_first *cache = &side->cache;
+	uint64_t set = line & cache->set_mask, *lines = cache->lines + set * cache->stride;
+	/* The model's own tables are larger than the host's caches: the next one is on its way while this is done. */
+	if (model->l2.way_count)
+		__builtin_prefetch(vsim_cache_set(&model->l2, line));
+	if (model->llc.way_count)
+		__builtin_prefetch(vsim_cache_set(&model->llc, line));
+	if (cache->marks[set] == cache->all) {
+		cache->marks[set] = 0;
+		for (uint32_t i = 0; i < cache->way_count; i++)
+			forget_line(side, lines[i]);
 	}
-	*way = (uint32_t)__builtin_ctzll(~side->cache.marks[set]);
-	ways[*way] = line;
+	uint32_t way = (uint32_t)__builtin_ctzll(~cache->marks[set]);
+	lines[way] = line;
+	cache->keys[set * cache->stride + way] = (uint32_t)line;
+	mark_line(model, side, line, way, slot);
 	return side->miss | outer_levels(model, line);
 }
 
-static inline uint32_t use_line(struct vsim_model *model, struct side *side, uint64_t line)
+static inline __attribute__((always_inline)) uint32_t use_line(struct vsim_model *model, struct side *side, uint64_t line)
 {
-	uint64_t page = line >> model->page_shift, quick = side->tlb.quick[page & (QUICK_ENTRIES - 1)];
-	uint32_t slot = quick & ((1 << SLOT_BITS) - 1), happened = 0, way = 0;
-	if (__builtin_expect(quick >> SLOT_BITS != page, 0))
-		happened = tlb_search(model, side, page, &slot);
-	uint64_t set = line & side->cache.set_mask;
-	const uint64_t *ways = side->cache.ways + set * side->cache.way_count;
-	while (ways[way] != line)
-		if (++way == side->cache.way_count) {
-			happened |= first_miss(model, side, line, &way);
-			break;
-		}
-	side->cache.marks[set] |= 1ull << way;
-	side->tlb.groups[slot] |= 1ull << ((line - (page << model->page_shift)) >> model->group_shift);
-	side->recent.recent[line & side->recent.mask] = line;
+	uint64_t page = line >> model->page_shift, *quick = &side->tlb.quick[page & (QUICK_ENTRIES - 1)];
+	uint32_t happened = 0;
+	if (__builtin_expect(*quick >> SLOT_BITS != page, 0))
+		happened = tlb_search(model, side, page);
+	uint32_t slot = *quick & ((1 << SLOT_BITS) - 1);
+	uint32_t way = vsim_first_find(&side->cache, line & side->cache.set_mask, line);
+	if (way == VSIM_ABSENT)
+		return happened | first_miss(model, side, line, slot);
+	mark_line(model, side, line, way, slot);
+	return happened;
+}
+
+static __attribute__((noinline)) uint32_t use_lines(struct vsim_model *model, uint64_t line, uint64_t last)
+{
+	uint32_t happened = 0;
+	while (line <= last)
+		happened |= use_line(model, &model->data, line++);
 	return happened;
 }
 
@@ -162,10 +179,9 @@ unsigned vsim_model_data(struct vsim_model *model, uint64_t address, unsigned si
 {
 	uint32_t shift = model->data.recent.line_shift;
 	uint64_t line = address >> shift, last = (address + size - 1) >> shift;
-	uint32_t happened = use_line(model, &model->data, line);
-	while (__builtin_expect(line < last, 0))
-		happened |= use_line(model, &model->data, ++line);
-	return happened << store;
+	if (__builtin_expect(line < last, 0))
+		return use_lines(model, line, last) << store;
+	return use_line(model, &model->data, line) << store;
 }
 
 unsigned vsim_model_fetch(struct vsim_model *model, uint64_t address)
@@ -261,13 +277,22 @@ static void fill(uint64_t *words, size_t count, uint64_t value)
 		words[i] = value;
 }
 
+static uint32_t stride_of(const struct vsim_cache_geometry *geometry)
+{
+	return (geometry->ways + VSIM_KEYS_AT_ONCE - 1) / VSIM_KEYS_AT_ONCE * VSIM_KEYS_AT_ONCE;
+}
+
 static void cache_init(struct vsim_cache *cache, const struct vsim_cache_geometry *geometry, struct layout *layout)
 {
-	size_t lines = (size_t)geometry->sets * geometry->ways;
-	cache->set_mask = geometry->ways ? geometry->sets - 1 : 0;
+	uint32_t sets = geometry->ways ? geometry->sets : 0;
+	size_t keys = (size_t)sets * stride_of(geometry);
+	cache->set_mask = sets ? sets - 1 : 0;
+	cache->set_bits = sets ? (uint32_t)__builtin_ctz(sets) : 0;
 	cache->way_count = geometry->ways;
-	cache->ways = part(layout, lines * sizeof(*cache->ways));
-	fill(cache->ways, lines, VSIM_NONE);
+	cache->stride = stride_of(geometry);
+	cache->keys = part(layout, keys * sizeof(*cache->keys));
+	for (size_t i = 0; cache->keys && i < keys; i++)
+		cache->keys[i] = 0;
 }
 
 static void side_init(struct side *side, const struct vsim_geometry *geometry, const struct vsim_cache_geometry *cache,
@@ -281,16 +306,20 @@ static void side_init(struct side *side, const struct vsim_geometry *geometry, c
 		.size_max = geometry->line_bytes * (RECENT_LINES - 1),
 	};
 	fill(side->recent.recent, RECENT_LINES, VSIM_NONE);
-	size_t lines = (size_t)cache->sets * cache->ways;
+	size_t lines = (size_t)cache->sets * stride_of(cache);
 	side->cache = (struct vsim_first){
-		.ways = part(layout, lines * sizeof(uint64_t)),
+		.keys = part(layout, lines * sizeof(uint32_t)),
+		.lines = part(layout, lines * sizeof(uint64_t)),
 		.marks = part(layout, cache->sets * sizeof(uint64_t)),
 		.set_mask = cache->sets - 1,
 		.all = UINT64_MAX >> (64 - cache->ways),
 		.way_count = cache->ways,
+		.stride = stride_of(cache),
 	};
-	fill(side->cache.ways, lines, VSIM_NONE);
+	fill(side->cache.lines, lines, VSIM_NONE);
 	fill(side->cache.marks, cache->sets, 0);
+	for (size_t i = 0; side->cache.keys && i < lines; i++)
+		side->cache.keys[i] = 0;
 	side->tlb = (struct tlb){ .set_mask = tlb->sets - 1, .way_count = tlb->ways };
 	fill(side->tlb.quick, QUICK_ENTRIES, VSIM_NONE);
 	fill(side->tlb.pages, VSIM_FIRST_TLB_MAX, VSIM_NONE);

@@ -61,7 +61,7 @@ struct vsim_model;
 /* Bytes of memory that a model of this geometry takes, at most VSIM_MODEL_BYTES_MAX; 0: vsim_geometry_problem() has found
  * something.  What generated code touches lies at the beginning; a block below 2 GiB makes shorter code. */
 size_t vsim_model_bytes(const struct vsim_geometry *geometry);
-#define VSIM_MODEL_BYTES_MAX ((size_t)80 << 20)
+#define VSIM_MODEL_BYTES_MAX ((size_t)48 << 20)
 /* Everything empty.  `memory` is aligned to 64 bytes and outlives the model, which lies at its beginning; the geometry has no
  * problem. */
 struct vsim_model *vsim_model_init(void *memory, const struct vsim_geometry *geometry);

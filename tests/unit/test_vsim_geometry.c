@@ -103,6 +103,7 @@ static void errors_name_the_line_and_what_is_allowed(void **state)
 	refused("stlb = 1500 12-way", 1, "power of two");
 	refused("l2 = 1023M 16-way", 1, "power of two");
 	refused("llc = 1024M 64-way", 1, "4194304 lines");
+	refused("llc = 64M 1-way", 1, "524288 sets");
 	refused("l1d = 99999999999999999999K 8-way", 1, "32K 8-way");
 	refused("line = 8", 1, "16 to 256");
 	refused("line = 0", 1, "16 to 256");
@@ -219,6 +220,26 @@ static void no_description_breaks_it(void **state)
 		}
 }
 
+static void the_largest_that_can_be_said_fits_the_model_s_memory(void **state)
+{
+	(void)state;
+	for (unsigned ways = 1; ways <= VSIM_WAYS_MAX; ways++) {
+		unsigned sets = VSIM_SETS_MAX, first = VSIM_FIRST_SETS_MAX, second = VSIM_STLB_MAX;
+		struct vsim_geometry geometry = *vsim_geometry_preset("generic");
+		while (sets * ways > VSIM_LINES_MAX)
+			sets /= 2;
+		while (second * ways > VSIM_STLB_MAX)
+			second /= 2;
+		geometry.l2 = geometry.llc = (struct vsim_cache_geometry){ sets, ways };
+		geometry.l1d = geometry.l1i = (struct vsim_cache_geometry){ first, ways };
+		geometry.stlb = (struct vsim_cache_geometry){ second, ways };
+		geometry.history_bits = 20;
+		geometry.target_bits = 16;
+		assert_null(vsim_geometry_problem(&geometry));
+		assert_in_range(vsim_model_bytes(&geometry), 1, VSIM_MODEL_BYTES_MAX);
+	}
+}
+
 /* est-cycles: an access costs what its outermost level costs, whichever levels there are. */
 static void weights_add_up_to_an_access_s_cost(void **state)
 {
@@ -252,6 +273,7 @@ int main(void)
 		cmocka_unit_test(a_machine_is_taken_as_it_is_described),
 		cmocka_unit_test(caches_that_the_model_can_t_have_are_rounded),
 		cmocka_unit_test(no_description_breaks_it),
+		cmocka_unit_test(the_largest_that_can_be_said_fits_the_model_s_memory),
 		cmocka_unit_test(weights_add_up_to_an_access_s_cost),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

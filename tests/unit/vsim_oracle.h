@@ -113,10 +113,12 @@ static struct oracle_line *oracle_victim(const struct oracle_cache *cache, struc
 	return oldest;
 }
 
-/* Whether it was there; it is afterwards. */
+/* Whether it was there; it is afterwards.  The outer levels know 31 bits beside the set's. */
 static bool oracle_use(struct oracle *oracle, struct oracle_cache *cache, uint64_t number)
 {
 	unsigned ways = cache->geometry.ways;
+	if (cache->policy == ORACLE_LRU)
+		number %= cache->geometry.sets * (1ull << 31);
 	struct oracle_line *set = cache->lines + number % cache->geometry.sets * ways, *found = NULL;
 	oracle->now++;
 	for (struct oracle_line *line = set; line < set + ways && !found; line++)
