@@ -52,8 +52,19 @@ struct vsim_cpu {
 	bool counting;                 /* outside of a region nothing counts, the model runs on */
 };
 
+enum { VSIM_BELLS = 64 };
+
+/* Of threads, for their turn: vsim_turns.c. */
+struct vsim_queue {
+	uint32_t tail, serving; /* tickets: the next one's; whose turn it is */
+	int32_t admitted;       /* tid whose turn it is, and who hasn't the core's lock yet; or 0 */
+	int32_t pid;            /* whose threads queue */
+	uint32_t bells[VSIM_BELLS]; /* futexes, by ticket */
+};
+
 struct vsim {
 	struct vsim_cpu cpu;
+	struct vsim_queue queue;
 	struct vsim_plan *plan;
 	struct tally_engine *engine;
 	struct tally_engine_pmu *pmu;

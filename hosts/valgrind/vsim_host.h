@@ -22,6 +22,17 @@ struct vsim_thread {
 	Bool unsimulated;               /* it is of a program that will run without the tool */
 	Bool came;                      /* it has come to the core's lock */
 	UWord waits_for;                /* address of a futex; 0: it doesn't wait for one */
+	Bool in_call, brief;            /* in a system call; one that waits for no other thread */
+	Bool left;                      /* it has run for the last time */
+	Bool reserved;                  /* `ticket` is its place in the queue, when it comes back */
+	uint32_t ticket;
+	int32_t kernel_tid;
+	UWord cleared;                  /* the word that the kernel clears when it exits, or 0 */
+};
+
+struct vsim_exit {
+	int32_t tid;
+	UWord cleared;
 };
 
 struct vsim_host {
@@ -34,8 +45,10 @@ struct vsim_host {
 	uint64_t tick_at, totals_at; /* simulated time */
 
 	struct vsim_thread *threads; /* VG_N_THREADS */
+	unsigned thread_count;
+	ThreadId running;          /* who has the core's lock, or had it last */
 	unsigned waiters;          /* of the futex that is being woken */
-	int32_t exiting;           /* tid of a thread that will not run again, or 0 */
+	struct vsim_exit exit;     /* of a thread that will not run again; tid 0: none */
 
 	int events[VSIM_EVENTS];   /* the engine's descriptors, in the plan's order */
 	bool enabled[VSIM_EVENTS]; /* as told to the engine */
@@ -94,14 +107,13 @@ void vsim_life_finish(struct vsim *sim);
 
 /* --- vsim_turns.c: the essay there says what for ----------------------------------------------------------- */
 
-void vsim_turns_register(void);
 /* Until this new thread waits for its turn. */
 void vsim_turns_await(struct vsim *sim, ThreadId child);
-/* Before and, when it didn't fail, after futex(2). */
-void vsim_turns_futex(struct vsim *sim, ThreadId tid, const UWord *arguments);
-void vsim_turns_futex_done(struct vsim *sim, const UWord *arguments, UWord woken);
+/* Around a system call. */
+void vsim_turns_call(struct vsim *sim, ThreadId tid, UInt number, const UWord *arguments);
+void vsim_turns_call_done(struct vsim *sim, ThreadId tid, UInt number, const UWord *arguments, SysRes result);
 /* A thread is about to end; and until it has. */
-void vsim_turns_exit(struct vsim *sim, int32_t tid);
+void vsim_turns_exit(struct vsim *sim, ThreadId tid, int32_t kernel_tid);
 void vsim_turns_await_exit(struct vsim *sim);
 
 /* --- vsim_sideband.c --------------------------------------------------------------------------------------- */

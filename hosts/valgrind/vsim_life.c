@@ -92,6 +92,7 @@ int vsim_life_start(struct vsim *sim)
 	if (!task)
 		return -VKI_ENOMEM;
 	host->threads[MAIN_THREAD].task = task;
+	host->thread_count = 1;
 	vsim_host_switch(sim, task);
 	error = vsim_events_open(sim, task);
 	if (error)
@@ -130,6 +131,7 @@ static int start_forked(struct vsim *sim, ThreadId tid, const struct tally_engin
 	vsim_host_make_room(sim);
 	error = tally_engine_task_fork(host->parent, task, false);
 	host->threads[tid].task = task;
+	host->thread_count = 1;
 	vsim_host_switch(sim, task);
 	vsim_events_forget(sim); /* the parent's part in this */
 	return error;
@@ -142,7 +144,7 @@ static void forked(ThreadId tid)
 	if (!sim->engine)
 		return;
 	const struct tally_engine_identity forker = *tally_engine_task_identity(thread_of(tid)->task);
-	sim->host->exiting = 0;
+	sim->host->exit = (struct vsim_exit){ 0 };
 	VG_(memset)(sim->host->threads, 0, VG_N_THREADS * sizeof(*sim->host->threads));
 	__atomic_fetch_add(&sim->plan->processes, 1, __ATOMIC_SEQ_CST);
 	int error = start_forked(sim, tid, &forker);
@@ -258,11 +260,13 @@ static void exec_failed(struct vsim *sim, ThreadId tid)
 
 static void thread_made(ThreadId parent, ThreadId child)
 {
-	if (parent != VG_INVALID_THREADID && vsim()->host)
-		thread_of(parent)->creating = child;
+	if (parent == VG_INVALID_THREADID || !vsim()->host)
+		return;
+	*thread_of(child) = (struct vsim_thread){ 0 };
+	thread_of(parent)->creating = child;
 }
 
-static void thread_begins(struct vsim *sim, ThreadId parent, ThreadId child, int32_t tid)
+static void thread_begins(struct vsim *sim, ThreadId parent, ThreadId child, int32_t tid, const UWord *arguments)
 {
 	struct tally_engine_task *from = thread_of(parent)->task;
 	struct tally_engine_identity identity = *tally_engine_task_identity(from);
@@ -274,6 +278,9 @@ static void thread_begins(struct vsim *sim, ThreadId parent, ThreadId child, int
 	int error = task ? tally_engine_task_fork(from, task, true) : -VKI_ENOMEM;
 	tl_assert2(!error, "tally: the simulated PMU can't follow a thread: error %d\n", -error);
 	thread_of(child)->task = task;
+	sim->host->thread_count++;
+	if (arguments[0] & VKI_CLONE_CHILD_CLEARTID)
+		thread_of(child)->cleared = arguments[3];
 	vsim_turns_await(sim, child);
 }
 
@@ -283,14 +290,15 @@ static void thread_ends(ThreadId tid)
 	struct tally_engine_task *task = sim->engine ? thread_of(tid)->task : NULL;
 	if (!task)
 		return;
-	vsim_turns_exit(sim, tally_engine_task_identity(task)->tid);
+	vsim_turns_exit(sim, tid, tally_engine_task_identity(task)->tid);
 	vsim_host_make_room(sim);
 	vsim_host_switch(sim, task);
 	tally_engine_task_exit(task);
 	vsim_events_tell(sim);
 	vsim_host_switch(sim, NULL);
 	tally_engine_task_free(task);
-	VG_(memset)(thread_of(tid), 0, sizeof(struct vsim_thread));
+	*thread_of(tid) = (struct vsim_thread){ .left = True };
+	sim->host->thread_count--;
 }
 
 /* At each turn of each thread, and after each system call. */
@@ -301,7 +309,8 @@ static void turn_begins(ThreadId tid, ULong blocks)
 	if (!sim->engine)
 		return;
 	struct vsim_host *host = sim->host;
-	if (host->exiting)
+	host->running = tid;
+	if (host->exit.tid)
 		vsim_turns_await_exit(sim);
 	if (host->threads[tid].task != host->current)
 		vsim_host_switch(sim, host->threads[tid].task);
@@ -334,8 +343,7 @@ static void call_begins(ThreadId tid, UInt number, UWord *arguments, UInt count)
 		exec_begins(sim, tid, number, arguments);
 	else if (vsim_host_now(sim) >= sim->host->totals_at)
 		vsim_events_tell(sim);
-	if (number == __NR_futex)
-		vsim_turns_futex(sim, tid, arguments);
+	vsim_turns_call(sim, tid, number, arguments);
 }
 
 static void rename_thread(struct vsim *sim, ThreadId tid, Addr at)
@@ -359,10 +367,9 @@ static void call_ends(ThreadId tid, UInt number, UWord *arguments, UInt count, S
 		ThreadId child = thread->creating;
 		thread->creating = 0;
 		if (!sr_isError(result))
-			thread_begins(sim, tid, child, (int32_t)sr_Res(result));
+			thread_begins(sim, tid, child, (int32_t)sr_Res(result), arguments);
 	}
-	if (number == __NR_futex && !sr_isError(result))
-		vsim_turns_futex_done(sim, arguments, sr_Res(result));
+	vsim_turns_call_done(sim, tid, number, arguments, result);
 	if (number == __NR_prctl && arguments[0] == NAME_OPTION && !sr_isError(result) && thread->task)
 		rename_thread(sim, tid, arguments[1]);
 }
@@ -374,7 +381,6 @@ void vsim_life_register(void)
 	VG_(clo_trace_children) = True;
 	VG_(clo_verbosity) = 0; /* the program's output is its own */
 	VG_(clo_vgdb) = 0;      /* no files and no polling for a debugger */
-	vsim_turns_register();
 	VG_(atfork)(NULL, NULL, forked);
 	VG_(needs_syscall_wrapper)(call_begins, call_ends);
 	VG_(track_start_client_code)(turn_begins);

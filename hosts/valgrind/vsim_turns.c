@@ -3,44 +3,125 @@
  * The same order of threads in each run.
  *
  * Valgrind's threads take turns, by a lock that each holds while it runs.  Turns end after so many blocks of code, which is
- * the same each time, or in a system call; who runs next is who came to the lock first.  (The core's fair lock is a queue:
- * it is chosen here.)  But when a thread *comes* is the kernel's affair: one that was just made, or was woken, may be there
- * before the waker's turn ends, or after.  And a thread that has exited clears the word that who joins it looks at when
- * the kernel gets to it.  Each of these changes what the others execute: a mutex that is contended or not, a wait that
- * is needed or not.
+ * the same each time, or in a system call; who runs next is who came to the lock first.  But when a thread *comes* is the
+ * kernel's affair: one that was just made, or was woken, may be there before the waker's turn ends, or after.  And a
+ * thread that has exited clears the word that who joins it looks at when the kernel gets to it.  Each of these changes
+ * what the others execute: a mutex that is contended or not, a wait that is needed or not.
  *
- * So who causes such a thing waits until it has happened.  After clone(2) until the new thread stands at the lock; after a
- * wake by futex(2) until as many do as were woken; and a turn begins only when whoever exited before it is gone.  That
- * leaves what comes from outside: input, time, signals.  And when several are woken by one call, they come as they do.
+ * So there is a queue before the core's lock, of which it can be asked who stands in it; and who causes somebody to come
+ * waits until he stands there.  After clone(2) until the new thread does; after a wake by futex(2) until as many do as
+ * were woken; and a turn begins only when whoever exited before it is gone, and who waited for that is there.  Who only
+ * leaves for a moment — its turn is over, or a system call is that waits for nobody — takes a place in the queue before it
+ * goes.  That leaves what comes from outside: input, time (a wait with a limit), signals.  And where several are woken by
+ * one call, as by a barrier, they come as they do.
  *
  * It is an attempt, and never worth a program that stands still: waits are over after WAIT_NS. */
 #include "valgrind/vsim_host.h"
 
+#include "pub_tool_aspacemgr.h"
+#include "pub_tool_libcfile.h"
 #include "pub_tool_libcproc.h"
 #include "pub_tool_threadstate.h"
 #include "pub_tool_vkiscnums.h"
 
 /* In the core's library, and in none of the public headers. */
-extern Int VG_(clo_fair_sched);
+struct sched_lock;
 extern SysRes VG_(do_syscall)(UWord number, RegWord a, RegWord b, RegWord c, RegWord d, RegWord e, RegWord f, RegWord g,
 			      RegWord h);
 void __wrap_vgPlain_acquire_BigLock(ThreadId tid, const HChar *who);
 void __real_vgPlain_acquire_BigLock(ThreadId tid, const HChar *who);
+void __wrap_vgModuleLocal_acquire_sched_lock(struct sched_lock *lock);
+void __real_vgModuleLocal_acquire_sched_lock(struct sched_lock *lock);
+void __wrap_vgModuleLocal_release_sched_lock(struct sched_lock *lock);
+void __real_vgModuleLocal_release_sched_lock(struct sched_lock *lock);
 
-enum { FAIR_IF_POSSIBLE = 2 };
-enum { WAIT_OPERATION = 0, WAKE_OPERATION = 1, WAIT_BITS = 9, WAKE_BITS = 10, PRIVATE = 128, CLOCK_REALTIME_FLAG = 256 };
-enum { WAIT_NS = 20000000, LOOK_NS = 20000 };
+enum { WAIT_OPERATION = 0, WAKE_OPERATION = 1, WAIT_BITS = 9, WAKE_BITS = 10, FLAGS = 128 | 256 /* PRIVATE, CLOCK_REALTIME */ };
+enum { WAIT_NS = 20000000, LOOK_NS = 20000, EVERYBODY = 0x7fffffff };
+
+/* --- the queue --------------------------------------------------------------------------------------------------------- */
+
+static void wait_for_turn(struct vsim_queue *queue, uint32_t ticket)
+{
+	uint32_t *bell = &queue->bells[ticket % VSIM_BELLS];
+	for (;;) {
+		uint32_t rung = __atomic_load_n(bell, __ATOMIC_SEQ_CST);
+		if (__atomic_load_n(&queue->serving, __ATOMIC_SEQ_CST) == ticket)
+			return;
+		VG_(do_syscall)(__NR_futex, (RegWord)bell, WAIT_OPERATION, rung, 0, 0, 0, 0, 0);
+	}
+}
+
+static uint32_t take_ticket(struct vsim_queue *queue, struct vsim_thread *thread)
+{
+	if (!thread || !thread->reserved)
+		return __atomic_fetch_add(&queue->tail, 1, __ATOMIC_SEQ_CST);
+	thread->reserved = False;
+	return thread->ticket;
+}
 
 /* Called without the lock: what is another's isn't touched. */
 void __wrap_vgPlain_acquire_BigLock(ThreadId tid, const HChar *who)
 {
-	const struct vsim_host *host = vsim()->host;
-	if (host) {
-		__atomic_store_n(&host->threads[tid].waits_for, 0, __ATOMIC_RELEASE);
-		__atomic_store_n(&host->threads[tid].came, True, __ATOMIC_RELEASE);
+	struct vsim *sim = vsim();
+	if (sim->host) {
+		struct vsim_thread *thread = &sim->host->threads[tid];
+		uint32_t ticket = take_ticket(&sim->queue, thread);
+		__atomic_store_n(&thread->waits_for, 0, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&thread->came, True, __ATOMIC_SEQ_CST);
+		wait_for_turn(&sim->queue, ticket);
+		sim->queue.admitted = VG_(gettid)();
+		sim->host->running = tid;
 	}
 	__real_vgPlain_acquire_BigLock(tid, who);
 }
+
+static struct vsim_thread *find_reserved(const struct vsim_host *host, int32_t kernel_tid)
+{
+	for (ThreadId tid = 1; host && tid < VG_N_THREADS; tid++)
+		if (host->threads[tid].reserved && host->threads[tid].kernel_tid == kernel_tid)
+			return &host->threads[tid];
+	return NULL;
+}
+
+/* The core calls it for the above, and by itself for threads between two turns; after a fork, in a process where the
+ * one thread holds the lock and nobody queues. */
+void __wrap_vgModuleLocal_acquire_sched_lock(struct sched_lock *lock)
+{
+	struct vsim_queue *queue = &vsim()->queue;
+	if (queue->pid != VG_(getpid)())
+		*queue = (struct vsim_queue){ .pid = VG_(getpid)() };
+	int32_t own = VG_(gettid)();
+	if (queue->admitted != own)
+		wait_for_turn(queue, take_ticket(queue, find_reserved(vsim()->host, own)));
+	queue->admitted = 0;
+	__real_vgModuleLocal_acquire_sched_lock(lock);
+}
+
+static void reserve(struct vsim_queue *queue, struct vsim_thread *thread)
+{
+	if (thread->left || (thread->in_call && !thread->brief))
+		return;
+	thread->ticket = __atomic_fetch_add(&queue->tail, 1, __ATOMIC_SEQ_CST);
+	thread->kernel_tid = VG_(gettid)();
+	thread->reserved = True;
+}
+
+void __wrap_vgModuleLocal_release_sched_lock(struct sched_lock *lock)
+{
+	struct vsim_queue *queue = &vsim()->queue;
+	const struct vsim_host *host = vsim()->host;
+	if (host && host->running && queue->pid == VG_(getpid)())
+		reserve(queue, &host->threads[host->running]);
+	__real_vgModuleLocal_release_sched_lock(lock);
+	if (queue->pid != VG_(getpid)())
+		return;
+	uint32_t next = __atomic_add_fetch(&queue->serving, 1, __ATOMIC_SEQ_CST), *bell = &queue->bells[next % VSIM_BELLS];
+	__atomic_fetch_add(bell, 1, __ATOMIC_SEQ_CST);
+	if (next != __atomic_load_n(&queue->tail, __ATOMIC_SEQ_CST))
+		VG_(do_syscall)(__NR_futex, (RegWord)bell, WAKE_OPERATION, EVERYBODY, 0, 0, 0, 0, 0);
+}
+
+/* --- waiting until somebody stands there ----------------------------------------------------------------------------------- */
 
 static void pause_for(uint64_t *waited)
 {
@@ -63,49 +144,123 @@ void vsim_turns_await(struct vsim *sim, ThreadId child)
 static unsigned waiters(const struct vsim *sim, UWord address)
 {
 	unsigned count = 0;
-	for (ThreadId tid = 1; tid < VG_N_THREADS; tid++)
+	for (ThreadId tid = 1; address && tid < VG_N_THREADS; tid++)
 		count += __atomic_load_n(&sim->host->threads[tid].waits_for, __ATOMIC_ACQUIRE) == address;
 	return count;
 }
 
-void vsim_turns_futex(struct vsim *sim, ThreadId tid, const UWord *arguments)
+static void await_waiters(struct vsim *sim, UWord address, unsigned least)
 {
-	UWord operation = arguments[1] & ~(UWord)CLOCK_REALTIME_FLAG;
-	if (operation == (WAIT_OPERATION | PRIVATE) || operation == (WAIT_BITS | PRIVATE))
-		sim->host->threads[tid].waits_for = arguments[0];
-	else if (operation == (WAKE_OPERATION | PRIVATE) || operation == (WAKE_BITS | PRIVATE))
+	for (uint64_t waited = 0; waited < WAIT_NS && waiters(sim, address) > least;)
+		pause_for(&waited);
+}
+
+static void before_futex(struct vsim *sim, ThreadId tid, const UWord *arguments)
+{
+	UWord operation = arguments[1] & ~(UWord)FLAGS;
+	sim->host->waiters = 0;
+	if (operation == WAIT_OPERATION || operation == WAIT_BITS)
+		__atomic_store_n(&sim->host->threads[tid].waits_for, arguments[0], __ATOMIC_SEQ_CST);
+	else if (operation == WAKE_OPERATION || operation == WAKE_BITS)
 		sim->host->waiters = waiters(sim, arguments[0]);
 }
 
-void vsim_turns_futex_done(struct vsim *sim, const UWord *arguments, UWord woken)
+static void after_futex(struct vsim *sim, const UWord *arguments, UWord woken)
 {
 	unsigned before = sim->host->waiters;
 	sim->host->waiters = 0;
-	if (!before || !woken || woken > before)
-		return;
-	for (uint64_t waited = 0; waited < WAIT_NS && waiters(sim, arguments[0]) > before - woken;)
-		pause_for(&waited);
+	if (before && woken && woken <= before) /* else others' were among them */
+		await_waiters(sim, arguments[0], before - (unsigned)woken);
+}
+
+/* --- system calls that wait for no other thread ----------------------------------------------------------------------------- */
+
+static bool is_regular(Int fd)
+{
+	struct vg_stat about;
+	return !VG_(fstat)(fd, &about) && (about.mode & VKI_S_IFMT) == VKI_S_IFREG;
+}
+
+/* A wait whose word has changed already isn't one. */
+static bool is_brief_futex(const UWord *arguments)
+{
+	enum { REQUEUE = 3, COMPARE_REQUEUE = 4, WAKE_AND_CHANGE = 5 };
+	UWord operation = arguments[1] & ~(UWord)FLAGS;
+	if (operation == WAIT_OPERATION || operation == WAIT_BITS)
+		return VG_(am_is_valid_for_client)(arguments[0], sizeof(Int), VKI_PROT_READ) &&
+		       *(const volatile Int *)arguments[0] != (Int)arguments[2];
+	return operation == WAKE_OPERATION || operation == WAKE_BITS || operation == REQUEUE ||
+	       operation == COMPARE_REQUEUE || operation == WAKE_AND_CHANGE;
+}
+
+static bool is_brief(UInt number, const UWord *arguments)
+{
+	switch (number) {
+	case __NR_read:
+	case __NR_write:
+	case __NR_pread64:
+	case __NR_pwrite64:
+	case __NR_readv:
+	case __NR_writev:
+		return is_regular((Int)arguments[0]);
+	case __NR_madvise:
+	case __NR_mmap:
+	case __NR_munmap:
+	case __NR_mprotect:
+	case __NR_stat:
+	case __NR_lstat:
+	case __NR_fstat:
+	case __NR_newfstatat:
+	case __NR_statx:
+	case __NR_access:
+	case __NR_readlink:
+	case __NR_getdents64:
+	case __NR_unlink:
+	case __NR_rename:
+	case __NR_ftruncate:
+	case __NR_getrandom:
+		return true;
+	case __NR_futex:
+		return is_brief_futex(arguments);
+	default:
+		return false;
+	}
+}
+
+void vsim_turns_call(struct vsim *sim, ThreadId tid, UInt number, const UWord *arguments)
+{
+	struct vsim_thread *thread = &sim->host->threads[tid];
+	thread->brief = sim->host->thread_count > 1 && is_brief(number, arguments);
+	thread->in_call = True;
+	if (number == __NR_futex)
+		before_futex(sim, tid, arguments);
+}
+
+void vsim_turns_call_done(struct vsim *sim, ThreadId tid, UInt number, const UWord *arguments, SysRes result)
+{
+	sim->host->threads[tid].in_call = False;
+	if (number == __NR_futex && !sr_isError(result))
+		after_futex(sim, arguments, sr_Res(result));
 }
 
 /* --- exits -------------------------------------------------------------------------------------------------------------- */
 
 void vsim_turns_await_exit(struct vsim *sim)
 {
-	int32_t tid = sim->host->exiting;
-	sim->host->exiting = 0;
-	for (uint64_t waited = 0; tid && waited < WAIT_NS; pause_for(&waited))
-		if (sr_isError(VG_(do_syscall)(__NR_tgkill, (RegWord)VG_(getpid)(), (RegWord)tid, 0, 0, 0, 0, 0, 0)))
-			return;
+	const struct vsim_exit exit = sim->host->exit;
+	unsigned waiting = waiters(sim, exit.cleared);
+	sim->host->exit = (struct vsim_exit){ 0 };
+	for (uint64_t waited = 0; exit.tid && waited < WAIT_NS; pause_for(&waited))
+		if (sr_isError(VG_(do_syscall)(__NR_tgkill, (RegWord)VG_(getpid)(), (RegWord)exit.tid, 0, 0, 0, 0, 0, 0)))
+			break;
+	if (waiting && VG_(am_is_valid_for_client)(exit.cleared, sizeof(int32_t), VKI_PROT_READ) && !*(const volatile int32_t *)exit.cleared)
+		await_waiters(sim, exit.cleared, waiting - 1);
 }
 
-void vsim_turns_exit(struct vsim *sim, int32_t tid)
+void vsim_turns_exit(struct vsim *sim, ThreadId tid, int32_t kernel_tid)
 {
-	vsim_turns_await_exit(sim);
-	if (tid != VG_(getpid)()) /* which stays until the last is gone */
-		sim->host->exiting = tid;
-}
-
-void vsim_turns_register(void)
-{
-	VG_(clo_fair_sched) = FAIR_IF_POSSIBLE;
+	if (sim->host->exit.tid)
+		vsim_turns_await_exit(sim);
+	if (kernel_tid != VG_(getpid)()) /* which stays until the last is gone */
+		sim->host->exit = (struct vsim_exit){ kernel_tid, sim->host->threads[tid].cleared };
 }
