@@ -4,24 +4,30 @@
  * It has a name, since programs that are executed later open it by that, and descriptors don't survive programs that
  * close what they don't know.  All names are of one length: a program's stack must not begin elsewhere because tally's
  * number has a digit more.  tmpfs gives its pages as they are touched, so the 512 rings cost nothing until processes take
- * them; but it has a limit, beyond which touching is SIGBUS, so a small one (containers' /dev/shm) is passed by. */
+ * them; but it has a limit, beyond which touching is SIGBUS, so a small one (containers' /dev/shm) is passed by.
+ *
+ * A tally that was killed leaves its file behind, in memory.  Each holds a lock on its own, which the next one finds free. */
 #include "provider/simulated_state.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
-#include <fcntl.h>
 
-enum { RING_PAGES = 128 };
+static const char NAME[] = "tally-vsim-";
+enum { RING_PAGES = 128, SWEEP_AGE_S = 60 };
 #define ROOM_BYTES ((uint64_t)48 << 20)
 
 static uint64_t plan_bytes(void)
@@ -54,7 +60,7 @@ static int make_file(struct simulated_plan *plan, const char *folder, struct tal
 		plan->path = NULL;
 		if (getrandom(&random, sizeof(random), 0) != sizeof(random))
 			return tally_error_set(err, -errno, "random numbers: %s", tally_errno_text(-errno));
-		if (asprintf(&plan->path, "%s/tally-vsim-%016llx", folder, (unsigned long long)random) < 0) {
+		if (asprintf(&plan->path, "%s/%s%016llx", folder, NAME, (unsigned long long)random) < 0) {
 			plan->path = NULL;
 			return tally_error_set(err, -ENOMEM, "out of memory");
 		}
@@ -62,15 +68,41 @@ static int make_file(struct simulated_plan *plan, const char *folder, struct tal
 	} while (fd < 0 && errno == EEXIST);
 	if (fd < 0)
 		return tally_error_set(err, -errno, "%s: %s", plan->path, tally_errno_text(-errno));
+	flock(fd, LOCK_EX | LOCK_NB);
 	plan->fd = fd;
 	return 0;
+}
+
+/* Ours, and nobody's any more; young ones may not be locked yet. */
+static bool is_left_behind(int folder, const char *name)
+{
+	struct stat st;
+	int fd = openat(folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	bool is_left = fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+		       st.st_mtim.tv_sec + SWEEP_AGE_S < time(NULL) && !flock(fd, LOCK_EX | LOCK_NB);
+	if (fd >= 0)
+		close(fd);
+	return is_left;
+}
+
+static void sweep(const char *path)
+{
+	DIR *folder = opendir(path);
+	struct dirent *entry;
+	while (folder && (entry = readdir(folder)))
+		if (!strncmp(entry->d_name, NAME, sizeof(NAME) - 1) && is_left_behind(dirfd(folder), entry->d_name))
+			unlinkat(dirfd(folder), entry->d_name, 0);
+	if (folder)
+		closedir(folder);
 }
 
 int simulated_plan_make(struct simulated *simulated, struct tally_error *err)
 {
 	struct simulated_plan *plan = &simulated->plan;
+	const char *folder = choose_folder(simulated);
 	simulated_plan_discard(simulated);
-	int result = make_file(plan, choose_folder(simulated), err);
+	sweep(folder);
+	int result = make_file(plan, folder, err);
 	if (result < 0)
 		return result;
 	/* The whole of it, so that a full file system is found here and not by a signal. */

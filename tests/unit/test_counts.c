@@ -230,6 +230,29 @@ static void an_idle_program_reads_as_waiting(void **state)
 	verdict_is(TABLE(rows), "mostly waiting, not computing: 1 %");
 }
 
+/* There are no cycles to speak of: what the misses would cost is weighed. */
+static void simulated_counts_are_read_by_their_misses(void **state)
+{
+	(void)state;
+	char text[256];
+	struct tally_count rows[] = { HW(INSTRUCTIONS, 100e6), HW(BRANCH_MISSES, 9e5), CACHE(L1D, MISS, 4e6), CACHE(LL, MISS, 6e5),
+				      CACHE(DTLB, MISS, 0) };
+	struct tally_count_table table = TABLE(rows);
+	table.is_simulated = true;
+	verdict_is(table, "memory bound: 6.0 accesses per 1000 instructions go to memory");
+	rows[3].value = 4e5;
+	verdict_is(table, "cache bound: 40 L1-dcache misses");
+	rows[1].value = 5e6;
+	verdict_is(table, "branch bound: 50.0 branches");
+	rows[1].value = rows[2].value = rows[3].value = 1000;
+	verdict_is(table, "neither caches nor branches hold it up");
+	table.count = 2;
+	assert_false(tally_count_verdict(&table, text, sizeof(text)));
+	rows[0].value = 1e6;
+	rows[1].value = 5e5;
+	assert_false(tally_count_verdict(&table, text, sizeof(text)));
+}
+
 static void short_runs_get_no_verdict(void **state)
 {
 	(void)state;
@@ -260,6 +283,7 @@ int main(void)
 		cmocka_unit_test(cycles_show_gigahertz),
 		cmocka_unit_test(low_ipc_with_many_llc_misses_reads_as_memory_bound),
 		cmocka_unit_test(an_idle_program_reads_as_waiting),
+		cmocka_unit_test(simulated_counts_are_read_by_their_misses),
 		cmocka_unit_test(short_runs_get_no_verdict),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -148,6 +148,43 @@ static void plans_are_private_of_one_length_and_gone_at_the_end(void **state)
 	start(state);
 }
 
+static void plans_of_killed_tallys_are_removed(void **state)
+{
+	(void)state;
+	char folder[] = "/tmp/tally-simulated-XXXXXX", paths[3][96];
+	static const char *const names[] = { "tally-vsim-0000000000000001", "tally-vsim-0000000000000002", "other" };
+	static char *words[] = { "true", NULL };
+	const struct timespec old[2] = { { .tv_sec = 1000000000 }, { .tv_sec = 1000000000 } };
+	assert_non_null(mkdtemp(folder));
+	for (int i = 0; i < 3; i++) {
+		snprintf(paths[i], sizeof(paths[i]), "%s/%s", folder, names[i]);
+		int fd = open(paths[i], O_WRONLY | O_CREAT, 0600);
+		assert_int_equal(futimens(fd, i == 1 ? NULL : old), 0);
+		close(fd);
+	}
+	const struct tally_simulated_options options = { .cpu = "generic", .folder = "/the/folder", .memory = folder };
+	struct tally_provider *other, *another;
+	char **argv;
+	struct stat st;
+	assert_int_equal(tally_provider_simulated_new(&options, &other, NULL), 0);
+	assert_int_equal(other->ops->command(other, "/bin/true", words, &argv, NULL), 0);
+	assert_int_not_equal(stat(paths[0], &st), 0); /* nobody's */
+	assert_int_equal(stat(paths[1], &st), 0);     /* young */
+	assert_int_equal(stat(paths[2], &st), 0);     /* no plan */
+	/* One that is held stays, however old. */
+	const char *held = argv[1] + strlen("--plan=");
+	assert_int_equal(utimensat(AT_FDCWD, held, old, 0), 0);
+	char **ignored;
+	assert_int_equal(tally_provider_simulated_new(&options, &another, NULL), 0);
+	assert_int_equal(another->ops->command(another, "/bin/true", words, &ignored, NULL), 0);
+	assert_int_equal(stat(held, &st), 0);
+	other->ops->release(other);
+	another->ops->release(another);
+	unlink(paths[1]);
+	unlink(paths[2]);
+	assert_int_equal(rmdir(folder), 0);
+}
+
 static void what_is_executed_has_the_same_options_each_time(void **state)
 {
 	(void)state;
@@ -673,6 +710,7 @@ int main(void)
 		TEST(plan_holds_the_events_in_the_order_of_opening),
 		TEST(closing_an_event_keeps_the_others_ids),
 		TEST(plans_are_private_of_one_length_and_gone_at_the_end),
+		TEST(plans_of_killed_tallys_are_removed),
 		TEST(what_is_executed_has_the_same_options_each_time),
 		TEST(programs_that_cannot_be_simulated_are_told_of_before),
 		TEST(what_is_not_simulated_is_refused_with_a_way_out),
