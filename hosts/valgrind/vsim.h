@@ -22,9 +22,9 @@
 #include "pub_tool_tooliface.h"
 
 #include "tally/engine.h"
+#include "valgrind/vsim_model.h"
 #include "valgrind/vsim_plan.h"
 
-struct vsim_model;
 struct vsim_host;
 
 /* Where something was counted, and from where to unwind.  Within a straight run nothing is called and nothing returns,
@@ -49,6 +49,10 @@ struct vsim_cpu {
 	uint64_t hundredths;           /* est-cycles */
 	uint32_t weight[VSIM_KINDS];   /* of est-cycles: hundredths */
 	struct vsim_model *model;      /* NULL: none is wanted */
+	/* The model's own, which stay where they are. */
+	struct vsim_recent data_recent, code_recent;
+	const struct vsim_conditional *conditional;
+	const struct vsim_returns *returns;
 	bool counting;                 /* outside of a region nothing counts, the model runs on */
 };
 

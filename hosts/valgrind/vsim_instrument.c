@@ -38,8 +38,6 @@
  * of a compare-and-swap that failed are none, for between two instructions of a block nobody else runs. */
 #include "valgrind/vsim_run.h"
 
-#include "valgrind/vsim_model.h"
-
 #include "pub_tool_hashtable.h"
 #include "pub_tool_libcassert.h"
 #include "pub_tool_libcbase.h"
@@ -355,6 +353,7 @@ static void ask_model(struct builder *b, enum vsim_flow flow, IRExpr *outcome)
 		return;
 	struct vsim_batch *batch = keep(b, sizeof(*batch) + b->access_count * sizeof(b->accesses[0]));
 	*batch = (struct vsim_batch){
+		.sim = b->sim, .branch = flow == VSIM_FLOW_CONDITIONAL ? vsim_model_branch(b->cpu->model, b->ip) : 0,
 		.start = b->start, .line_address = b->line_address, .branch_offset = (uint16_t)(b->ip - b->start),
 		.flow = (uint8_t)flow, .lines = (uint8_t)b->line_count, .count = (uint8_t)b->access_count,
 		.count_lines = (b->cpu->sampled & line_kinds) != 0,
@@ -378,7 +377,7 @@ static struct compared place_of(const struct builder *b, const IRExpr *address, 
 /* Is the last byte's line the most recently used one of the first byte's set? */
 static void compare_line(struct builder *b, const struct data *data, uint32_t size)
 {
-	const struct vsim_recent *recent = vsim_model_recent_data(b->cpu->model);
+	const struct vsim_recent *recent = &b->cpu->data_recent;
 	if (recent->size_max && size > recent->size_max) {
 		differs(b, constant(1));
 		return;
@@ -433,7 +432,7 @@ static void model_access(struct builder *b, const struct data *data)
 /* Lines that the run's instructions lie in: at its beginning. */
 static void model_lines(struct builder *b)
 {
-	const struct vsim_recent *recent = vsim_model_recent_code(b->cpu->model);
+	const struct vsim_recent *recent = &b->cpu->code_recent;
 	if (b->cpu->sampled & line_kinds)
 		differs(b, constant(1));
 	for (unsigned i = 0; i < b->line_count; i++) {

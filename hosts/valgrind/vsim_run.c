@@ -11,8 +11,6 @@
  * time, so that whoever looks, at a group's values or at the clock, sees them as of the instruction that is sampled. */
 #include "valgrind/vsim_run.h"
 
-#include "valgrind/vsim_model.h"
-
 #include "pub_tool_libcbase.h"
 #include "pub_tool_machine.h"
 #include "pub_tool_threadstate.h"
@@ -41,8 +39,13 @@ void vsim_cpu_start(struct vsim *sim)
 	if (cpu->sampled >> VSIM_EST_CYCLES & 1)
 		cpu->alarmed |= INSTRUCTION_BIT;
 	vsim_model_weights(&plan->geometry, cpu->weight);
-	if (cpu->wanted & model_kinds)
+	if (cpu->wanted & model_kinds) {
 		cpu->model = vsim_model_init(model_memory, &plan->geometry);
+		cpu->data_recent = *vsim_model_recent_data(cpu->model);
+		cpu->code_recent = *vsim_model_recent_code(cpu->model);
+		cpu->conditional = vsim_model_conditionals(cpu->model);
+		cpu->returns = vsim_model_returns(cpu->model);
+	}
 	cpu->counting = true;
 	for (unsigned kind = 0; kind < VSIM_KINDS; kind++)
 		cpu->left[kind] = INT64_MAX;
@@ -200,16 +203,13 @@ static unsigned branch_kinds(struct vsim_cpu *cpu, const struct vsim_batch *batc
 	uint64_t ip = batch->start + batch->branch_offset;
 	switch (batch->flow) {
 	case VSIM_FLOW_CONDITIONAL: { /* the history has moved on already */
-		const struct vsim_conditional *all = vsim_model_conditionals(cpu->model);
-		uint64_t index = (all->history & all->history_mask) ^ vsim_model_branch(cpu->model, ip);
-		return all->counters[index] ? vsim_model_unsure(cpu->model, ip, outcome != 0) : 0;
+		uint64_t index = (cpu->conditional->history & cpu->conditional->history_mask) ^ batch->branch;
+		return cpu->conditional->counters[index] ? vsim_model_unsure(cpu->model, ip, outcome != 0) : 0;
 	}
 	case VSIM_FLOW_INDIRECT_JUMP: case VSIM_FLOW_INDIRECT_CALL:
 		return vsim_model_indirect(cpu->model, ip, outcome);
-	case VSIM_FLOW_RETURN: { /* the return address was taken off the stack of them already */
-		const struct vsim_returns *returns = vsim_model_returns(cpu->model);
-		return returns->entry[returns->top] == outcome ? 0 : 1u << VSIM_RETURN_MISSES;
-	}
+	case VSIM_FLOW_RETURN: /* the return address was taken off the stack of them already */
+		return cpu->returns->entry[cpu->returns->top] == outcome ? 0 : 1u << VSIM_RETURN_MISSES;
 	}
 	return 0;
 }
@@ -223,7 +223,7 @@ static inline bool passes(const struct vsim_recent *recent, uint64_t first, uint
 static inline void fetch_lines(struct vsim *sim, void *guest, const struct vsim_batch *batch)
 {
 	const unsigned counted = batch->count_lines ? 1u << VSIM_L1I_LOADS | 1u << VSIM_ITLB_LOADS : 0;
-	const struct vsim_recent *recent = vsim_model_recent_code(sim->cpu.model);
+	const struct vsim_recent *recent = &sim->cpu.code_recent;
 	for (unsigned i = 0; i < batch->lines; i++) {
 		uint64_t address = batch->line_address + ((uint64_t)i << recent->line_shift);
 		unsigned kinds = counted;
@@ -236,10 +236,10 @@ static inline void fetch_lines(struct vsim *sim, void *guest, const struct vsim_
 
 VG_REGPARM(3) void vsim_run_batch(void *guest, const struct vsim_batch *batch, uint64_t outcome)
 {
-	struct vsim *sim = vsim();
+	struct vsim *sim = batch->sim;
 	struct vsim_cpu *cpu = &sim->cpu;
 	const struct vsim_shadow *shadow = shadow_of(guest);
-	const struct vsim_recent *recent = vsim_model_recent_data(cpu->model);
+	const struct vsim_recent *recent = &cpu->data_recent;
 	unsigned kinds;
 	fetch_lines(sim, guest, batch);
 	for (unsigned i = batch->lines; i < batch->count; i++) {

@@ -44,7 +44,9 @@ struct vsim_access {
 	bool store;
 };
 struct vsim_batch {
+	struct vsim *sim;
 	uint64_t start;
+	uint64_t branch;       /* vsim_model_branch() of a conditional jump */
 	uint64_t line_address;
 	uint16_t branch_offset;
 	uint8_t flow;          /* enum vsim_flow: of a branch that the model foresees */
