@@ -274,6 +274,8 @@ static const char *simulated_quality(struct tally_provider *provider, const stru
 {
 	struct tally_attr own = attr_for_plan(attr);
 	(void)provider;
+	if (own.type != VSIM_PMU_TYPE)
+		return NULL;
 	return vsim_quality_name(vsim_config_quality(own.config));
 }
 

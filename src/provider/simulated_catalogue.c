@@ -65,6 +65,10 @@ const char *tally_simulated_refuses(const struct tally_attr *attr, const char **
 		*hint = "'tally list --provider simulated' shows what it counts; est-cycles is in no sum";
 		reason = "the simulated PMU has no such event";
 	}
+	if (!reason && attr->flags & TALLY_ATTR_EXCLUDE_HOST) {
+		*hint = "leave out the modifier G";
+		reason = "the simulated CPU runs no guests";
+	}
 	if (!reason && attr->flags & TALLY_ATTR_EXCLUDE_USER) {
 		*hint = "leave out the modifier: the program's own code is what is counted";
 		reason = "the simulated PMU runs user mode alone, and sees nothing of the kernel";

@@ -271,6 +271,9 @@ static void what_is_not_simulated_is_refused_with_a_way_out(void **state)
 	struct tally_attr kernel = own(INSTRUCTIONS);
 	kernel.flags |= TALLY_ATTR_EXCLUDE_USER;
 	assert_int_equal(open_event(kernel, -1), -ENOENT);
+	struct tally_attr guest = own(INSTRUCTIONS);
+	guest.flags |= TALLY_ATTR_EXCLUDE_HOST;
+	assert_int_equal(open_event(guest, -1), -ENOENT);
 }
 
 static void open_mirrors_the_kernels_errors(void **state)
