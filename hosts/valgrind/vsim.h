@@ -73,6 +73,7 @@ struct vsim {
 	struct tally_engine *engine;
 	struct tally_engine_pmu *pmu;
 	struct vsim_host *host;
+	uint64_t region_sp;          /* of the running thread's function that counts alone; UINT64_MAX: none: vsim_region.c */
 	struct _VgHashTable *blocks; /* vsim_instrument.c's */
 };
 

@@ -22,6 +22,8 @@ struct vsim_thread {
 	Bool unsimulated;               /* it is of a program that will run without the tool */
 	Bool came;                      /* it has come to the core's lock */
 	UWord waits_for;                /* address of a futex; 0: it doesn't wait for one */
+	UWord marks;                    /* regions that it is in */
+	Addr entered_sp;                /* stack pointer at the beginning of the function that counts alone, or 0 */
 	Bool in_call, brief;            /* in a system call; one that waits for no other thread */
 	Bool left;                      /* it has run for the last time */
 	Bool reserved;                  /* `ticket` is its place in the queue, when it comes back */
@@ -115,6 +117,11 @@ void vsim_turns_call_done(struct vsim *sim, ThreadId tid, UInt number, const UWo
 /* A thread is about to end; and until it has. */
 void vsim_turns_exit(struct vsim *sim, ThreadId tid, int32_t kernel_tid);
 void vsim_turns_await_exit(struct vsim *sim);
+
+/* --- vsim_region.c ----------------------------------------------------------------------------------------- */
+
+/* This thread's turn begins: its region counts, or nothing. */
+void vsim_region_switch(struct vsim *sim, ThreadId tid);
 
 /* --- vsim_sideband.c --------------------------------------------------------------------------------------- */
 

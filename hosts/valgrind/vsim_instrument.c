@@ -36,6 +36,7 @@
  * Branches by opcode.  Loads and stores by the IR's, with three exceptions: a compare-and-swap that an instruction does on
  * what it has just loaded (a locked add) is the store alone; what goes by elements under a mask is one access; and the exits
  * of a compare-and-swap that failed are none, for between two instructions of a block nobody else runs. */
+#include "valgrind/vsim_region.h"
 #include "valgrind/vsim_run.h"
 
 #include "pub_tool_hashtable.h"
@@ -100,6 +101,7 @@ struct builder {
 
 	/* The run. */
 	uint64_t start;
+	enum vsim_mark mark;     /* of its first instruction */
 	unsigned step_count;
 	struct vsim_step steps[STEPS_MAX];
 	IRExpr *difference;      /* or'ed so far; NULL: nothing compared */
@@ -537,10 +539,25 @@ static bool ends_run(const struct builder *b, const IRStmt *statement)
 	       (b->flow == VSIM_FLOW_CONDITIONAL || b->flow == VSIM_FLOW_REPEAT);
 }
 
+/* Does a region begin or end at this instruction? */
+static enum vsim_mark mark_of(const struct builder *b, const IRStmt *mark)
+{
+	Addr address = mark->Ist.IMark.addr;
+	return vsim_region_mark(b->sim, address, mark->Ist.IMark.len, address == b->block->node.key);
+}
+
+static void reach(struct builder *b, enum vsim_mark mark, IRExpr *guard)
+{
+	if (!guard)
+		guard = IRExpr_Const(IRConst_U1(True));
+	call(b, 1, "vsim_region_reached", &vsim_region_reached, mkIRExprVec_1(constant(mark)), guard);
+}
+
 /* The run that begins at statement `at`: its steps.  Returns where the next begins. */
 static Int measure_run(struct builder *b, Int at, uint64_t *ip, bool lines)
 {
 	Int end = at;
+	b->mark = VSIM_MARK_NONE;
 	b->step_count = b->access_count = b->line_count = b->slot_count = b->compared_count = 0;
 	b->difference = NULL;
 	b->start = b->in->stmts[at]->tag == Ist_IMark ? b->in->stmts[at]->Ist.IMark.addr : *ip;
@@ -552,6 +569,10 @@ static Int measure_run(struct builder *b, Int at, uint64_t *ip, bool lines)
 		if (statement->tag == Ist_IMark) {
 			if (end > at && vsim_flow_is_branch(b->flow))
 				break; /* a transfer that was followed */
+			enum vsim_mark mark = mark_of(b, statement);
+			if (end > at && (mark || b->mark))
+				break; /* a region begins or ends */
+			b->mark = mark;
 			begin_instruction(b, statement);
 			struct vsim_step *step = add_step(b);
 			step->counts[VSIM_INSTRUCTIONS] = b->flow != VSIM_FLOW_REPEAT;
@@ -684,10 +705,14 @@ static void write_block(struct builder *b)
 		b->flow = flow;
 		b->target = target;
 		b->loaded = b->stored = false;
+		if (b->mark == VSIM_MARK_END || b->mark == VSIM_MARK_ENTER)
+			reach(b, b->mark, NULL);
 		write_run(b, at, end, data);
 		at = end;
 		if (b->access_count && at < b->in->stmts_used)
 			ask_model(b, VSIM_FLOW_ON, NULL);
+		if (b->mark == VSIM_MARK_BEGIN)
+			reach(b, b->mark, NULL);
 	}
 	/* A `rep` that ends by its condition lets go here, if it doesn't go on. */
 	if (b->flow == VSIM_FLOW_REPEAT &&
@@ -698,6 +723,11 @@ static void write_block(struct builder *b)
 			length = b->in->stmts[i]->Ist.IMark.len;
 	if (b->cpu->model)
 		model_end(b, length);
+	if (b->flow == VSIM_FLOW_RETURN && vsim_region_sees_returns(b->sim)) {
+		IRExpr *sp = get(b, offsetof(VexGuestAMD64State, guest_RSP));
+		IRExpr *above = IRExpr_Binop(Iop_CmpLT64U, load(b, address_of(&b->sim->region_sp)), sp);
+		reach(b, VSIM_MARK_LEAVE, assign(b, Ity_I1, above));
+	}
 }
 
 IRSB *vsim_instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLayout *layout, const VexGuestExtents *extents,

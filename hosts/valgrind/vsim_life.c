@@ -145,7 +145,9 @@ static void forked(ThreadId tid)
 		return;
 	const struct tally_engine_identity forker = *tally_engine_task_identity(thread_of(tid)->task);
 	sim->host->exit = (struct vsim_exit){ 0 };
+	const struct vsim_thread own = { .marks = thread_of(tid)->marks, .entered_sp = thread_of(tid)->entered_sp };
 	VG_(memset)(sim->host->threads, 0, VG_N_THREADS * sizeof(*sim->host->threads));
+	*thread_of(tid) = own;
 	__atomic_fetch_add(&sim->plan->processes, 1, __ATOMIC_SEQ_CST);
 	int error = start_forked(sim, tid, &forker);
 	tl_assert2(!error, "tally: the simulated PMU can't follow a fork: error %d\n", -error);
@@ -314,6 +316,7 @@ static void turn_begins(ThreadId tid, ULong blocks)
 		vsim_turns_await_exit(sim);
 	if (host->threads[tid].task != host->current)
 		vsim_host_switch(sim, host->threads[tid].task);
+	vsim_region_switch(sim, tid);
 	vsim_host_run_pending(sim);
 	uint64_t now = vsim_host_now(sim);
 	if (now >= host->tick_at) {

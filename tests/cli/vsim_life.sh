@@ -6,7 +6,7 @@ number=0
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
-vsim=0x76736d instructions=0x1 stores=0x4
+vsim=0x76736d instructions=0x1 stores=0x4 branches=0x8
 
 ok() { number=$((number + 1)); echo "ok $number - $1"; }
 not_ok() { number=$((number + 1)); echo "not ok $number - $1"; tail -n 20 out | sed 's/^/# /'; }
@@ -106,6 +106,23 @@ same() {
 		run -q -e $vsim:$instructions:i -e $vsim:$stores:i -- "$WORKLOAD" threads 10 5000 && grep ^total out | cmp -s - before
 }
 check "the same program counts the same" same
+
+region() {
+	run -q -r -e $vsim:$instructions:i -e $vsim:$branches:i -- "$WORKLOAD" region 3 1000 && local first=$(total 0) &&
+		[ "$(total 1)" = 3000 ] && [ "$first" -ge 6003 ] && [ "$first" -le 6012 ] &&
+		run -q -r -e $vsim:$instructions:i -- "$WORKLOAD" region 3 2000 && [ $(($(total 0) - first)) = 6000 ] &&
+		run -q -r -e $vsim:$branches:i -- "$WORKLOAD" regions 3 300000 && [ "$(total 0)" = 1800000 ]
+}
+check "a region alone: what is between the marks of tally/roi.h, in each thread" region
+
+function_alone() {
+	run -q -r -f known_loop -e $vsim:$instructions:i -e $vsim:$branches:i -- "$WORKLOAD" threads 3 1000 &&
+		[ "$(total 0)" = 6003 ] && [ "$(total 1)" = 3003 ] &&
+		run -q -r -f deep -f known_loop -e $vsim:$branches:i -- "$WORKLOAD" deep 0 1000 && [ "$(total 0)" -lt 1010 ] &&
+		run -r -f known_loop -e $vsim:$instructions:i:500 -- "$WORKLOAD" loop 2 1000 && [ "$(grep -c ^sample out)" = 8 ] &&
+		run -q -r -f no_such_function -e $vsim:$instructions:i -- "$WORKLOAD" loop 1 10 && [ "$(total 0)" = 0 ]
+}
+check "a function alone, with all that it calls, from its first instruction to its return" function_alone
 
 unsimulated() {
 	cp "$(type -P true)" own && chmod u+s own && printf '#!%s\n' "$PWD/own" >script && chmod +x script &&

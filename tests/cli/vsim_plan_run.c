@@ -1,7 +1,7 @@
-/* vsim_plan_run LAUNCHER [-k SECONDS] [-q] [-e EVENT]… -- COMMAND…: runs a command under the simulated PMU with a plan made
+/* vsim_plan_run LAUNCHER [-k SECONDS] [-q] [-r] [-f FUNCTION]… [-e EVENT]… -- COMMAND…: runs a command under the simulated PMU with a plan made
  * here, drains the rings, and prints what came: the plan's own test, of which tally has no part.
  *
- * EVENT is TYPE:CONFIG[:LETTERS][:PERIOD], numbers as strtoull(3) reads them; a PERIOD samples, with side-band records
+ * -r counts regions alone, and with it -f what FUNCTION does.  EVENT is TYPE:CONFIG[:LETTERS][:PERIOD], numbers as strtoull(3) reads them; a PERIOD samples, with side-band records
  * if it is the first.  Letters: i inherit, g in the group of the event before, x enabled by exec, r removed by exec,
  * f PERIOD is a frequency, c call chains. */
 #include "valgrind/vsim_plan.h"
@@ -259,6 +259,10 @@ int main(int argc, char **argv)
 			run.quiet = true;
 		else if (!strcmp(argv[at], "-k"))
 			run.kill_after = atof(argv[++at]);
+		else if (!strcmp(argv[at], "-r"))
+			run.plan->region_only = 1;
+		else if (!strcmp(argv[at], "-f"))
+			strncpy(run.plan->functions[run.plan->function_count++], argv[++at], VSIM_FUNCTION_NAME - 1);
 		else
 			add_event(run.plan, argv[++at]);
 	}

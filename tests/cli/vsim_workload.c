@@ -7,7 +7,11 @@
  *   timer     once, while a timer's signals come
  *   segv, term, int, kill, abort   once, then dies of that
  *   asleep    once, then sleeps for good
- *   renamed   once, under another name */
+ *   renamed   once, under another name
+ *   region    between the marks of tally/roi.h, and as often without; a nop and what the compiler puts there are in it
+ *   regions   the same in two threads at a time */
+#include "tally/roi.h"
+
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -96,6 +100,28 @@ static void failing(unsigned long times)
 	}
 }
 
+/* The loop in place, so that all between the marks is known. */
+static void *regions(void *unused)
+{
+	for (unsigned long i = 0; i < *(unsigned long *)unused; i++) {
+		unsigned long n = loop_count, outside = loop_count;
+		tally_roi_begin();
+		__asm__ volatile("nop\n1: dec %0\n\tjnz 1b" : "+r"(n) : : "cc");
+		tally_roi_end();
+		known_loop(outside);
+	}
+	return NULL;
+}
+
+static void two_regions(unsigned long times)
+{
+	pthread_t other;
+	if (pthread_create(&other, NULL, regions, &times))
+		abort();
+	regions(&times);
+	pthread_join(other, NULL);
+}
+
 static volatile sig_atomic_t alarms;
 
 static void on_alarm(int unused)
@@ -147,6 +173,10 @@ int main(int argc, char **argv)
 		return (int)(deep(times) & 1);
 	else if (!strcmp(way, "failing"))
 		failing(times);
+	else if (!strcmp(way, "region"))
+		regions(&times);
+	else if (!strcmp(way, "regions"))
+		two_regions(times);
 	else if (!strcmp(way, "timer"))
 		timer();
 	else if (!strcmp(way, "renamed") && !prctl(PR_SET_NAME, "other name"))
