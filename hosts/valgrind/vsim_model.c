@@ -136,11 +136,6 @@ static __attribute__((noinline)) uint32_t first_miss(struct vsim_model *model, s
 {
 	struct vsim_first *cache = &side->cache;
 	uint64_t set = line & cache->set_mask, *lines = cache->lines + set * cache->stride;
-	/* The model's own tables are larger than the host's caches: the next one is on its way while this is done. */
-	if (model->l2.way_count)
-		__builtin_prefetch(vsim_cache_set(&model->l2, line));
-	if (model->llc.way_count)
-		__builtin_prefetch(vsim_cache_set(&model->llc, line));
 	if (cache->marks[set] == cache->all) {
 		cache->marks[set] = 0;
 		for (uint32_t i = 0; i < cache->way_count; i++)
@@ -155,6 +150,10 @@ static __attribute__((noinline)) uint32_t first_miss(struct vsim_model *model, s
 
 static inline __attribute__((always_inline)) uint32_t use_line(struct vsim_model *model, struct side *side, uint64_t line)
 {
+	/* Half of what is told misses, and the model's own tables are larger than the host's caches: asked for now, they are there
+	 * when the TLB and the first level have been looked at (7 % of xz's time). */
+	__builtin_prefetch(vsim_cache_set(&model->l2, line));
+	__builtin_prefetch(vsim_cache_set(&model->llc, line));
 	uint64_t page = line >> model->page_shift, *quick = &side->tlb.quick[page & (QUICK_ENTRIES - 1)];
 	uint32_t happened = 0;
 	if (__builtin_expect(*quick >> SLOT_BITS != page, 0))

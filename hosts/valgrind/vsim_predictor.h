@@ -14,8 +14,8 @@
  *
  * Indirect ones.  Most go to one place always (a PLT's); who has done so VSIM_TARGET_REPEATS times is foreseen by
  * that alone, and leaves no trace in the history, which so reaches further for those that need it: a table of
- * targets by the branch and the latest targets.  Compared with a table alone: SQLite 0.2 % wrong instead of 16, gcc 5 instead
- * of 13, and four in five need not be told.
+ * targets by the branch and the latest targets.  Compared with a table alone (2,048 targets): SQLite 1.3 % wrong instead of
+ * 16, gcc 6 instead of 13, Python 8 instead of 27; and three in four to six in seven need not be told.
  *
  * Returns.  A ring of return addresses.  MIT. */
 #ifndef TALLY_VALGRIND_VSIM_PREDICTOR_H
