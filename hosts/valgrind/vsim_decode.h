@@ -23,4 +23,10 @@ static inline bool vsim_flow_is_branch(enum vsim_flow flow)
 	return flow != VSIM_FLOW_ON && flow != VSIM_FLOW_REPEAT;
 }
 
+/* Data that an instruction reads, in accesses: 0, 1, 2.  For instructions whose reads were found to be of no use and
+ * have gone: those that are known not to read (lea, hints, stores), and what isn't known, give 0. */
+unsigned vsim_decode_loads(const uint8_t *bytes, unsigned length);
+/* Whole states of the FPU (fxsave, xrstor): one access, in however many pieces it is done. */
+bool vsim_decode_is_state(const uint8_t *bytes, unsigned length);
+
 #endif

@@ -33,9 +33,11 @@
  * misses, which are told at its end, stack and frame pointer are put down at the beginning).
  *
  * What counts.  Instructions by their marks; `rep` when it lets go, not each time around: the exit from it counts.
- * Branches by opcode.  Loads and stores by the IR's, with three exceptions: a compare-and-swap that an instruction does on
- * what it has just loaded (a locked add) is the store alone; what goes by elements under a mask is one access; and the exits
- * of a compare-and-swap that failed are none, for between two instructions of a block nobody else runs. */
+ * Branches by opcode.  Loads and stores by the IR's, but: a load whose value is of no use (flags of a test that nobody
+ * looks at, a register that is written again) has gone when the IR comes here; opcodes bring it back as a count, though
+ * not to the model, for its address has gone too.  A compare-and-swap that an instruction does on what it has just loaded (a locked add)
+ * is the store alone.  What goes by elements under a mask, and whole states of the FPU, are one access.
+ * The exits of a compare-and-swap that failed are none, for between two instructions of a block nobody else runs. */
 #include "valgrind/vsim_region.h"
 #include "valgrind/vsim_run.h"
 
@@ -95,6 +97,7 @@ struct builder {
 
 	/* The instruction. */
 	uint64_t ip, target;
+	unsigned length;
 	enum vsim_flow flow;
 	bool loaded, stored;     /* by elements: only once is counted */
 	IRExpr *load_address;    /* of its last plain load */
@@ -507,7 +510,8 @@ static void model_end(struct builder *b, unsigned length)
 static void begin_instruction(struct builder *b, const IRStmt *mark)
 {
 	b->ip = mark->Ist.IMark.addr;
-	b->flow = vsim_decode_flow((const uint8_t *)b->ip, mark->Ist.IMark.len, b->ip, &b->target);
+	b->length = mark->Ist.IMark.len;
+	b->flow = vsim_decode_flow((const uint8_t *)b->ip, b->length, b->ip, &b->target);
 	b->loaded = b->stored = false;
 	b->load_address = NULL;
 }
@@ -518,6 +522,21 @@ static struct vsim_step *add_step(struct builder *b)
 	struct vsim_step *step = &b->steps[b->step_count++];
 	*step = (struct vsim_step){ .offset = (uint16_t)(b->ip - b->start) };
 	return step;
+}
+
+/* The instruction's accesses have been counted. */
+static void settle_step(struct builder *b)
+{
+	const uint8_t *bytes = (const uint8_t *)b->ip;
+	uint8_t *counts = b->step_count ? b->steps[b->step_count - 1].counts : NULL;
+	if (!counts || b->flow == VSIM_FLOW_REPEAT)
+		return;
+	if (!counts[VSIM_LOADS])
+		counts[VSIM_LOADS] = (uint8_t)vsim_decode_loads(bytes, b->length);
+	if (counts[VSIM_LOADS] + counts[VSIM_STORES] > 2 && vsim_decode_is_state(bytes, b->length)) {
+		counts[VSIM_LOADS] = counts[VSIM_LOADS] > 0;
+		counts[VSIM_STORES] = counts[VSIM_STORES] > 0;
+	}
 }
 
 static void touch_lines(struct builder *b, const IRStmt *mark)
@@ -573,6 +592,8 @@ static Int measure_run(struct builder *b, Int at, uint64_t *ip, bool lines)
 			if (end > at && (mark || b->mark))
 				break; /* a region begins or ends */
 			b->mark = mark;
+			if (end > at)
+				settle_step(b);
 			begin_instruction(b, statement);
 			struct vsim_step *step = add_step(b);
 			step->counts[VSIM_INSTRUCTIONS] = b->flow != VSIM_FLOW_REPEAT;
@@ -583,6 +604,7 @@ static Int measure_run(struct builder *b, Int at, uint64_t *ip, bool lines)
 		accesses_of(b, statement, count_access);
 		ended = ends_run(b, statement);
 	}
+	settle_step(b);
 	*ip = b->ip;
 	return end;
 }
