@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 enum { OPTION_CALL_GRAPH = 256, OPTION_NO_CALL_GRAPH, OPTION_DURATION, OPTION_KEEP_STACKS,
-       OPTION_PROVIDER, OPTION_SIM_CPU };
+       OPTION_PROVIDER, OPTION_SIM_CPU, OPTION_REGION, OPTION_TOGGLE };
 
 static const double DEFAULT_HZ = 999;
 
@@ -51,6 +51,8 @@ static const struct tally_option options[] = {
 	{ 'q', "quiet", TALLY_ARGUMENT_NONE, NULL, "say nothing but errors and losses", NULL, 0 },
 	SIMULATED_OPTION_PROVIDER(OPTION_PROVIDER),
 	SIMULATED_OPTION_CPU(OPTION_SIM_CPU),
+	SIMULATED_OPTION_REGION(OPTION_REGION),
+	SIMULATED_OPTION_TOGGLE(OPTION_TOGGLE),
 	TALLY_OPTIONS_END,
 };
 
@@ -187,6 +189,8 @@ static int apply_option(int id, const char *value, struct request *request, stru
 	case 'q': request->quiet = true; break;
 	case OPTION_PROVIDER: request->provider_name = value; break;
 	case OPTION_SIM_CPU: request->simulated.cpu = value; break;
+	case OPTION_REGION: request->simulated.region = true; break;
+	case OPTION_TOGGLE: result = simulated_add_toggle(&request->simulated, value, err); break;
 	}
 	return result;
 }

@@ -10,7 +10,22 @@ bool simulated_is_meant(const char *provider_name)
 
 const char *simulated_conflict(const struct tally_simulated_options *options, const char *provider_name)
 {
-	return options->cpu && !simulated_is_meant(provider_name) ? "--sim-cpu is for --provider simulated" : NULL;
+	if (simulated_is_meant(provider_name))
+		return NULL;
+	if (options->region || options->function_count)
+		return "--region and --toggle are for --provider simulated";
+	return options->cpu ? "--sim-cpu is for --provider simulated" : NULL;
+}
+
+int simulated_add_toggle(struct tally_simulated_options *options, const char *function, struct tally_error *err)
+{
+	size_t length = strlen(function);
+	if (!length || length > TALLY_SIMULATED_FUNCTION_NAME)
+		return tally_error_set(err, -EINVAL, "--toggle: a function's name has 1 to %d bytes", TALLY_SIMULATED_FUNCTION_NAME);
+	if (options->function_count == TALLY_SIMULATED_FUNCTIONS)
+		return tally_error_set(err, -EINVAL, "--toggle: at most %d functions", TALLY_SIMULATED_FUNCTIONS);
+	options->functions[options->function_count++] = function;
+	return 0;
 }
 
 int simulated_check_target(const struct tally_target *target, struct tally_error *err)

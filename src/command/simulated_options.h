@@ -14,6 +14,14 @@
 #define SIMULATED_OPTION_CPU(id_) \
 	{ 0, "sim-cpu", TALLY_ARGUMENT_REQUIRED, "NAME|FILE", \
 	  "the CPU to simulate; by default one with this machine's caches", NULL, id_ }
+#define SIMULATED_OPTION_REGION(id_) \
+	{ 0, "region", TALLY_ARGUMENT_NONE, NULL, \
+	  "only between the program's tally_roi_begin() and tally_roi_end()\n(tally/roi.h), simulated", NULL, id_ }
+#define SIMULATED_OPTION_TOGGLE(id_) \
+	{ 0, "toggle", TALLY_ARGUMENT_REQUIRED, "FUNCTION", \
+	  "only from where FUNCTION begins until it returns, simulated;\nmay be given again", NULL, id_ }
+/* --toggle: 0, or -EINVAL for an empty or long name, or too many. */
+int simulated_add_toggle(struct tally_simulated_options *options, const char *function, struct tally_error *err);
 /* True for "simulated". */
 bool simulated_is_meant(const char *provider_name);
 

@@ -16,7 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPTION_APPEND = 256, OPTION_TIMEOUT, OPTION_DURATION, OPTION_INTERVAL_COUNT, OPTION_PROVIDER, OPTION_SIM_CPU };
+enum { OPTION_APPEND = 256, OPTION_TIMEOUT, OPTION_DURATION, OPTION_INTERVAL_COUNT, OPTION_PROVIDER, OPTION_SIM_CPU,
+       OPTION_REGION, OPTION_TOGGLE };
 
 struct stat_command {
 	const struct tally_command *command;
@@ -276,6 +277,16 @@ static int take_expression(struct stat_command *stat, const char *value)
 	return 0;
 }
 
+static int take_region(struct stat_command *stat, const char *function)
+{
+	struct tally_error err = TALLY_ERROR_NONE;
+	stat->simulated.region = true;
+	int result = function ? simulated_add_toggle(&stat->simulated, function, &err) : 0;
+	if (result < 0)
+		tally_command_misuse(stat->command, "%s", err.message);
+	return result;
+}
+
 static int take_option(struct stat_command *stat, int id, const char *value)
 {
 	switch (id) {
@@ -326,6 +337,9 @@ static int take_option(struct stat_command *stat, int id, const char *value)
 	case OPTION_SIM_CPU:
 		stat->simulated.cpu = value;
 		return 0;
+	case OPTION_REGION:
+	case OPTION_TOGGLE:
+		return take_region(stat, id == OPTION_TOGGLE ? value : NULL);
 	default:
 		return 0;
 	}
@@ -466,6 +480,8 @@ static const struct tally_option options[] = {
 	{ 0, "append", TALLY_ARGUMENT_NONE, NULL, "add to FILE", NULL, OPTION_APPEND },
 	SIMULATED_OPTION_PROVIDER(OPTION_PROVIDER),
 	SIMULATED_OPTION_CPU(OPTION_SIM_CPU),
+	SIMULATED_OPTION_REGION(OPTION_REGION),
+	SIMULATED_OPTION_TOGGLE(OPTION_TOGGLE),
 	TALLY_OPTIONS_END,
 };
 

@@ -15,10 +15,15 @@ struct tally_catalogue;
 struct tally_event;
 struct vsim_geometry;
 
+enum { TALLY_SIMULATED_FUNCTIONS = 16, TALLY_SIMULATED_FUNCTION_NAME = 255 /* bytes */ };
+
 struct tally_simulated_options {
 	const char *cpu;     /* --sim-cpu: a preset's name or a file; NULL: as this machine */
 	const char *folder;  /* where launcher and tool are; NULL: beside the running tally, or where it was installed */
 	const char *memory;  /* where plans are put; NULL: /dev/shm, or where temporary files go */
+	bool region;         /* --region: only between the marks of tally/roi.h, and in `functions` */
+	unsigned function_count; /* --toggle; with any, `region` is meant too */
+	const char *functions[TALLY_SIMULATED_FUNCTIONS];
 };
 
 /* `options` and its strings outlive the provider.  -ENOENT with the reason where tally was built without the tool,

@@ -96,6 +96,16 @@ static void sweep(const char *path)
 		closedir(folder);
 }
 
+static void choose_region(struct vsim_plan *shared, const struct tally_simulated_options *options)
+{
+	_Static_assert(TALLY_SIMULATED_FUNCTIONS <= (int)VSIM_FUNCTIONS, "as many as are checked for");
+	_Static_assert(TALLY_SIMULATED_FUNCTION_NAME < (int)VSIM_FUNCTION_NAME, "as long as is checked for");
+	shared->region_only = options->region || options->function_count;
+	shared->function_count = options->function_count;
+	for (unsigned i = 0; i < options->function_count; i++)
+		snprintf(shared->functions[i], sizeof(shared->functions[i]), "%s", options->functions[i]);
+}
+
 int simulated_plan_make(struct simulated *simulated, struct tally_error *err)
 {
 	struct simulated_plan *plan = &simulated->plan;
@@ -119,6 +129,7 @@ int simulated_plan_make(struct simulated *simulated, struct tally_error *err)
 		.magic = VSIM_PLAN_MAGIC, .version = VSIM_PLAN_VERSION, .size = plan_bytes(), .rings_offset = plan_bytes(),
 		.tally_pid = getpid(), .geometry = simulated->geometry,
 	};
+	choose_region(plan->shared, &simulated->options);
 	return 0;
 }
 

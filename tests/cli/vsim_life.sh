@@ -1,6 +1,6 @@
 #!/bin/bash
 # Processes, programs, threads and signals under the simulated PMU.  TAP; $PLAN_RUN runs under $LAUNCHER with a plan of its
-# own; $WORKLOAD WAY TIMES N executes TIMES × 2N instructions in known ways, and what else libc takes, the same at each N.
+# own; $TALLY is the binary; $WORKLOAD WAY TIMES N executes TIMES × 2N instructions in known ways, and what else libc takes, the same at each N.
 set -u
 number=0
 scratch=$(mktemp -d) || exit 1
@@ -123,6 +123,15 @@ function_alone() {
 		run -q -r -f no_such_function -e $vsim:$instructions:i -- "$WORKLOAD" loop 1 10 && [ "$(total 0)" = 0 ]
 }
 check "a function alone, with all that it calls, from its first instruction to its return" function_alone
+
+by_tally() {
+	"$TALLY" stat --provider simulated --toggle known_loop -j -e branches -- "$WORKLOAD" threads 3 1000 >out 2>&1 &&
+		has '"value":3003,' &&
+		"$TALLY" stat --provider simulated --region -j -e branches -- "$WORKLOAD" region 3 1000 >out 2>&1 && has '"value":3000,' &&
+		"$TALLY" record --provider simulated --toggle known_loop -e instructions -c 500 -o data -- "$WORKLOAD" loop 2 1000 \
+			>out 2>&1 && has ': 8 samples' && ! "$TALLY" stat --toggle known_loop -- true >out 2>&1 && has 'are for --provider simulated'
+}
+check "stat and record with --toggle and --region" by_tally
 
 unsimulated() {
 	cp "$(type -P true)" own && chmod u+s own && printf '#!%s\n' "$PWD/own" >script && chmod +x script &&
