@@ -1,9 +1,9 @@
 /* Sets of ways, and which of them gives way.
  *
- * struct vsim_cache, of the outer levels, replaces what was least recently used: a set is in the order of use.  A line is known by
- * a key of 32 bits, so that a set of 16 is one line of the host's and four comparisons: the 31 bits above those that
- * choose the set.  What differs further up alone would be taken for the same: addresses 2^47 bytes apart and more for 1,024 sets of
- * 64 bytes, 2^44 for the smallest caches; the tests' model does so too.
+ * struct vsim_cache, of the outer levels, replaces what was least recently used: a set is in the order of use.  A line is
+ * known by a key of 32 bits, so that a set of 16 is one line of the host's and four comparisons: the 31 bits above those
+ * that choose the set.  What differs further up alone would be taken for the same: addresses 2^47 bytes apart for 1,024 sets
+ * of 64 bytes, 2^35 in the oddest cache that can be asked for; the tests' model does so too.
  *
  * struct vsim_first, of the first level, replaces what was not used recently: a line that is used is marked; the first without
  * a mark gives way; when all have one, all lose it before.  CPUs' first levels do about that.  On recorded accesses (gzip, xz,

@@ -4,7 +4,8 @@
  * replaces round-robin changes nothing either.  So recent[] keeps marked lines whose page is in the TLB, each at the place
  * that its number gives: an access that finds its line there is done.
  *
- * A line is taken out of recent[] when its mark goes (what is evicted has none), and when the TLB evicts its page.  Which lines of a page are in it, the TLB's slot knows: a bit for each line of the page, or group of lines, that was entered
+ * A line is taken out of recent[] when its mark goes (what is evicted has none), and when the TLB evicts its page.  Which
+ * lines of a page are in it, the TLB's slot knows: a bit for each line of the page, or group of lines, that was entered
  * since the page came.
  *
  * Nothing else may end a line's being recent: so no level evicts from another (an inclusive L2 would), and the

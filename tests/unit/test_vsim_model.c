@@ -111,6 +111,24 @@ static void edges_of_the_address_space_are_no_special_case(void **state)
 	free(memory);
 }
 
+/* 2^38 bytes apart lines of 64 bytes have the lower 32 bits in common, which the first level looks at first; the outer ones of
+ * skylake know addresses up to 2^47. */
+static void lines_far_apart_are_told_apart(void **state)
+{
+	(void)state;
+	struct bench bench;
+	bench_begin(&bench, vsim_geometry_preset("skylake"));
+	for (int round = 0; round < 20; round++)
+		for (uint64_t far = 0; far < 9; far++)
+			data(&bench, 0x12345678 + (far << 38), 4, far & 1);
+	/* Nine lines of a set of eight, in turn. */
+	assert_int_equal(bench.count[VSIM_L1D_LOAD_MISSES] + bench.count[VSIM_L1D_STORE_MISSES], 180);
+	for (int round = 0; round < 20; round++)
+		for (uint64_t far = 0; far < 3; far++)
+			data(&bench, 0x40 + (far << 47), 4, false);
+	bench_end(&bench);
+}
+
 /* --- Recorded accesses ------------------------------------------------------------------------------------------- */
 
 /* 40,000 to 60,000 accesses from the midst of a run, as a Valgrind tool saw them: for each a byte (0 load, 1 store, 2 straight run of
@@ -205,6 +223,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_model_counts_what_a_textbook_counts),
 		cmocka_unit_test(presets_count_what_a_textbook_counts),
+		cmocka_unit_test(lines_far_apart_are_told_apart),
 		cmocka_unit_test(recorded_accesses_count_what_a_textbook_counts),
 		cmocka_unit_test(odd_shapes_count_recorded_accesses_as_a_textbook_does),
 		cmocka_unit_test(edges_of_the_address_space_are_no_special_case),
