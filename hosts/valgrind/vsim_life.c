@@ -21,11 +21,15 @@
 #include "pub_tool_libcassert.h"
 #include "pub_tool_libcbase.h"
 #include "pub_tool_libcfile.h"
+#include "pub_tool_libcprint.h"
 #include "pub_tool_libcproc.h"
 #include "pub_tool_options.h"
 #include "pub_tool_threadstate.h"
 #include "pub_tool_tooliface.h"
 #include "pub_tool_vkiscnums.h"
+
+/* In the core's library, and in none of the public headers. */
+extern Int VG_(access)(const HChar *path, Bool may_read, Bool may_write, Bool may_execute);
 
 /* Options of the core's, in its library and in none of the public headers. */
 extern Bool VG_(clo_trace_children);

@@ -79,6 +79,25 @@ check "a file that can't be understood is pointed at"
 run 1 $stat --sim-cpu pentium9 true && has 'skylake'
 check "an unknown CPU is told with those there are"
 
+cat >region.c <<'C'
+#include <tally/roi.h>
+__attribute__((noinline)) void inner(int n) { for (volatile int i = 0; i < n; i++); }
+__attribute__((noinline)) void outer(int n) { inner(n); inner(n); }
+int main(void) { inner(50000); outer(100000); tally_roi_begin(); inner(20000); tally_roi_end(); return 0; }
+C
+if cc -O1 -I"$SOURCE/include" -o region region.c 2>out; then
+	value() { timeout 60 $stat -j -e stores "$@" ./region 2>out </dev/null; python3 -c '
+import json; print(int(json.loads(open("out").read())["events"][0]["value"]) // 1000)'; }
+	all=$(value) inner=$(value --toggle inner) outer=$(value --toggle outer) marked=$(value --region)
+	echo "$all $inner $outer $marked" >out
+	[ "$inner" = 270 ] && [ "$outer" = 220 ] && [ "$marked" = 20 ] && [ "$all" -gt 270 ]
+	check "--toggle counts a function and what is marked, --region what is marked alone"
+	run 0 $record --toggle outer -e stores -c 1000 -o region.data -- ./region && has '220 samples in'
+	check "and samples are taken there alone"
+else
+	skip "regions" "no compiler"
+fi
+
 # --- processes -------------------------------------------------------------------------------------------------------
 $stat -j -e instructions "$GETPPID_LOOP" 200000 >out 2>&1; one=$(python3 -c 'import json; print(int(json.loads(open("out").read())["events"][0]["value"]))')
 run 0 $stat -j -e instructions sh -c "$GETPPID_LOOP 200000; $GETPPID_LOOP 200000 & wait; exec $GETPPID_LOOP 200000" &&

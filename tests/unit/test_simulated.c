@@ -108,6 +108,28 @@ static void plan_holds_the_events_in_the_order_of_opening(void **state)
 	fake_tool_close(&tool);
 }
 
+static void regions_are_in_the_plan(void **state)
+{
+	(void)state;
+	static char *words[] = { "true", NULL };
+	for (int i = 0; i < 3; i++) {
+		const struct tally_simulated_options options = { .cpu = "generic", .folder = "/the/folder", .region = i == 1,
+								 .functions = { "inner", "work(int)" },
+								 .function_count = i == 2 ? 2 : 0 };
+		struct tally_provider *other;
+		struct fake_tool tool;
+		char **argv;
+		assert_int_equal(tally_provider_simulated_new(&options, &other, NULL), 0);
+		assert_int_equal(other->ops->command(other, "/bin/true", words, &argv, NULL), 0);
+		fake_tool_open(&tool, argv[1] + strlen("--plan="));
+		assert_int_equal(tool.plan->region_only, i > 0);
+		assert_int_equal(tool.plan->function_count, i == 2 ? 2 : 0);
+		assert_string_equal(tool.plan->functions[1], i == 2 ? "work(int)" : "");
+		fake_tool_close(&tool);
+		other->ops->release(other);
+	}
+}
+
 static void closing_an_event_keeps_the_others_ids(void **state)
 {
 	(void)state;
@@ -711,6 +733,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, end)
 	const struct CMUnitTest tests[] = {
 		TEST(plan_holds_the_events_in_the_order_of_opening),
+		TEST(regions_are_in_the_plan),
 		TEST(closing_an_event_keeps_the_others_ids),
 		TEST(plans_are_private_of_one_length_and_gone_at_the_end),
 		TEST(plans_of_killed_tallys_are_removed),
