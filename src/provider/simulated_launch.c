@@ -138,6 +138,8 @@ static const char *const fixed[] = {
 	"--sigill-diagnostics=no",
 	"--show-emwarns=no",
 	"--default-suppressions=no",
+	"--read-inline-info=no", /* it would complain of what newer compilers write */
+	"--read-var-info=no",
 	"--max-threads=1000",
 	"--",
 };

@@ -98,6 +98,13 @@ else
 	skip "regions" "no compiler"
 fi
 
+if clang -g -O1 -I"$SOURCE/include" -o by_clang region.c 2>out; then
+	run 0 $stat -e instructions ./by_clang && lacks unhandled && lacks '=='
+	check "Valgrind says nothing of debug information that it doesn't know"
+else
+	skip "Valgrind says nothing of debug information that it doesn't know" "no clang"
+fi
+
 # --- processes -------------------------------------------------------------------------------------------------------
 $stat -j -e instructions "$GETPPID_LOOP" 200000 >out 2>&1; one=$(python3 -c 'import json; print(int(json.loads(open("out").read())["events"][0]["value"]))')
 run 0 $stat -j -e instructions sh -c "$GETPPID_LOOP 200000; $GETPPID_LOOP 200000 & wait; exec $GETPPID_LOOP 200000" &&
