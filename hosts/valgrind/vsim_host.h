@@ -48,6 +48,7 @@ struct vsim_host {
 
 	struct vsim_thread *threads; /* VG_N_THREADS */
 	unsigned thread_count;
+	ThreadId thread_top;       /* the highest that there was */
 	ThreadId running;          /* who has the core's lock, or had it last */
 	unsigned waiters;          /* of the futex that is being woken */
 	struct vsim_exit exit;     /* of a thread that will not run again; tid 0: none */
@@ -60,6 +61,7 @@ struct vsim_host {
 	int plan_fd;
 	int ring;                  /* index, -1: none */
 	struct tally_user_page *ring_page;
+	bool alone;                /* tally is gone, or listens no more: nobody is waited for */
 	uint64_t ring_room;        /* bytes that the largest record takes */
 
 	uint64_t entries[2];       /* of dynamic linker and program: their callers are nobody */

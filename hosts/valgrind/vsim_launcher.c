@@ -1,12 +1,50 @@
 /* Starts the tool beside it: what Valgrind's core runs again for each program that a simulated one executes, with its
  * own options, the program and its arguments.  A program of its own, since the core takes the paths of launcher and
  * libraries from two variables, which it hides from the simulated program. */
+#include "valgrind/vsim_plan.h"
+
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
+
+/* The path of the program that this process ran before, if it has left word of it; else NULL. */
+static const char *earlier_program(const char *plan_path)
+{
+	int fd = open(plan_path, O_RDWR | O_CLOEXEC);
+	struct vsim_plan *plan = fd < 0 ? MAP_FAILED : mmap(NULL, sizeof(*plan), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (plan == MAP_FAILED || lseek(fd, 0, SEEK_END) < (off_t)sizeof(*plan))
+		return NULL;
+	for (unsigned i = 0; i < VSIM_SELVES; i++) {
+		if (__atomic_load_n(&plan->selves[i].pid, __ATOMIC_SEQ_CST) != getpid())
+			continue;
+		const char *path = strndup(plan->selves[i].path, sizeof(plan->selves[i].path));
+		__atomic_store_n(&plan->selves[i].pid, 0, __ATOMIC_SEQ_CST);
+		return path;
+	}
+	return NULL;
+}
+
+/* The program is the first argument that is no option. */
+static void name_program(char **argv)
+{
+	static const char option[] = "--plan=";
+	const char *plan = NULL;
+	for (argv++; *argv && !strncmp(*argv, "--", 2) && (*argv)[2]; argv++)
+		if (!strncmp(*argv, option, sizeof(option) - 1))
+			plan = *argv + sizeof(option) - 1;
+	if (*argv && !strcmp(*argv, "--"))
+		argv++;
+	if (!plan || !*argv || strncmp(*argv, "/proc/", 6))
+		return;
+	const char *path = earlier_program(plan);
+	if (path)
+		*argv = (char *)(uintptr_t)path;
+}
 
 int main(int argc, char **argv)
 {
@@ -24,6 +62,7 @@ int main(int argc, char **argv)
 	if (setenv("VALGRIND_LIB", self, 1))
 		return 126;
 	argv[0] = tool;
+	name_program(argv);
 	execv(tool, argv);
 	fprintf(stderr, "tally: can't start the simulated PMU: %s: %s\n", tool, strerror(errno));
 	return 126;

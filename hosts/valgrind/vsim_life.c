@@ -96,6 +96,7 @@ int vsim_life_start(struct vsim *sim)
 	if (!task)
 		return -VKI_ENOMEM;
 	host->threads[MAIN_THREAD].task = task;
+	host->thread_top = MAIN_THREAD;
 	host->thread_count = 1;
 	vsim_host_switch(sim, task);
 	error = vsim_events_open(sim, task);
@@ -161,6 +162,7 @@ static void forked(ThreadId tid)
 
 /* In the core's library, and in none of the public headers. */
 extern const HChar *VG_(name_of_launcher);
+extern Int VG_(cl_exec_fd);
 
 static bool read_head(const char *path, uint8_t *bytes, Int size)
 {
@@ -238,6 +240,36 @@ static const char *program_of(UInt number, const UWord *arguments, char *room, S
 	return room;
 }
 
+static bool is_self(const char *path)
+{
+	char own[32];
+	VG_(snprintf)(own, sizeof(own), "/proc/%d/exe", VG_(getpid)());
+	return !VG_(strcmp)(path, "/proc/self/exe") || !VG_(strcmp)(path, "/proc/thread-self/exe") || !VG_(strcmp)(path, own);
+}
+
+/* When all places are taken, by processes that do the same just now, the launcher will find the tool, which can't run. */
+static void leave_word(struct vsim_plan *plan)
+{
+	for (unsigned i = 0; i < VSIM_SELVES; i++) {
+		struct vsim_self *self = &plan->selves[i];
+		int32_t nobody = 0;
+		if (!__atomic_compare_exchange_n(&self->pid, &nobody, VG_(getpid)(), false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+			continue;
+		char link[32];
+		VG_(snprintf)(link, sizeof(link), "/proc/self/fd/%d", VG_(cl_exec_fd));
+		SSizeT length = VG_(readlink)(link, self->path, sizeof(self->path) - 1);
+		self->path[length > 0 ? length : 0] = '\0';
+		return;
+	}
+}
+
+static void take_word_back(struct vsim_plan *plan)
+{
+	for (unsigned i = 0; i < VSIM_SELVES; i++)
+		if (__atomic_load_n(&plan->selves[i].pid, __ATOMIC_SEQ_CST) == VG_(getpid)())
+			__atomic_store_n(&plan->selves[i].pid, 0, __ATOMIC_SEQ_CST);
+}
+
 static void exec_begins(struct vsim *sim, ThreadId tid, UInt number, const UWord *arguments)
 {
 	char room[VKI_PATH_MAX + 32];
@@ -248,6 +280,8 @@ static void exec_begins(struct vsim *sim, ThreadId tid, UInt number, const UWord
 	if (thread->unsimulated) {
 		VG_(clo_trace_children) = False;
 		__atomic_fetch_add(&sim->plan->unsimulated, 1, __ATOMIC_SEQ_CST);
+	} else if (path && is_self(path)) {
+		leave_word(sim->plan);
 	}
 	vsim_events_tell(sim);
 	vsim_news(sim);
@@ -260,6 +294,7 @@ static void exec_failed(struct vsim *sim, ThreadId tid)
 		__atomic_fetch_sub(&sim->plan->unsimulated, 1, __ATOMIC_SEQ_CST);
 	thread->executing = thread->unsimulated = False;
 	VG_(clo_trace_children) = True;
+	take_word_back(sim->plan);
 }
 
 /* --- threads ---------------------------------------------------------------------------------------------------------- */
@@ -270,6 +305,8 @@ static void thread_made(ThreadId parent, ThreadId child)
 		return;
 	*thread_of(child) = (struct vsim_thread){ 0 };
 	thread_of(parent)->creating = child;
+	if (child > vsim()->host->thread_top)
+		vsim()->host->thread_top = child;
 }
 
 static void thread_begins(struct vsim *sim, ThreadId parent, ThreadId child, int32_t tid, const UWord *arguments)

@@ -30,6 +30,7 @@ enum {
 	VSIM_RINGS = 512,       /* processes that record at the same time */
 	VSIM_FUNCTIONS = 16,    /* --toggle */
 	VSIM_FUNCTION_NAME = 256,
+	VSIM_SELVES = 16,
 	VSIM_PAGE = 4096
 };
 #define VSIM_PLAN_MAGIC 0x4d4953594c4c4154ull /* "TALLYSIM" */
@@ -108,6 +109,13 @@ struct vsim_ring {
 	uint64_t lost;          /* records that found no room, nobody draining */
 };
 
+/* A process that executes /proc/self/exe means the program, and not the tool that it is to the kernel: it leaves word here
+ * for the launcher. */
+struct vsim_self {
+	int32_t pid;            /* 0: free */
+	char path[1020];        /* ends with NUL */
+};
+
 struct vsim_plan {
 	uint64_t magic;
 	uint32_t version;
@@ -132,6 +140,7 @@ struct vsim_plan {
 	int32_t first_pid;      /* whom events that aren't inherited count; 0 until it begins: set by it */
 	struct vsim_event events[VSIM_EVENTS];
 	struct vsim_ring rings[VSIM_RINGS];
+	struct vsim_self selves[VSIM_SELVES];
 };
 
 /* Bytes of ring `index` from the file's beginning. */

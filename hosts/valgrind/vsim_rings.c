@@ -197,7 +197,8 @@ static bool has_room(const struct vsim *sim)
 static void wait_for_room(struct vsim *sim)
 {
 	struct vsim_ring *ring = &sim->plan->rings[sim->host->ring];
-	while (tally_listens(sim->plan)) {
+	while (!sim->host->alone) {
+		sim->host->alone = !tally_listens(sim->plan);
 		__atomic_store_n(&ring->room_wanted, 1, __ATOMIC_SEQ_CST);
 		if (has_room(sim))
 			break;
@@ -210,6 +211,6 @@ static void wait_for_room(struct vsim *sim)
 void vsim_host_make_room(struct vsim *sim)
 {
 	vsim_host_run_pending(sim);
-	if (sim->host->ring >= 0 && !has_room(sim))
+	if (sim->host->ring >= 0 && !sim->host->alone && !has_room(sim))
 		wait_for_room(sim);
 }

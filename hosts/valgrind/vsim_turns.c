@@ -77,7 +77,7 @@ void __wrap_vgPlain_acquire_BigLock(ThreadId tid, const HChar *who)
 
 static struct vsim_thread *find_reserved(const struct vsim_host *host, int32_t kernel_tid)
 {
-	for (ThreadId tid = 1; host && tid < VG_N_THREADS; tid++)
+	for (ThreadId tid = 1; host && tid <= host->thread_top; tid++)
 		if (host->threads[tid].reserved && host->threads[tid].kernel_tid == kernel_tid)
 			return &host->threads[tid];
 	return NULL;
@@ -144,7 +144,7 @@ void vsim_turns_await(struct vsim *sim, ThreadId child)
 static unsigned waiters(const struct vsim *sim, UWord address)
 {
 	unsigned count = 0;
-	for (ThreadId tid = 1; address && tid < VG_N_THREADS; tid++)
+	for (ThreadId tid = 1; address && tid <= sim->host->thread_top; tid++)
 		count += __atomic_load_n(&sim->host->threads[tid].waits_for, __ATOMIC_ACQUIRE) == address;
 	return count;
 }

@@ -66,7 +66,7 @@ static void executed(char **argv, unsigned long times)
 		return;
 	snprintf(left, sizeof(left), "%lu", times - 1);
 	char *const arguments[] = { argv[0], way, left, argv[3], NULL };
-	execv(argv[0], arguments);
+	execv("/proc/self/exe", arguments);
 	abort();
 }
 
