@@ -48,6 +48,13 @@ grep -qE 'RPATH|RUNPATH' out
 [ $? = 1 ]
 check "it holds no path of the build"
 
+if [ -n "$(installed simulated/vsim-launcher)" ]; then
+	run 0 "$tally" stat --provider simulated -e instructions true && has '(exact, user)'
+	check "the simulated PMU is found beside it, in a tree that was moved"
+else
+	run 1 "$tally" stat --provider simulated true && has 'there is no simulated PMU here'
+	check "it says that there is no simulated PMU"
+fi
 run 0 "$tally" help && [ -z "$(sed -n 's/^  \([a-z-]*\)  .*/\1/p' out | sort | uniq -d)" ]
 check "help lists each command once"
 run 2 "$tally"
