@@ -42,6 +42,32 @@ static inline uint32_t vsim_find(const uint32_t *keys, uint32_t stride, uint32_t
 	return VSIM_ABSENT;
 }
 
+/* Makes `key`, which is in `way` or takes its place, the first one; those before it come after it.  All of the set is written,
+ * whichever way it was: loops that end somewhere else each time cost more in wrong guesses of the host's. */
+static inline void vsim_move_to_front(uint32_t *keys, uint32_t stride, uint32_t way, uint32_t key)
+{
+#ifdef __SSE2__
+	const __m128i last = _mm_set1_epi32((int)way), four = _mm_set1_epi32(4);
+	__m128i place = _mm_add_epi32(_mm_set1_epi32((int)stride - 4), _mm_set_epi32(3, 2, 1, 0)), stay, here;
+	for (uint32_t at = stride - 4; at; at -= 4) {
+		__m128i before = _mm_loadu_si128((const __m128i *)(keys + at - 1));
+		here = _mm_load_si128((const __m128i *)(keys + at));
+		stay = _mm_cmpgt_epi32(place, last);
+		_mm_store_si128((__m128i *)(keys + at), _mm_or_si128(_mm_and_si128(stay, here), _mm_andnot_si128(stay, before)));
+		place = _mm_sub_epi32(place, four);
+	}
+	here = _mm_load_si128((const __m128i *)keys);
+	stay = _mm_cmpgt_epi32(place, last);
+	__m128i before = _mm_or_si128(_mm_slli_si128(here, 4), _mm_cvtsi32_si128((int)key));
+	_mm_store_si128((__m128i *)keys, _mm_or_si128(_mm_and_si128(stay, here), _mm_andnot_si128(stay, before)));
+#else
+	(void)stride;
+	for (; way; way--)
+		keys[way] = keys[way - 1];
+	keys[0] = key;
+#endif
+}
+
 struct vsim_cache {
 	uint32_t *keys;      /* sets × stride; 0: empty */
 	uint64_t set_mask;
@@ -67,14 +93,7 @@ static inline bool vsim_cache_use(const struct vsim_cache *cache, uint64_t line)
 	bool there = way != VSIM_ABSENT;
 	if (!there)
 		way = cache->way_count - 1;
-	for (; way >= 4; way -= 4) {
-		uint32_t four[4];
-		__builtin_memcpy(four, keys + way - 4, sizeof(four));
-		__builtin_memcpy(keys + way - 3, four, sizeof(four));
-	}
-	for (; way; way--)
-		keys[way] = keys[way - 1];
-	keys[0] = key;
+	vsim_move_to_front(keys, cache->stride, way, key);
 	return there;
 }
 
