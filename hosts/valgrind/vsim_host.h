@@ -21,6 +21,7 @@ struct vsim_thread {
 	Bool executing;                 /* likewise: an exec */
 	Bool unsimulated;               /* it is of a program that will run without the tool */
 	Bool came;                      /* it has come to the core's lock */
+	UWord woken;                    /* by its call of futex(2), before it */
 	UWord waits_for;                /* address of a futex; 0: it doesn't wait for one */
 	UWord marks;                    /* regions that it is in */
 	Addr entered_sp;                /* stack pointer at the beginning of the function that counts alone, or 0 */
@@ -50,7 +51,7 @@ struct vsim_host {
 	unsigned thread_count;
 	ThreadId thread_top;       /* the highest that there was */
 	ThreadId running;          /* who has the core's lock, or had it last */
-	unsigned waiters;          /* of the futex that is being woken */
+	UWord sleeps_on, sleep_flags; /* address of a futex on which somebody is about to sleep, or 0 */
 	struct vsim_exit exit;     /* of a thread that will not run again; tid 0: none */
 
 	int events[VSIM_EVENTS];   /* the engine's descriptors, in the plan's order */
@@ -115,7 +116,9 @@ void vsim_life_finish(struct vsim *sim);
 void vsim_turns_await(struct vsim *sim, ThreadId child);
 /* Around a system call. */
 void vsim_turns_call(struct vsim *sim, ThreadId tid, UInt number, const UWord *arguments);
-void vsim_turns_call_done(struct vsim *sim, ThreadId tid, UInt number, const UWord *arguments, SysRes result);
+void vsim_turns_call_done(struct vsim *sim, ThreadId tid, UInt number, SysRes result);
+/* Until who is about to sleep on a futex does. */
+void vsim_turns_await_sleep(struct vsim *sim);
 /* A thread is about to end; and until it has. */
 void vsim_turns_exit(struct vsim *sim, ThreadId tid, int32_t kernel_tid);
 void vsim_turns_await_exit(struct vsim *sim);

@@ -353,6 +353,8 @@ static void turn_begins(ThreadId tid, ULong blocks)
 		return;
 	struct vsim_host *host = sim->host;
 	host->running = tid;
+	if (host->sleeps_on)
+		vsim_turns_await_sleep(sim);
 	if (host->exit.tid)
 		vsim_turns_await_exit(sim);
 	if (host->threads[tid].task != host->current)
@@ -413,7 +415,7 @@ static void call_ends(ThreadId tid, UInt number, UWord *arguments, UInt count, S
 		if (!sr_isError(result))
 			thread_begins(sim, tid, child, (int32_t)sr_Res(result), arguments);
 	}
-	vsim_turns_call_done(sim, tid, number, arguments, result);
+	vsim_turns_call_done(sim, tid, number, result);
 	if (number == __NR_prctl && arguments[0] == NAME_OPTION && !sr_isError(result) && thread->task)
 		rename_thread(sim, tid, arguments[1]);
 }

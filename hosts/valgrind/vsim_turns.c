@@ -9,11 +9,11 @@
  * what the others execute: a mutex that is contended or not, a wait that is needed or not.
  *
  * So there is a queue before the core's lock, of which it can be asked who stands in it; and who causes somebody to come
- * waits until he stands there.  After clone(2) until the new thread does; after a wake by futex(2) until as many do as
- * were woken; and a turn begins only when whoever exited before it is gone, and who waited for that is there.  Who only
- * leaves for a moment — its turn is over, or a system call is that waits for nobody — takes a place in the queue before it
- * goes.  That leaves what comes from outside: input, time (a wait with a limit), signals.  And where several are woken by
- * one call, as by a barrier, they come as they do.
+ * waits until he stands there.  After clone(2) until the new thread does; and a turn begins only when whoever exited
+ * before it is gone, and who waited for that is there.  Who only leaves for a moment — its turn is over, or a system call
+ * is that waits for nobody — takes a place in the queue before it goes.  Those whom futex(2) is to wake are woken here one
+ * by one, first come first, each to its place.  And who goes to sleep on a futex sleeps before the next turn begins, so
+ * that a wake finds it.  That leaves what comes from outside: input, time (a wait with a limit), signals.
  *
  * It is an attempt, and never worth a program that stands still: waits are over after WAIT_NS. */
 #include "valgrind/vsim_host.h"
@@ -21,8 +21,11 @@
 #include "pub_tool_aspacemgr.h"
 #include "pub_tool_libcfile.h"
 #include "pub_tool_libcproc.h"
+#include "pub_tool_machine.h"
 #include "pub_tool_threadstate.h"
 #include "pub_tool_vkiscnums.h"
+
+#include <libvex_guest_amd64.h>
 
 /* In the core's library, and in none of the public headers. */
 struct sched_lock;
@@ -35,7 +38,9 @@ void __real_vgModuleLocal_acquire_sched_lock(struct sched_lock *lock);
 void __wrap_vgModuleLocal_release_sched_lock(struct sched_lock *lock);
 void __real_vgModuleLocal_release_sched_lock(struct sched_lock *lock);
 
-enum { WAIT_OPERATION = 0, WAKE_OPERATION = 1, WAIT_BITS = 9, WAKE_BITS = 10, FLAGS = 128 | 256 /* PRIVATE, CLOCK_REALTIME */ };
+/* linux/futex.h */
+enum { WAIT_OPERATION = 0, WAKE_OPERATION = 1, REQUEUE = 3, COMPARE_REQUEUE = 4, WAKE_AND_CHANGE = 5, WAIT_BITS = 9,
+       WAKE_BITS = 10, PRIVATE = 128, FLAGS = PRIVATE | 256 /* CLOCK_REALTIME */ };
 enum { WAIT_NS = 20000000, LOOK_NS = 20000, EVERYBODY = 0x7fffffff };
 
 /* --- the queue --------------------------------------------------------------------------------------------------------- */
@@ -155,22 +160,62 @@ static void await_waiters(struct vsim *sim, UWord address, unsigned least)
 		pause_for(&waited);
 }
 
+static SysRes futex(UWord address, UWord operation, UWord value, UWord value_2, UWord address_2, UWord bits)
+{
+	return VG_(do_syscall)(__NR_futex, address, operation, value, value_2, address_2, bits, 0, 0);
+}
+
+/* Those who are to be woken are, one by one, each to its place in the queue, while the waker has the lock; nobody is left
+ * for the call itself, to whose result they are added. */
+static UWord wake(struct vsim *sim, const UWord *arguments)
+{
+	unsigned before = waiters(sim, arguments[0]), woken = 0;
+	while (woken < before && woken < arguments[2]) {
+		SysRes result = futex(arguments[0], arguments[1], 1, 0, 0, arguments[5]);
+		if (sr_isError(result) || sr_Res(result) != 1)
+			break;
+		await_waiters(sim, arguments[0], before - ++woken);
+	}
+	return woken;
+}
+
 static void before_futex(struct vsim *sim, ThreadId tid, const UWord *arguments)
 {
 	UWord operation = arguments[1] & ~(UWord)FLAGS;
-	sim->host->waiters = 0;
-	if (operation == WAIT_OPERATION || operation == WAIT_BITS)
-		__atomic_store_n(&sim->host->threads[tid].waits_for, arguments[0], __ATOMIC_SEQ_CST);
-	else if (operation == WAKE_OPERATION || operation == WAKE_BITS)
-		sim->host->waiters = waiters(sim, arguments[0]);
+	struct vsim_thread *thread = &sim->host->threads[tid];
+	thread->woken = 0;
+	if (operation == WAIT_OPERATION || operation == WAIT_BITS) {
+		__atomic_store_n(&thread->waits_for, arguments[0], __ATOMIC_SEQ_CST);
+		sim->host->sleeps_on = arguments[0];
+		sim->host->sleep_flags = arguments[1] & PRIVATE;
+	} else if (operation == WAKE_OPERATION || operation == WAKE_BITS) {
+		thread->woken = wake(sim, arguments);
+	}
 }
 
-static void after_futex(struct vsim *sim, const UWord *arguments, UWord woken)
+static void after_futex(struct vsim *sim, ThreadId tid, UWord result)
 {
-	unsigned before = sim->host->waiters;
-	sim->host->waiters = 0;
-	if (before && woken && woken <= before) /* else others' were among them */
-		await_waiters(sim, arguments[0], before - (unsigned)woken);
+	const PtrdiffT rax = offsetof(VexGuestAMD64State, guest_RAX);
+	result += sim->host->threads[tid].woken;
+	if (sim->host->threads[tid].woken)
+		VG_(set_shadow_regs_area)(tid, 0, rax, sizeof(result), (UChar *)&result);
+	sim->host->threads[tid].woken = 0;
+}
+
+/* How many are in the kernel's list for this word: as many as it moves from there to there, which is nothing. */
+static unsigned sleepers(UWord address, UWord flags)
+{
+	SysRes result = futex(address, REQUEUE | flags, 0, EVERYBODY, address, 0);
+	return sr_isError(result) ? EVERYBODY : (unsigned)sr_Res(result);
+}
+
+/* Or until it is back, since the word had another value: nobody has run who could have changed it in between. */
+void vsim_turns_await_sleep(struct vsim *sim)
+{
+	UWord address = sim->host->sleeps_on;
+	sim->host->sleeps_on = 0;
+	for (uint64_t waited = 0; waited < WAIT_NS && sleepers(address, sim->host->sleep_flags) < waiters(sim, address);)
+		pause_for(&waited);
 }
 
 /* --- system calls that wait for no other thread ----------------------------------------------------------------------------- */
@@ -181,14 +226,9 @@ static bool is_regular(Int fd)
 	return !VG_(fstat)(fd, &about) && (about.mode & VKI_S_IFMT) == VKI_S_IFREG;
 }
 
-/* A wait whose word has changed already isn't one. */
 static bool is_brief_futex(const UWord *arguments)
 {
-	enum { REQUEUE = 3, COMPARE_REQUEUE = 4, WAKE_AND_CHANGE = 5 };
 	UWord operation = arguments[1] & ~(UWord)FLAGS;
-	if (operation == WAIT_OPERATION || operation == WAIT_BITS)
-		return VG_(am_is_valid_for_client)(arguments[0], sizeof(Int), VKI_PROT_READ) &&
-		       *(const volatile Int *)arguments[0] != (Int)arguments[2];
 	return operation == WAKE_OPERATION || operation == WAKE_BITS || operation == REQUEUE ||
 	       operation == COMPARE_REQUEUE || operation == WAKE_AND_CHANGE;
 }
@@ -236,11 +276,11 @@ void vsim_turns_call(struct vsim *sim, ThreadId tid, UInt number, const UWord *a
 		before_futex(sim, tid, arguments);
 }
 
-void vsim_turns_call_done(struct vsim *sim, ThreadId tid, UInt number, const UWord *arguments, SysRes result)
+void vsim_turns_call_done(struct vsim *sim, ThreadId tid, UInt number, SysRes result)
 {
 	sim->host->threads[tid].in_call = False;
 	if (number == __NR_futex && !sr_isError(result))
-		after_futex(sim, arguments, sr_Res(result));
+		after_futex(sim, tid, sr_Res(result));
 }
 
 /* --- exits -------------------------------------------------------------------------------------------------------------- */
@@ -253,7 +293,8 @@ void vsim_turns_await_exit(struct vsim *sim)
 	for (uint64_t waited = 0; exit.tid && waited < WAIT_NS; pause_for(&waited))
 		if (sr_isError(VG_(do_syscall)(__NR_tgkill, (RegWord)VG_(getpid)(), (RegWord)exit.tid, 0, 0, 0, 0, 0, 0)))
 			break;
-	if (waiting && VG_(am_is_valid_for_client)(exit.cleared, sizeof(int32_t), VKI_PROT_READ) && !*(const volatile int32_t *)exit.cleared)
+	if (waiting && VG_(am_is_valid_for_client)(exit.cleared, sizeof(int32_t), VKI_PROT_READ) &&
+	    !*(const volatile int32_t *)exit.cleared)
 		await_waiters(sim, exit.cleared, waiting - 1);
 }
 
