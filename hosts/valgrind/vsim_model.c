@@ -61,8 +61,9 @@ struct vsim_model {
 
 static inline void forget_line(struct side *side, uint64_t line)
 {
-	if (side->recent.recent[line & side->recent.mask] == line)
-		side->recent.recent[line & side->recent.mask] = VSIM_NONE;
+	/* Written in any case: nobody can guess whether it is there. */
+	uint64_t *recent = &side->recent.recent[line & side->recent.mask], here = *recent;
+	*recent = here | -(uint64_t)(here == line);
 }
 
 /* The page in `slot` goes: what recent[] has of it goes too. */
