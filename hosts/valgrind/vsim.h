@@ -7,10 +7,15 @@
  *   vsim_instrument.c  what is added to a program's code: counting by straight run, calls into the model
  *   vsim_model.h       caches, TLBs, predictors: plain C, of no Valgrind
  *   vsim_pmu.c         the PMU "vsim" for the engine: counters, periods, overflows
- *   vsim_host.c        the engine's host: clock, one CPU, memory, processes and threads as tasks
- *   vsim_life.c        fork, exec, exit, signals: totals and rings follow
- *   vsim_sideband.c    maps and names as records
- *   vsim_region.c      a region alone: --toggle, tally_roi_begin()
+ *   vsim_host.c        the engine's host: clock, one CPU, memory
+ *   vsim_events.c      the plan's events in this process, and its part of the totals
+ *   vsim_rings.c       the plan's file; a ring of it, and waiting for room
+ *   vsim_life.c        programs, forks, threads, signals, as processes and tasks
+ *   vsim_turns.c       the same order of threads in each run
+ *   vsim_sideband.c    maps as records
+ *   vsim_stack.c       call chains, registers, stacks
+ *   vsim_region.c      a region alone: --toggle, tally/roi.h
+ *   vsim_core.c        ways of Valgrind's core that are not ours
  *
  * Valgrind runs one thread at a time, with a lock of its own: nothing here is entered twice, and no signal comes within.
  * So what the folder keeps is in one struct vsim, static to vsim_main.c and reached by vsim(): Valgrind's callbacks carry no pointer,
