@@ -51,7 +51,8 @@ struct vsim_host {
 	unsigned thread_count;
 	ThreadId thread_top;       /* the highest that there was */
 	ThreadId running;          /* who has the core's lock, or had it last */
-	UWord sleeps_on, sleep_flags; /* address of a futex on which somebody is about to sleep, or 0 */
+	UWord sleeps_on, sleep_flags; /* address of a futex on which somebody is about to sleep or to wake, or 0 */
+	ThreadId waker;            /* who is, or 0 */
 	struct vsim_exit exit;     /* of a thread that will not run again; tid 0: none */
 
 	int events[VSIM_EVENTS];   /* the engine's descriptors, in the plan's order */
@@ -117,8 +118,8 @@ void vsim_turns_await(struct vsim *sim, ThreadId child);
 /* Around a system call. */
 void vsim_turns_call(struct vsim *sim, ThreadId tid, UInt number, const UWord *arguments);
 void vsim_turns_call_done(struct vsim *sim, ThreadId tid, UInt number, SysRes result);
-/* Until who is about to sleep on a futex does. */
-void vsim_turns_await_sleep(struct vsim *sim);
+/* Until who is about to sleep on a futex does, and whom one wakes has come. */
+void vsim_turns_await_futex(struct vsim *sim);
 /* A thread is about to end; and until it has. */
 void vsim_turns_exit(struct vsim *sim, ThreadId tid, int32_t kernel_tid);
 void vsim_turns_await_exit(struct vsim *sim);

@@ -354,7 +354,7 @@ static void turn_begins(ThreadId tid, ULong blocks)
 	struct vsim_host *host = sim->host;
 	host->running = tid;
 	if (host->sleeps_on)
-		vsim_turns_await_sleep(sim);
+		vsim_turns_await_futex(sim);
 	if (host->exit.tid)
 		vsim_turns_await_exit(sim);
 	if (host->threads[tid].task != host->current)

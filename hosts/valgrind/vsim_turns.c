@@ -12,8 +12,8 @@
  * waits until he stands there.  After clone(2) until the new thread does; and a turn begins only when whoever exited
  * before it is gone, and who waited for that is there.  Who only leaves for a moment — its turn is over, or a system call
  * is that waits for nobody — takes a place in the queue before it goes.  Those whom futex(2) is to wake are woken here one
- * by one, first come first, each to its place.  And who goes to sleep on a futex sleeps before the next turn begins, so
- * that a wake finds it.  That leaves what comes from outside: input, time (a wait with a limit), signals.
+ * by one, first come first, each to its place.  And before the next turn begins, who goes to sleep on a futex sleeps, so
+ * that a wake finds it, and whom it woke has come.  That leaves what comes from outside: input, time (a wait with a limit), signals.
  *
  * It is an attempt, and never worth a program that stands still: waits are over after WAIT_NS. */
 #include "valgrind/vsim_host.h"
@@ -165,12 +165,12 @@ static SysRes futex(UWord address, UWord operation, UWord value, UWord value_2, 
 	return VG_(do_syscall)(__NR_futex, address, operation, value, value_2, address_2, bits, 0, 0);
 }
 
-/* Those who are to be woken are, one by one, each to its place in the queue, while the waker has the lock; nobody is left
- * for the call itself, to whose result they are added. */
+/* Those who are to be woken are, one by one, each to its place in the queue, while the waker has the lock; the last is left
+ * for the call itself, to whose result the others are added. */
 static UWord wake(struct vsim *sim, const UWord *arguments)
 {
 	unsigned before = waiters(sim, arguments[0]), woken = 0;
-	while (woken < before && woken < arguments[2]) {
+	while (woken + 1 < before && woken + 1 < arguments[2]) {
 		SysRes result = futex(arguments[0], arguments[1], 1, 0, 0, arguments[5]);
 		if (sr_isError(result) || sr_Res(result) != 1)
 			break;
@@ -186,11 +186,15 @@ static void before_futex(struct vsim *sim, ThreadId tid, const UWord *arguments)
 	thread->woken = 0;
 	if (operation == WAIT_OPERATION || operation == WAIT_BITS) {
 		__atomic_store_n(&thread->waits_for, arguments[0], __ATOMIC_SEQ_CST);
-		sim->host->sleeps_on = arguments[0];
-		sim->host->sleep_flags = arguments[1] & PRIVATE;
 	} else if (operation == WAKE_OPERATION || operation == WAKE_BITS) {
 		thread->woken = wake(sim, arguments);
+		thread->came = False;
+		sim->host->waker = tid;
+	} else {
+		return;
 	}
+	sim->host->sleeps_on = arguments[0];
+	sim->host->sleep_flags = arguments[1] & PRIVATE;
 }
 
 static void after_futex(struct vsim *sim, ThreadId tid, UWord result)
@@ -209,13 +213,17 @@ static unsigned sleepers(UWord address, UWord flags)
 	return sr_isError(result) ? EVERYBODY : (unsigned)sr_Res(result);
 }
 
-/* Or until it is back, since the word had another value: nobody has run who could have changed it in between. */
-void vsim_turns_await_sleep(struct vsim *sim)
+/* Until a waker is back, and all that are known to wait are asleep: the woken, and one whose word had another value, have
+ * come back.  Nobody has run who could have changed it in between. */
+void vsim_turns_await_futex(struct vsim *sim)
 {
 	UWord address = sim->host->sleeps_on;
-	sim->host->sleeps_on = 0;
-	for (uint64_t waited = 0; waited < WAIT_NS && sleepers(address, sim->host->sleep_flags) < waiters(sim, address);)
-		pause_for(&waited);
+	const struct vsim_thread *waker = sim->host->waker ? &sim->host->threads[sim->host->waker] : NULL;
+	sim->host->sleeps_on = sim->host->waker = 0;
+	for (uint64_t waited = 0; waited < WAIT_NS; pause_for(&waited))
+		if ((!waker || __atomic_load_n(&waker->came, __ATOMIC_SEQ_CST)) &&
+		    sleepers(address, sim->host->sleep_flags) >= waiters(sim, address))
+			return;
 }
 
 /* --- system calls that wait for no other thread ----------------------------------------------------------------------------- */

@@ -107,6 +107,14 @@ same() {
 }
 check "the same program counts the same" same
 
+same_turns() {
+	run -q -e $vsim:$instructions:i -- "$WORKLOAD" turns 40 20000 && has '^exit 0$' && grep ^total out >before || return 1
+	for _ in 1 2 3; do
+		run -q -e $vsim:$instructions:i -- "$WORKLOAD" turns 40 20000 && grep ^total out | cmp -s - before || return 1
+	done
+}
+check "so do threads that wait for one another, by mutex, condition, barrier" same_turns
+
 region() {
 	run -q -r -e $vsim:$instructions:i -e $vsim:$branches:i -- "$WORKLOAD" region 3 1000 && local first=$(total 0) &&
 		[ "$(total 1)" = 3000 ] && [ "$first" -ge 6003 ] && [ "$first" -le 6012 ] &&

@@ -9,6 +9,7 @@
  *   asleep    once, then sleeps for good
  *   renamed   once, under another name
  *   region    between the marks of tally/roi.h, and as often without; a nop and what the compiler puts there are in it
+ *   turns     four threads that hand TIMES turns round, by a condition that wakes all, and then crowd at a mutex
  *   regions   the same in two threads at a time */
 #include "tally/roi.h"
 
@@ -122,6 +123,58 @@ static void two_regions(unsigned long times)
 	pthread_join(other, NULL);
 }
 
+/* --- threads that wait for one another --- */
+
+struct round {
+	pthread_mutex_t mutex;
+	pthread_cond_t changed;
+	pthread_barrier_t barrier;
+	unsigned long turn, times, crowd;
+};
+
+struct player {
+	struct round *round;
+	unsigned long number;
+};
+
+static void *play(void *argument)
+{
+	const struct player *player = argument;
+	struct round *round = player->round;
+	for (unsigned long i = 0; i < round->times; i++) {
+		pthread_mutex_lock(&round->mutex);
+		while (round->turn % 4 != player->number)
+			pthread_cond_wait(&round->changed, &round->mutex);
+		round->turn++;
+		pthread_cond_broadcast(&round->changed);
+		pthread_mutex_unlock(&round->mutex);
+	}
+	pthread_barrier_wait(&round->barrier);
+	for (unsigned long i = 0; i < loop_count; i++) {
+		pthread_mutex_lock(&round->mutex);
+		round->crowd++;
+		pthread_mutex_unlock(&round->mutex);
+	}
+	return NULL;
+}
+
+static void turns(unsigned long times)
+{
+	struct round round = { .mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .times = times };
+	struct player players[4];
+	pthread_t all[4];
+	pthread_barrier_init(&round.barrier, NULL, 4);
+	for (unsigned i = 0; i < 4; i++) {
+		players[i] = (struct player){ &round, i };
+		if (pthread_create(&all[i], NULL, play, &players[i]))
+			abort();
+	}
+	for (unsigned i = 0; i < 4; i++)
+		pthread_join(all[i], NULL);
+	if (round.turn != 4 * times || round.crowd != 4 * loop_count)
+		abort();
+}
+
 static volatile sig_atomic_t alarms;
 
 static void on_alarm(int unused)
@@ -175,6 +228,8 @@ int main(int argc, char **argv)
 		failing(times);
 	else if (!strcmp(way, "region"))
 		regions(&times);
+	else if (!strcmp(way, "turns"))
+		turns(times);
 	else if (!strcmp(way, "regions"))
 		two_regions(times);
 	else if (!strcmp(way, "timer"))
