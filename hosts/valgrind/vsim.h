@@ -4,7 +4,8 @@
  *
  *   vsim_plan.h        the memory that tally and the tool share
  *   vsim_main.c        registration with Valgrind's core, options, life
- *   vsim_instrument.c  what is added to a program's code: counting by straight run, calls into the model
+ *   vsim_instrument.c  what is added to a program's code: counting by straight run
+ *   vsim_ask.c         and comparisons that say whether the model is to be told
  *   vsim_decode.h      which instructions branch, which read memory: plain C, of no Valgrind
  *   vsim_run.c         what that code calls: to the instruction where a period ends, to the model
  *   vsim_model.h       caches, TLBs, predictors: plain C, of no Valgrind
