@@ -61,10 +61,10 @@ groups() {
 check "a group counts together" groups
 
 crowd() {
-	run -q -e $vsim:$instructions:i:100000 -- "$WORKLOAD" threads 450 1000 && has '^records .*fork=450 exit=451 lost=0' &&
-		[ "$(total 0)" -ge 900000 ] && has '^exit 0$'
+	run -q -e $vsim:$instructions:i:100000 -- "$WORKLOAD" crowd 700 1000 && has '^records .*fork=700 exit=701 lost=0' &&
+		[ "$(total 0)" -ge 1400000 ] && has '^exit 0$'
 }
-check "450 threads at a time" crowd
+check "700 threads at a time" crowd
 
 weights() {
 	run -q -e $vsim:$instructions:i:9973 -- "$WORKLOAD" forks 8 50000 || return 1

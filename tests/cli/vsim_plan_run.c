@@ -249,7 +249,7 @@ static void print_totals(const struct run *run, int status)
 int main(int argc, char **argv)
 {
 	static struct run run;
-	char option[80], *launcher = argv[1];
+	char option[80], threads[] = "--max-threads=1000", *launcher = argv[1];
 	int at = 2;
 	if (argc < 4)
 		return 125;
@@ -267,12 +267,14 @@ int main(int argc, char **argv)
 			add_event(run.plan, argv[++at]);
 	}
 	snprintf(option, sizeof(option), "--plan=%s", run.path);
+	if (at < 4 || at >= argc)
+		return 125;
+	argv[at] = threads;
 	argv[at - 1] = option;
 	argv[at - 2] = launcher;
 	fflush(stdout);
 	pid_t child = fork();
 	if (!child) {
-		memmove(&argv[at], &argv[at + 1], (size_t)(argc - at) * sizeof(argv[0]));
 		execv(launcher, &argv[at - 2]);
 		_exit(127);
 	}

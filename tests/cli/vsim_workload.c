@@ -2,6 +2,7 @@
  * What TIMES and N add to a count is known, whatever libc takes:
  *
  *   loop, threads, forks, vforks, execs   one after another, each in its thread, process, or program
+ *   crowd     threads that are all there at the end
  *   deep      in a recursion TIMES deep
  *   failing   after an exec that failed, each
  *   timer     once, while a timer's signals come
@@ -31,21 +32,30 @@ __attribute__((noinline)) void known_loop(unsigned long n)
 	__asm__ volatile("1: dec %0\n\tjnz 1b" : "+r"(n) : : "cc");
 }
 
-static void *thread(void *unused)
+static void *thread(void *barrier)
 {
 	known_loop(loop_count);
-	return unused;
+	if (barrier)
+		pthread_barrier_wait(barrier);
+	return barrier;
 }
 
-static void threads(unsigned long times)
+static void threads(unsigned long times, pthread_barrier_t *barrier)
 {
 	pthread_t *all = calloc(times, sizeof(*all));
 	for (unsigned long i = 0; i < times; i++)
-		if (pthread_create(&all[i], NULL, thread, NULL))
+		if (pthread_create(&all[i], NULL, thread, barrier))
 			abort();
 	for (unsigned long i = 0; i < times; i++)
 		pthread_join(all[i], NULL);
 	free(all);
+}
+
+static void crowd(unsigned long times)
+{
+	pthread_barrier_t barrier;
+	pthread_barrier_init(&barrier, NULL, (unsigned)times);
+	threads(times, &barrier);
 }
 
 static void forks(unsigned long times)
@@ -215,7 +225,9 @@ int main(int argc, char **argv)
 		for (unsigned long i = 0; i < times; i++)
 			known_loop(loop_count);
 	else if (!strcmp(way, "threads"))
-		threads(times);
+		threads(times, NULL);
+	else if (!strcmp(way, "crowd"))
+		crowd(times);
 	else if (!strcmp(way, "forks"))
 		forks(times);
 	else if (!strcmp(way, "vforks"))
