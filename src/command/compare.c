@@ -48,12 +48,13 @@ static int read_side(struct compare *compare, const char *path, struct tally_sav
 
 static int judge(struct compare *compare, struct tally_error *err)
 {
+	int first = 0;
 	for (size_t i = 0; i < compare->condition_count; i++) {
-		int result = tally_saved_compare_judge(&compare->comparison, &compare->conditions[i], compare->past_noise, err);
-		if (result < 0)
-			return result;
+		int result = tally_saved_compare_judge(&compare->comparison, &compare->conditions[i], compare->past_noise,
+						       first < 0 ? NULL : err);
+		first = first < 0 ? first : result;
 	}
-	return 0;
+	return first;
 }
 
 static int write_out(const struct compare *compare, const struct tally_buffer *text, struct tally_error *err)

@@ -29,7 +29,8 @@ int tally_condition_parse(const char *text, struct tally_condition *out, struct 
 enum tally_condition_result {
 	TALLY_CONDITION_FALSE,
 	TALLY_CONDITION_TRUE,
-	TALLY_CONDITION_NOISE /* true of the figures, but chance would do as much */
+	TALLY_CONDITION_NOISE, /* true of the figures, but chance would do as much */
+	TALLY_CONDITION_UNKNOWN /* a figure is missing */
 };
 
 /* `scale`: figures × scale are in the limit's unit. */

@@ -15,7 +15,7 @@ struct tally_compared_row {
 
 struct tally_judged_condition {
 	struct tally_condition condition;
-	const struct tally_compared_row *row;
+	const struct tally_compared_row *row; /* NULL: UNKNOWN, no such event */
 	double scale; /* the row's figures × scale are in the limit's unit */
 	enum tally_condition_result result;
 };
@@ -31,8 +31,8 @@ struct tally_saved_comparison {
 /* 0 or -ENOMEM. */
 int tally_saved_compare(const struct tally_saved_counts *old, const struct tally_saved_counts *new,
 			struct tally_arena *arena, struct tally_saved_comparison *out);
-/* Judges one more.  `past_noise`: NOISE counts as TRUE.  0; -ENOENT with words when either side has no figure for it:
- * nothing may pass since it was not counted; -ENOMEM. */
+/* Judges one more.  `past_noise`: NOISE counts as TRUE.  0; -ENOENT with words, and UNKNOWN in its place, when either side
+ * has no figure for it or was killed: nothing may pass since it was not counted; -ENOMEM. */
 int tally_saved_compare_judge(struct tally_saved_comparison *comparison, const struct tally_condition *condition,
 			      bool past_noise, struct tally_error *err);
 void tally_saved_comparison_release(struct tally_saved_comparison *comparison);

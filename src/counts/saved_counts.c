@@ -89,7 +89,7 @@ static void add_event(struct reading *reading, const struct tally_json_value *ev
 	if (runs > 1 && !number_of(reading, event, "sigma", &row.figure.sigma))
 		row.figure.runs = 1;
 	/* The simulated PMU's counts are the same for the same program and input, unless several runs say otherwise. */
-	row.figure.repeats = quality && row.figure.sigma == 0;
+	row.figure.repeats = quality && row.figure.sigma == 0 && !row.is_scaled;
 	add_row(reading, &row);
 }
 
@@ -121,6 +121,29 @@ static const char *join_command(struct reading *reading, const struct tally_json
 	return reading->failed ? "" : line;
 }
 
+static void add_notes(struct reading *reading, const struct tally_json_value *root)
+{
+	const struct tally_json_value *notes = tally_json_member(reading->document, root, "notes");
+	size_t count = tally_json_count(reading->document, notes);
+	for (size_t i = 0; i < count && i < 16 && reading->counts->notes.count < 64; i++) {
+		const char *note = tally_json_string(reading->document, tally_json_item(reading->document, notes, i));
+		reading->failed |= note && tally_vector_push(&reading->counts->notes, keep(reading, note)) < 0;
+	}
+}
+
+/* Counts of a command that was killed are those of a part of its work. */
+static void add_end(struct reading *reading, const struct tally_json_value *root)
+{
+	double status = 0;
+	const char *ended = NULL;
+	if (number_of(reading, root, "exit_status", &status) && status > 128 && status < 256)
+		ended = tally_arena_printf(reading->arena, "signal %d", (int)status - 128);
+	else if (truth_of(reading, root, "interrupted"))
+		ended = "an interruption";
+	if (ended)
+		reading->counts->ended = ended;
+}
+
 static int add_tally(struct reading *reading, const struct tally_json_value *root, struct tally_error *err)
 {
 	const struct tally_json_value *events = tally_json_member(reading->document, root, "events");
@@ -137,6 +160,9 @@ static int add_tally(struct reading *reading, const struct tally_json_value *roo
 	number_of(reading, root, "runs", &runs);
 	unsigned long number = runs >= 1 && runs < 1e9 ? (unsigned long)runs : 1;
 	counts->command = join_command(reading, root);
+	counts->machine = keep(reading, text_of(reading, root, "machine"));
+	add_notes(reading, root);
+	add_end(reading, root);
 	counts->provider = keep(reading, text_of(reading, root, "provider"));
 	counts->runs += number;
 	for (size_t i = 0; i < tally_json_count(reading->document, events); i++)
@@ -220,7 +246,7 @@ int tally_saved_counts_read(const char *path, const char *text, size_t length, s
 			    struct tally_saved_counts *out, struct tally_error *err)
 {
 	struct tally_error inner = TALLY_ERROR_NONE;
-	*out = (struct tally_saved_counts){ .path = path, .command = "", .provider = "" };
+	*out = (struct tally_saved_counts){ .path = path, .command = "", .provider = "", .machine = "", .ended = "" };
 	struct reading reading = { .arena = arena, .counts = out };
 	int result = read_documents(&reading, text, length, &inner);
 	if (result >= 0)
@@ -237,6 +263,7 @@ int tally_saved_counts_read(const char *path, const char *text, size_t length, s
 void tally_saved_counts_release(struct tally_saved_counts *counts)
 {
 	tally_vector_release(&counts->rows);
+	tally_vector_release(&counts->notes);
 }
 
 /* --- names --------------------------------------------------------------------------------------------------- */

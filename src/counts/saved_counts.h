@@ -25,6 +25,9 @@ struct tally_saved_counts {
 	const char *path;     /* the caller's */
 	const char *command;  /* as one line; "" unknown */
 	const char *provider; /* "" unknown */
+	const char *machine;  /* what was simulated; "" otherwise */
+	const char *ended;    /* how a command ended that did not finish: "signal 6", "an interruption"; "" otherwise */
+	TALLY_VECTOR(const char *) notes; /* as they were saved, the arena's */
 	unsigned long runs;   /* 0: unknown */
 	/* Events in the file's order, then "elapsed", "user", "system" in seconds, as far as they are known. */
 	TALLY_VECTOR(struct tally_saved_row) rows;

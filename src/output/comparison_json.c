@@ -63,10 +63,10 @@ static void show_row(struct tally_json *json, const struct tally_compared_row *r
 static void show_condition(struct tally_json *json, const struct tally_judged_condition *judged)
 {
 	static const char *const names[] = { [TALLY_CONDITION_FALSE] = "passed", [TALLY_CONDITION_TRUE] = "failed",
-					     [TALLY_CONDITION_NOISE] = "noise" };
+					     [TALLY_CONDITION_NOISE] = "noise", [TALLY_CONDITION_UNKNOWN] = "unknown" };
 	tally_json_object(json, NULL);
 	tally_json_text(json, "condition", judged->condition.text);
-	tally_json_text(json, "event", judged->row->name);
+	tally_json_text(json, "event", judged->row ? judged->row->name : NULL);
 	tally_json_text(json, "result", names[judged->result]);
 	tally_json_end(json);
 }

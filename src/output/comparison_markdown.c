@@ -54,7 +54,8 @@ void tally_comparison_markdown(const struct tally_saved_comparison *comparison, 
 		const struct tally_judged_condition *judged = &comparison->conditions.items[i];
 		char text[3 * TALLY_COMPARISON_TEXT];
 		tally_comparison_verdict(judged, text);
-		tally_buffer_printf(out, "- %s ", judged->result == TALLY_CONDITION_TRUE ? "**failed**" : "passed");
+		tally_buffer_printf(out, "- %s ", judged->result == TALLY_CONDITION_TRUE ? "**failed**" :
+						  judged->result == TALLY_CONDITION_UNKNOWN ? "**no answer**" : "passed");
 		put_code(out, text);
 		tally_buffer_char(out, '\n');
 	}

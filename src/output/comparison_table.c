@@ -73,11 +73,12 @@ static void put_verdicts(struct tally_buffer *out, const struct tally_saved_comp
 {
 	for (size_t i = 0; i < comparison->conditions.count; i++) {
 		const struct tally_judged_condition *judged = &comparison->conditions.items[i];
-		bool is_bad = judged->result == TALLY_CONDITION_TRUE;
+		bool is_unknown = judged->result == TALLY_CONDITION_UNKNOWN;
+		bool is_bad = is_unknown || judged->result == TALLY_CONDITION_TRUE;
 		char text[3 * TALLY_COMPARISON_TEXT];
 		tally_comparison_verdict(judged, text);
 		tally_buffer_printf(out, "%s%s%s%s  %s\n", i ? "" : "\n", !has_colours ? "" : is_bad ? "\033[1;31m" : "\033[32m",
-				    is_bad ? "FAILED" : "passed", has_colours ? "\033[0m" : "", text);
+				    is_unknown ? "NO ANSWER" : is_bad ? "FAILED" : "passed", has_colours ? "\033[0m" : "", text);
 	}
 }
 

@@ -72,7 +72,9 @@ void tally_comparison_remark(const struct tally_compared_row *row, char out[TALL
 void tally_comparison_verdict(const struct tally_judged_condition *judged, char out[3 * TALLY_COMPARISON_TEXT])
 {
 	char figure[TALLY_COMPARISON_TEXT], condition[TALLY_COMPARISON_TEXT];
-	if (judged->condition.kind == TALLY_LIMIT_RELATIVE)
+	if (judged->result == TALLY_CONDITION_UNKNOWN)
+		snprintf(figure, sizeof(figure), "can't be judged");
+	else if (judged->condition.kind == TALLY_LIMIT_RELATIVE)
 		tally_comparison_change(judged->row, figure);
 	else if (judged->condition.kind == TALLY_LIMIT_VALUE)
 		tally_comparison_figure(judged->row->new, figure);

@@ -48,6 +48,18 @@ not_judged() {
 }
 check "what can't be judged gives 2, never 0" not_judged
 
+unlike() {
+	sed 's/"provider":"simulated"/"provider":"simulated","machine":"one"/' old.json >one.json &&
+		sed 's/"provider":"simulated"/"provider":"simulated","machine":"two"/; s/]}$/],"notes":["in f alone"]}/' new.json >two.json &&
+		compare 0 one.json two.json && has '^note: the simulated CPUs differ' && has '^note: two.json: in f alone$' &&
+		sed 's/"runs":1/"runs":1,"exit_status":134/' new.json >dead.json &&
+		compare 2 old.json dead.json --fail-if 'instructions > +1%' && has '^NO ANSWER  instructions > \+1%: can.t be judged' &&
+		has 'the command of dead.json was ended by signal 6' && compare 0 old.json dead.json &&
+		sed 's/"quality"/"scaled":true,"quality"/' new.json >scaled.json && compare 0 old.json scaled.json &&
+		has '^instructions .* one run: it may be chance$'
+}
+check "what makes two results incomparable is told" unlike
+
 json() {
 	compare 1 -j old.json new.json --fail-if 'instructions > +1%' && python3 - out <<-'END'
 	import json, sys
@@ -67,6 +79,12 @@ markdown() {
 		has '^\| `branch\\\|misses` \| 500 \| 450 '
 }
 check "Markdown is a table that names can't break" markdown
+
+markdown_unknown() {
+	compare 2 --markdown old.json new.json --fail-if 'instructions > +1%' --fail-if 'cycles > 1%' &&
+		has '^- \*\*failed\*\* `instr' && has "^- \*\*no answer\*\* .cycles > 1%: can't be judged"
+}
+check "Markdown names the condition that has no answer" markdown_unknown
 
 real_runs() {
 	"$TALLY" stat -r 4 -j -o few.json -e task-clock,page-faults true && "$TALLY" stat -r 4 -j -o many.json \
