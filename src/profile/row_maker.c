@@ -71,6 +71,14 @@ static int push_address(struct tally_row_maker *maker, const struct tally_hashed
 	return 0;
 }
 
+/* The outermost caller of a stack that was cut. */
+static uint8_t *put_cut(struct tally_row_maker *maker, uint8_t *at)
+{
+	const struct tally_place cut = { .file = TALLY_FILE_NONE, .address = TALLY_PLACE_CUT };
+	uint32_t place = tally_place_table_intern(&maker->profile->places, &cut);
+	return place == UINT32_MAX ? NULL : tally_stack_put_place(at, place);
+}
+
 static int make_stack(struct tally_row_maker *maker, const struct tally_hashed_sample *sample, struct outcome *outcome)
 {
 	struct tally_chain_walk walk = {
@@ -78,7 +86,7 @@ static int make_stack(struct tally_row_maker *maker, const struct tally_hashed_s
 	};
 	uint64_t address;
 	outcome->stack = maker->stack.count;
-	if (tally_vector_reserve(&maker->stack, maker->stack.count + (size_t)sample->count * TALLY_PLACE_BYTES_MAX) < 0)
+	if (tally_vector_reserve(&maker->stack, maker->stack.count + ((size_t)sample->count + 1) * TALLY_PLACE_BYTES_MAX) < 0)
 		return -ENOMEM;
 	uint8_t *at = maker->stack.items + maker->stack.count;
 	if (sample->is_ip && push_address(maker, sample, sample->is_kernel, sample->ip, 0, &at) < 0)
@@ -86,6 +94,8 @@ static int make_stack(struct tally_row_maker *maker, const struct tally_hashed_s
 	while (!sample->is_ip && tally_chain_walk_next(&walk, &address))
 		if (push_address(maker, sample, walk.kernel, address, walk.is_return && address, &at) < 0)
 			return -ENOMEM;
+	if (sample->is_cut && !(at = put_cut(maker, at)))
+		return -ENOMEM;
 	maker->stack.count = (size_t)(at - maker->stack.items);
 	return 0;
 }

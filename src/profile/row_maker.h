@@ -21,6 +21,7 @@ struct tally_hashed_sample {
 	uint32_t count, pid, class;
 	bool is_kernel; /* by the record's cpumode */
 	bool is_ip;
+	bool is_cut;    /* the stack went on: the recorder's copy of it ended */
 };
 
 struct tally_row_maker;

@@ -259,7 +259,7 @@ static uint64_t period_of(const struct tally_raw_record *raw, const struct tally
 static void hash_chain(const struct tally_sample_reader *reader, struct tally_hashed_sample *sample)
 {
 	uint64_t meaning = sample->class | (uint64_t)sample->is_kernel << 32 | (uint64_t)sample->is_ip << 33 |
-			   sample->kernel_maps << 34;
+			   (uint64_t)sample->is_cut << 34 | sample->kernel_maps << 35;
 	sample->hash = tally_chain_table_hash(reader->hasher, sample->words, sample->count, meaning, sample->user_maps);
 }
 
@@ -282,6 +282,7 @@ int tally_sample_reader_add(struct tally_sample_reader *reader, const struct tal
 		.pid = sample->pid, .class = task->class, .is_kernel = is_kernel_mode(record->header.misc),
 		.is_ip = sample->type & TALLY_SAMPLE_IP && (recording->leaves_only || !has_address(sample)),
 	};
+	waiting->is_cut = !waiting->is_ip && record->header.misc & TALLY_MISC_STACK_CUT;
 	if (waiting->is_ip) {
 		waiting->words = &waiting->ip;
 		waiting->count = 1;

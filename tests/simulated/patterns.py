@@ -54,8 +54,9 @@ BETWEEN = {  # a share of the branches on random bits: 64 of each pass's 16 roun
     "branch-random": ("conditional-branch-misses", 0.42 * 1024, 0.58 * 1024),
     "chase-llc": (WALK, 0.5 * 131072, 0.75 * 131072),  # 2,048 pages, of which 1,024 are held: a bit over half
 }
-# What a pass itself adds: it is called, and returns, through a line of the stack; its loops end.
-SLACK = {"loads": 3, "stores": 3, L1: 3, "L1-dcache-store-misses": 3, L2: 1, LLC: 1, TLB: 2, WALK: 1,
+# What a pass itself adds: it is called, and returns, through a line of the stack (whose set depends on where that begins); its
+# loops end.
+SLACK = {"loads": 3, "stores": 3, L1: 3, "L1-dcache-store-misses": 3, L2: 3, LLC: 3, TLB: 2, WALK: 2,
          "conditional-branch-misses": 2}
 number, failed = 0, False
 
