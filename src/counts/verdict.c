@@ -120,8 +120,9 @@ static bool say_simulated(const struct tally_count_table *table, const struct ev
 		{ e->llc, 5, 200, "memory bound: %.1f accesses per 1000 instructions go to memory" },
 		{ e->branch, 8, 15, "branch bound: %.1f branches per 1000 instructions are predicted wrongly" },
 		{ e->dtlb, 5, 30, "address translation costs much: %.1f page walks per 1000 instructions; huge pages may help" },
-		{ e->l1d, 30, 12, "cache bound: %.0f L1-dcache misses per 1000 instructions, most of them answered by the next "
-				  "levels" },
+		{ e->l1d, 30, 12, e->llc < 0 ? "cache bound: %.0f L1-dcache misses per 1000 instructions" :
+				  "cache bound: %.0f L1-dcache misses per 1000 instructions, most of them answered by the "
+				  "next levels" },
 		{ e->itlb, 2, 30, "front end bound: %.1f iTLB misses per 1000 instructions; the code is spread over too many "
 				  "pages" },
 	};

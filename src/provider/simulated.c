@@ -30,26 +30,6 @@ struct simulated_event *simulated_event_of(struct simulated *simulated, int hand
 
 /* ---- open and close -------------------------------------------------------------------------------------- */
 
-static int check(struct simulated *simulated, const struct tally_attr *attr, pid_t pid, int cpu, int group)
-{
-	const struct simulated_event *leader = simulated_event_of(simulated, group);
-	if (!simulated->plan.shared || pid <= 0 || simulated_plan_has_begun(simulated))
-		return -EOPNOTSUPP;
-	if (cpu < -1 || cpu > 0)
-		return -ENODEV;
-	if (tally_simulated_refuses(attr, NULL))
-		return -ENOENT;
-	if (attr->sample_type & ~SAMPLED)
-		return -EOPNOTSUPP;
-	/* What is moved by ids must have them, in one place. */
-	if (attr->sample_period &&
-	    (!(attr->sample_type & TALLY_SAMPLE_IDENTIFIER) || !(attr->flags & TALLY_ATTR_SAMPLE_ID_ALL)))
-		return -EINVAL;
-	if (group >= 0 && (!leader || leader->leader != group))
-		return leader ? -EINVAL : -EBADF;
-	return 0;
-}
-
 /* As processes open it: the PMU's own, no modifiers that mean nothing there. */
 static struct tally_attr attr_for_plan(const struct tally_attr *asked)
 {
@@ -64,6 +44,57 @@ static struct tally_attr attr_for_plan(const struct tally_attr *asked)
 	/* A place is the instruction's own, always: asking for it is no matter. */
 	attr.flags &= ~(TALLY_ATTR_PRECISE_IP | TALLY_ATTR_EXCLUDE_GUEST | TALLY_ATTR_EXCLUDE_HOST);
 	return attr;
+}
+
+/* Why this CPU can't have the event, or NULL. */
+static const char *lacks(const struct simulated *simulated, const struct tally_attr *asked)
+{
+	struct tally_attr attr = attr_for_plan(asked);
+	return attr.type == VSIM_PMU_TYPE ? simulated_geometry_lacks(&simulated->geometry, attr.config) : NULL;
+}
+
+/* How many the PMU has, by this event. */
+static unsigned counters_of(const struct tally_attr *attr)
+{
+	unsigned counters = attr->type == VSIM_PMU_TYPE ? attr->config1 & VSIM_COUNTERS_MASK : 0;
+	return counters ? counters : 2 * VSIM_EVENTS;
+}
+
+/* With the fewest counters that any event yet leaves the PMU, has the group room for this one?  The tool would refuse it
+ * too, in a process that has nobody to tell. */
+static bool group_fits(const struct simulated *simulated, const struct tally_attr *asked, int group)
+{
+	struct tally_attr attr = attr_for_plan(asked);
+	unsigned needed = 1, counters = counters_of(&attr);
+	for (int i = 0; i < VSIM_EVENTS; i++) {
+		const struct simulated_event *event = &simulated->events[i];
+		if (!event->is_open || event->attr.type != VSIM_PMU_TYPE)
+			continue;
+		unsigned own = counters_of(&event->attr);
+		counters = own < counters ? own : counters;
+		needed += group >= 0 && event->leader == group;
+	}
+	return attr.type != VSIM_PMU_TYPE || needed <= counters;
+}
+
+static int check(struct simulated *simulated, const struct tally_attr *attr, pid_t pid, int cpu, int group)
+{
+	const struct simulated_event *leader = simulated_event_of(simulated, group);
+	if (!simulated->plan.shared || pid <= 0 || simulated_plan_has_begun(simulated))
+		return -EOPNOTSUPP;
+	if (cpu < -1 || cpu > 0)
+		return -ENODEV;
+	if (tally_simulated_refuses(attr, NULL) || lacks(simulated, attr))
+		return -ENOENT;
+	if (attr->sample_type & ~SAMPLED)
+		return -EOPNOTSUPP;
+	/* What is moved by ids must have them, in one place. */
+	if (attr->sample_period &&
+	    (!(attr->sample_type & TALLY_SAMPLE_IDENTIFIER) || !(attr->flags & TALLY_ATTR_SAMPLE_ID_ALL)))
+		return -EINVAL;
+	if (group >= 0 && (!leader || leader->leader != group))
+		return leader ? -EINVAL : -EBADF;
+	return group_fits(simulated, attr, group) ? 0 : -ENOSPC;
 }
 
 /* Behind all that are open: the plan is in the order of opening. */
@@ -254,14 +285,23 @@ static const char *simulated_reason(struct tally_provider *provider, const struc
 				    const char **hint)
 {
 	const char *ignored, *reason = tally_simulated_refuses(attr, hint ? hint : &ignored);
-	(void)provider;
 	if (reason)
 		return reason;
 	if (hint)
 		*hint = NULL;
+	reason = lacks(simulated_of(provider), attr);
+	if (reason) {
+		if (hint)
+			*hint = "--sim-cpu chooses one that has it";
+		return reason;
+	}
 	switch (code) {
 	case -EMFILE:
 		return "64 events at most are simulated at once";
+	case -ENOSPC:
+		if (hint)
+			*hint = "count its events singly, or give counters= the size of the largest group";
+		return "its group has more events than the PMU has counters, by counters=";
 	case -EOPNOTSUPP:
 		return attr->sample_type & ~SAMPLED ? "the simulated CPU has nothing of this for a sample" :
 						      "only a command that tally starts is simulated";

@@ -115,3 +115,15 @@ void simulated_geometry_caches(const struct vsim_geometry *geometry, char *out, 
 						 keys[i], (int)(length - key), line + key);
 		}
 }
+
+/* What misses the last level that there is goes to memory, and no event of a missing one tells of it: 0 would. */
+const char *simulated_geometry_lacks(const struct vsim_geometry *geometry, uint64_t config)
+{
+	const uint64_t l2 = 1ull << VSIM_L2_LOADS | 1ull << VSIM_L2_STORES | 1ull << VSIM_L2_LOAD_MISSES |
+			    1ull << VSIM_L2_STORE_MISSES;
+	const uint64_t llc = 1ull << VSIM_LLC_LOADS | 1ull << VSIM_LLC_STORES | 1ull << VSIM_LLC_LOAD_MISSES |
+			     1ull << VSIM_LLC_STORE_MISSES;
+	if (config & llc && !geometry->llc.ways)
+		return "the simulated CPU has no LLC";
+	return config & l2 && !geometry->l2.ways ? "the simulated CPU has no L2" : NULL;
+}

@@ -88,6 +88,8 @@ int simulated_geometry_here(const char *root, struct vsim_geometry *geometry);
 /* All of it in one line; and "skylake: l1d 32K 8-way, …". */
 void simulated_geometry_line(const struct vsim_geometry *geometry, char *out, size_t size);
 void simulated_geometry_caches(const struct vsim_geometry *geometry, char *out, size_t size);
+/* Why such a CPU can't count what this config stands for; NULL: it can. */
+const char *simulated_geometry_lacks(const struct vsim_geometry *geometry, uint64_t config);
 
 /* simulated_launch.c: struct tally_provider_ops.command. */
 int simulated_command(struct tally_provider *provider, const char *path, char **command, char ***out,

@@ -289,6 +289,15 @@ static const char *user_only_name(struct tally_counting *c, const struct tally_e
 	return text ? text : name;
 }
 
+/* What was counted part of the time is an estimate, however exact the part. */
+static const char *quality_of(const struct tally_counting *c, size_t i, bool was_scaled)
+{
+	const struct tally_provider_ops *ops = c->options->provider->ops;
+	const char *quality = ops->quality && !c->refusals[i] ?
+			      ops->quality(c->options->provider, &c->options->events[i].attr) : NULL;
+	return quality && was_scaled ? "estimate" : quality;
+}
+
 static void name_row(struct tally_counting *c, size_t i)
 {
 	const struct tally_event *event = &c->options->events[i];
@@ -303,7 +312,7 @@ static void name_row(struct tally_counting *c, size_t i)
 	row->group = event->group;
 	row->excludes = is_clock ? 0 : event->attr.flags & TALLY_ATTR_EXCLUDES;
 	row->source = ops->name;
-	row->quality = ops->quality && !c->refusals[i] ? ops->quality(c->options->provider, &event->attr) : NULL;
+	row->quality = quality_of(c, i, false);
 	if (c->user_only[i] && !is_clock) {
 		row->excludes |= TALLY_ATTR_EXCLUDE_KERNEL | TALLY_ATTR_EXCLUDE_HV;
 		row->name = user_only_name(c, event);
@@ -413,6 +422,7 @@ static void fill_counted(struct tally_counting *c, size_t event)
 	row->enabled_ns = total.enabled_ns;
 	row->running_ns = total.running_ns;
 	row->was_scaled = total.was_scaled;
+	row->quality = quality_of(c, event, total.was_scaled);
 	row->value = value * row->scale;
 	row->state = has_value || is_idle ? TALLY_COUNT_OK : TALLY_COUNT_NOT_COUNTED;
 	if (row->state == TALLY_COUNT_OK)

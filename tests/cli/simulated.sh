@@ -66,13 +66,26 @@ run 0 $stat -j -e '{instructions,branches}' -e vsim/instructions/ true &&
 	json 'd["events"][0]["value"] == d["events"][2]["value"] and d["events"][0]["group"] == d["events"][1]["group"]'
 check "groups are counted, and the same event twice gives the same"
 run 0 $stat -j -e 'vsim/instructions,counters=2/,vsim/loads,counters=2/,vsim/stores,counters=2/,vsim/branches,counters=2/' \
-	"$GETPPID_LOOP" 3000000 && json 'all(x["scaled"] and x["value"] > 1000 for x in d["events"])'
-check "with fewer counters than events they take turns, and counts are scaled"
+	"$GETPPID_LOOP" 3000000 && json 'all(x["scaled"] and x["value"] > 1000 and x["quality"] == "estimate"
+							for x in d["events"])'
+check "with fewer counters than events they take turns, and counts are scaled: estimates"
+group='{vsim/instructions,counters=1/,vsim/loads,counters=1/}'
+run 0 $stat -e "$group" true && has '(exact, user)' && has 'does not fit into its group; {…}:W opens it singly' && lacks valgrind &&
+	run 1 $record -e "$group" true && has 'its group has more events than the PMU has counters' && has 'hint: '
+check "a group that can never have its counters is refused before the command starts"
 run 0 $stat --sim-cpu skylake -e L1-dcache-load-misses true && has 'CPU, simulated: skylake'
 check "--sim-cpu takes a preset"
 printf 'base = skylake\nname = tiny\nl1d = 4K 1-way\n' >tiny.cpu
 run 0 $stat --sim-cpu ./tiny.cpu -e L1-dcache-load-misses true && has 'CPU, simulated: tiny: l1d 4K 1-way'
 check "--sim-cpu takes a file"
+printf 'base = skylake\nl2 = none\nllc = none\n' >bare.cpu
+run 0 $stat --sim-cpu ./bare.cpu -d -j true &&
+	json 'all(e[n]["state"] == "not-supported" and e[n]["note"] == "the simulated CPU has no LLC"
+		  for n in ["LLC-loads", "LLC-load-misses", "LLC-stores", "LLC-store-misses"]) and
+	      e["L1-dcache-load-misses"]["value"] > 0' &&
+	run 0 $stat --sim-cpu ./bare.cpu -e cache-misses,vsim/L2-loads/ true && has 'no LLC' && has 'no L2' &&
+	run 1 $record --sim-cpu ./bare.cpu -e LLC-load-misses true && has 'the simulated CPU has no LLC'
+check "a level that the CPU doesn't have has no counts"
 printf 'base = skylake\nl1d = 5 apples\n' >bad.cpu
 run 1 $stat --sim-cpu ./bad.cpu true && has 'bad.cpu, line 2'
 check "a file that can't be understood is pointed at"
