@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -128,6 +129,30 @@ static int check_program(const char *path, unsigned depth, struct tally_error *e
 	return check_program(next, depth + 1, err);
 }
 
+/* ---- what the tool needs to start ------------------------------------------------------------------------- */
+
+/* Valgrind would say it in its own words, when the command is as good as started. */
+static int check_surroundings(struct tally_error *err)
+{
+	enum { DESCRIPTORS = 20 }; /* it takes a dozen of the program's for itself */
+	struct rlimit limit;
+	const char *folder = getenv("TMPDIR");
+	if (!folder || !*folder)
+		folder = "/tmp";
+	if (access(folder, W_OK | X_OK) < 0) {
+		tally_error_set(err, -EACCES, "the simulated PMU needs a folder for files of its own, and %s is not usable: %s",
+				folder, tally_errno_text(-errno));
+		tally_error_hint(err, "TMPDIR says which folder that is");
+		return -EACCES;
+	}
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_max >= DESCRIPTORS)
+		return 0;
+	tally_error_set(err, -EACCES, "the simulated PMU needs file descriptors of its own: %llu are too few, %d enough",
+			(unsigned long long)limit.rlim_max, DESCRIPTORS);
+	tally_error_hint(err, "raise ulimit -n");
+	return -EACCES;
+}
+
 /* ---- the command line -------------------------------------------------------------------------------------- */
 
 static const char *const fixed[] = {
@@ -150,6 +175,8 @@ int simulated_command(struct tally_provider *provider, const char *path, char **
 	enum { FIXED = sizeof(fixed) / sizeof(fixed[0]) };
 	struct simulated *simulated = simulated_of(provider);
 	int result = check_program(path, 0, err);
+	if (!result)
+		result = check_surroundings(err);
 	if (!result)
 		result = simulated_plan_make(simulated, err);
 	if (result < 0)

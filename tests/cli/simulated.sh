@@ -69,6 +69,10 @@ run 0 $stat -j -e 'vsim/instructions,counters=2/,vsim/loads,counters=2/,vsim/sto
 	"$GETPPID_LOOP" 3000000 && json 'all(x["scaled"] and x["value"] > 1000 and x["quality"] == "estimate"
 							for x in d["events"])'
 check "with fewer counters than events they take turns, and counts are scaled: estimates"
+run 126 env TMPDIR=/nonexistent $stat -e instructions true && has '/nonexistent is not usable' && has 'hint: TMPDIR' && lacks valgrind &&
+	run 126 env TMPDIR=/nonexistent $record true && has '/nonexistent is not usable' &&
+	run 126 sh -c 'ulimit -n 10; exec "$@"' sh $stat -e instructions true && has 'hint: raise ulimit -n' && lacks valgrind
+check "without what the tool needs to start, it is not started"
 group='{vsim/instructions,counters=1/,vsim/loads,counters=1/}'
 run 0 $stat -e "$group" true && has '(exact, user)' && has 'does not fit into its group; {…}:W opens it singly' && lacks valgrind &&
 	run 1 $record -e "$group" true && has 'its group has more events than the PMU has counters' && has 'hint: '
