@@ -25,7 +25,7 @@
 #include <stdint.h>
 
 enum {
-	VSIM_PLAN_VERSION = 1,
+	VSIM_PLAN_VERSION = 2,
 	VSIM_EVENTS = 64,
 	VSIM_RINGS = 512,       /* processes that record at the same time */
 	VSIM_FUNCTIONS = 16,    /* --toggle */
@@ -34,6 +34,7 @@ enum {
 	VSIM_PAGE = 4096
 };
 #define VSIM_PLAN_MAGIC 0x4d4953594c4c4154ull /* "TALLYSIM" */
+#define VSIM_REGION_MARKED (1u << VSIM_FUNCTIONS)
 #define VSIM_TOTALS_NS 50000000ull            /* how old totals of a running process may be */
 
 /* Events that are counted as they happen, each by one number.  An event of the PMU "vsim" is a set of these: its
@@ -129,6 +130,7 @@ struct vsim_plan {
 	/* A region alone: counting begins in functions of these names (or in tally_roi_begin()) and ends when they return. */
 	uint32_t function_count;
 	uint32_t region_only;   /* 1: nothing is counted outside of a region, of either sort */
+	uint32_t regions;       /* which began, of any process: a bit for each function, and VSIM_REGION_MARKED */
 	char functions[VSIM_FUNCTIONS][VSIM_FUNCTION_NAME];
 
 	uint32_t closed;        /* 1: tally has stopped listening; nobody waits */

@@ -5,7 +5,8 @@
  * model goes on: caches are as warm as they would be.
  *
  * The marks are known by their bytes as code is translated; functions by the first instruction of their symbol, which
- * begins a block since one comes there by a call.  That a function returns is seen at any return: the stack pointer is
+ * begins a block since one comes there by a call.  A name is right as the symbol's, mangled or not, with or without what
+ * compilers append to copies (.constprop.0), arguments, returned type and last template arguments.  That a function returns is seen at any return: the stack pointer is
  * above the one that it began with.  That holds for what a longjmp or an exception leaves, too, if a return late. */
 #include "valgrind/vsim_region.h"
 #include "valgrind/vsim_host.h"
@@ -15,23 +16,139 @@
 #include "pub_tool_machine.h"
 #include "pub_tool_threadstate.h"
 
-/* A symbol's name, or what is before a demangled one's arguments. */
-static bool is_named(const char *symbol, const char *wanted)
+/* In the core's library, and in none of the public headers. */
+extern Bool VG_(get_fnname_raw)(DiEpoch epoch, Addr address, const HChar **name);
+
+/* --- names ----------------------------------------------------------------------------------------------------------- */
+
+/* Where `text` has an '(' or a '<' at `at`, behind what closes it. */
+static SizeT behind_bracket(const char *text, SizeT at)
 {
-	SizeT length = VG_(strlen)(wanted);
-	return length && !VG_(strncmp)(symbol, wanted, length) && (!symbol[length] || symbol[length] == '(');
+	unsigned depth = 0;
+	for (; text[at]; at++) {
+		depth += text[at] == '(' || text[at] == '<';
+		if ((text[at] == ')' || text[at] == '>') && !--depth)
+			return at + 1;
+	}
+	return at;
 }
 
-static bool is_function(const struct vsim_plan *plan, Addr address)
+/* `operator<`, `operator()`, `operator long`: its name's end, which brackets and blanks don't tell. */
+static SizeT behind_operator(const char *text, SizeT at)
+{
+	at += sizeof("operator") - 1;
+	if (text[at] == '(' && text[at + 1] == ')')
+		return at + 2;
+	while (text[at] && text[at] != '(')
+		at++;
+	return at;
+}
+
+static bool is_operator(const char *text, SizeT at)
+{
+	static const char word[] = "operator";
+	char before = at ? text[at - 1] : ' ', behind;
+	if (VG_(strncmp)(text + at, word, sizeof(word) - 1) || (before != ' ' && before != ':'))
+		return false;
+	behind = text[at + sizeof(word) - 1];
+	return behind != '_' && !(behind >= '0' && behind <= '9') && !(behind >= 'a' && behind <= 'z') &&
+	       !(behind >= 'A' && behind <= 'Z');
+}
+
+/* Of a demangled symbol "long ns::work<long>(long) [clone .constprop.0]" the part that is the name: [*from, return).
+ * It ends where arguments begin; the last blank before it that no bracket holds ends the type of what is returned. */
+static SizeT name_of(const char *text, SizeT *from)
+{
+	static const char anonymous[] = "(anonymous namespace)";
+	SizeT at = 0;
+	*from = 0;
+	while (text[at]) {
+		if (is_operator(text, at))
+			return behind_operator(text, at);
+		if (text[at] == '<' || !VG_(strncmp)(text + at, anonymous, sizeof(anonymous) - 1)) {
+			at = behind_bracket(text, at);
+			continue;
+		}
+		if (text[at] == '(' || (text[at] == ' ' && text[at + 1] == '['))
+			return at;
+		if (text[at] == ' ')
+			*from = at + 1;
+		at++;
+	}
+	return at;
+}
+
+/* With template arguments, or without the last of them. */
+static bool is_name(const char *name, SizeT length, const char *wanted)
+{
+	SizeT asked = VG_(strlen)(wanted);
+	if (asked > length || VG_(strncmp)(name, wanted, asked))
+		return false;
+	return asked == length || (name[asked] == '<' && behind_bracket(name, asked) >= length);
+}
+
+/* What compilers append to the name of a copy of a function.  ".cold" is none: a part that is jumped to, not called. */
+static SizeT without_suffix(const char *symbol)
+{
+	static const char *const suffixes[] = { ".constprop.", ".isra.", ".part.", ".lto_priv." };
+	SizeT length = VG_(strlen)(symbol);
+	if (VG_(strstr)(symbol, ".cold"))
+		return length;
+	for (unsigned i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+		const char *suffix = VG_(strstr)(symbol, suffixes[i]);
+		if (suffix && suffix > symbol && (SizeT)(suffix - symbol) < length)
+			length = (SizeT)(suffix - symbol);
+	}
+	return length;
+}
+
+static bool is_symbol(const char *symbol, const char *wanted)
+{
+	SizeT asked = VG_(strlen)(wanted);
+	return !VG_(strncmp)(symbol, wanted, asked) && (!symbol[asked] || asked == without_suffix(symbol));
+}
+
+static bool is_whole(const char *text, const char *wanted)
+{
+	SizeT asked = VG_(strlen)(wanted);
+	return !VG_(strncmp)(text, wanted, asked) && (!text[asked] || !VG_(strncmp)(text + asked, " [clone", 7));
+}
+
+/* A demangled symbol's name, with or without what is returned and arguments. */
+static bool is_demangled(const char *text, const char *wanted)
+{
+	SizeT from, end = name_of(text, &from), asked = VG_(strlen)(wanted);
+	if (VG_(strstr)(text, ".cold"))
+		return false;
+	return is_name(text + from, end - from, wanted) || is_whole(text + from, wanted) || is_whole(text, wanted) ||
+	       (asked == end && !VG_(strncmp)(text, wanted, asked));
+}
+
+/* Which functions of the plan's begin at `address`: a bit for each. */
+static uint32_t functions_at(const struct vsim_plan *plan, Addr address)
 {
 	const HChar *name;
+	uint32_t found = 0;
 	if (!plan->function_count || !VG_(get_fnname_if_entry)(VG_(current_DiEpoch)(), address, &name))
-		return false;
+		return 0;
 	for (unsigned i = 0; i < plan->function_count; i++)
-		if (is_named(name, plan->functions[i]))
-			return true;
-	return false;
+		if (plan->functions[i][0] && is_demangled(name, plan->functions[i]))
+			found |= 1u << i;
+	if (!VG_(get_fnname_raw)(VG_(current_DiEpoch)(), address, &name))
+		return found;
+	for (unsigned i = 0; i < plan->function_count; i++)
+		if (plan->functions[i][0] && is_symbol(name, plan->functions[i]))
+			found |= 1u << i;
+	return found;
 }
+
+static void note_began(struct vsim_plan *plan, uint32_t regions)
+{
+	if (regions & ~__atomic_load_n(&plan->regions, __ATOMIC_RELAXED))
+		__atomic_fetch_or(&plan->regions, regions, __ATOMIC_SEQ_CST);
+}
+
+/* --- marks ------------------------------------------------------------------------------------------------------------ */
 
 enum vsim_mark vsim_region_mark(const struct vsim *sim, Addr address, unsigned length, bool begins_block)
 {
@@ -41,7 +158,9 @@ enum vsim_mark vsim_region_mark(const struct vsim *sim, Addr address, unsigned l
 		return VSIM_MARK_NONE;
 	if (length == sizeof(mark) + 1 && !VG_(memcmp)(bytes, mark, sizeof(mark)))
 		return bytes[6] == 'B' ? VSIM_MARK_BEGIN : bytes[6] == 'E' ? VSIM_MARK_END : VSIM_MARK_NONE;
-	return begins_block && is_function(sim->plan, address) ? VSIM_MARK_ENTER : VSIM_MARK_NONE;
+	uint32_t functions = begins_block ? functions_at(sim->plan, address) : 0;
+	note_began(sim->plan, functions); /* code is translated when it is about to run */
+	return functions ? VSIM_MARK_ENTER : VSIM_MARK_NONE;
 }
 
 bool vsim_region_sees_returns(const struct vsim *sim)
@@ -72,6 +191,7 @@ VG_REGPARM(1) void vsim_region_reached(UWord mark)
 	switch (mark) {
 	case VSIM_MARK_BEGIN:
 		thread->marks++;
+		note_began(sim->plan, VSIM_REGION_MARKED);
 		break;
 	case VSIM_MARK_END:
 		thread->marks -= thread->marks != 0;

@@ -381,7 +381,11 @@ static void say_nothing_sampled(const struct request *request, double seconds)
 	const struct tally_record_options *rate = &request->record;
 	const struct tally_event *event = &request->events.items[0];
 	bool is_clock = tally_counting_is_clock(&event->attr) || event->kind == TALLY_EVENT_HARDWARE;
-	if (rate->delay_s >= seconds)
+	struct tally_provider *provider = request->provider;
+	const char *uncounted = provider->ops->uncounted ? provider->ops->uncounted(provider) : NULL;
+	if (uncounted)
+		fprintf(stderr, "hint: nothing was sampled: %s\n", uncounted);
+	else if (rate->delay_s >= seconds)
 		fprintf(stderr, "hint: nothing was sampled: it ended after %.2f s, and sampling was to start after %.2f s (-D)\n",
 			seconds, rate->delay_s);
 	else if (is_clock && !rate->period && !event->has_period && !event->has_frequency)

@@ -83,6 +83,8 @@ struct tally_provider_ops {
 			      const char **hint);
 	/* How far a figure can be trusted: "model".  Static. */
 	const char *(*quality)(struct tally_provider *provider, const struct tally_attr *attr);
+	/* Why nothing could be counted so far though all events were on; NULL: something could.  Static.  May be NULL. */
+	const char *(*uncounted)(struct tally_provider *provider);
 	/* What the CPU is on which things were counted, in a line: all of it, or what fits beside figures. */
 	const char *(*machine)(struct tally_provider *provider, bool is_short);
 	/* What the user should know once a command has ended (`signal`: what ended it, or 0): how many lines were put

@@ -325,13 +325,52 @@ static const char *simulated_machine(struct tally_provider *provider, bool is_sh
 	return is_short ? simulated->caches : simulated->machine;
 }
 
+static const char *simulated_uncounted(struct tally_provider *provider)
+{
+	const struct simulated *simulated = simulated_of(provider);
+	const struct vsim_plan *shared = simulated->plan.shared;
+	if (!simulated_plan_has_begun(simulated) || !shared->region_only ||
+	    __atomic_load_n(&shared->regions, __ATOMIC_SEQ_CST))
+		return NULL;
+	return simulated->options.function_count ? "no function of that name ran" :
+						   "the program passed no tally_roi_begin()";
+}
+
+/* In which regions alone was counted; and names of functions of which none ran. */
+static void region_notes(const struct simulated *simulated, struct tally_arena *arena, const char **counted,
+			 const char **absent)
+{
+	const struct tally_simulated_options *options = &simulated->options;
+	uint32_t regions = __atomic_load_n(&simulated->plan.shared->regions, __ATOMIC_SEQ_CST);
+	const char *ran = NULL, *not = NULL;
+	for (unsigned i = 0; i < options->function_count; i++) {
+		const char **list = regions >> i & 1 ? &ran : &not;
+		*list = tally_arena_printf(arena, "%s%s'%s'", *list ? *list : "", *list ? ", " : "", options->functions[i]);
+	}
+	if (regions & VSIM_REGION_MARKED)
+		ran = tally_arena_printf(arena, "%s%s", ran ? ran : "", ran ? ", and where the program says so (tally/roi.h)" :
+									     "where the program says so (tally/roi.h)");
+	if (ran)
+		*counted = tally_arena_printf(arena, "counted in a region alone: %s", ran);
+	if (not)
+		*absent = tally_arena_printf(arena, "no function of the name %s ran: a name is the symbol's, as 'tally report' "
+					     "shows it; what was inlined has none", not);
+	else if (!regions)
+		*absent = "the program passed no tally_roi_begin() (tally/roi.h)";
+}
+
 static size_t simulated_notes(struct tally_provider *provider, int signal, struct tally_arena *arena, const char **notes,
 			      size_t maximum)
 {
 	struct simulated *simulated = simulated_of(provider);
 	const struct vsim_plan *shared = simulated->plan.shared;
 	uint32_t unsimulated = shared ? __atomic_load_n(&shared->unsimulated, __ATOMIC_SEQ_CST) : 0;
+	const char *counted = NULL, *absent = NULL;
+	if (simulated_plan_has_begun(simulated) && shared->region_only)
+		region_notes(simulated, arena, &counted, &absent);
 	const char *lines[] = {
+		counted,
+		absent,
 		shared && !simulated_plan_has_begun(simulated) ? "the simulated PMU did not start; why, stands above" : NULL,
 		signal == SIGILL ? "SIGILL: the simulated CPU has no AVX-512; code that is built for it alone, without "
 					  "asking the CPU, can't run on it" : NULL,
@@ -381,6 +420,7 @@ static const struct tally_provider_ops simulated_ops = {
 	.gather = simulated_gather,
 	.reason = simulated_reason,
 	.quality = simulated_quality,
+	.uncounted = simulated_uncounted,
 	.machine = simulated_machine,
 	.notes = simulated_notes,
 	.call_graph = "the simulated CPU's stack, unwound at each sample",

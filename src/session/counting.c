@@ -424,8 +424,12 @@ static void fill_counted(struct tally_counting *c, size_t event)
 	row->was_scaled = total.was_scaled;
 	row->quality = quality_of(c, event, total.was_scaled);
 	row->value = value * row->scale;
-	row->state = has_value || is_idle ? TALLY_COUNT_OK : TALLY_COUNT_NOT_COUNTED;
-	if (row->state == TALLY_COUNT_OK)
+	const struct tally_provider *provider = c->options->provider;
+	const char *uncounted = provider->ops->uncounted ? provider->ops->uncounted(c->options->provider) : NULL;
+	row->state = (has_value || is_idle) && !uncounted ? TALLY_COUNT_OK : TALLY_COUNT_NOT_COUNTED;
+	if (uncounted)
+		row->reason = uncounted;
+	else if (row->state == TALLY_COUNT_OK)
 		withhold_empty_tracepoint(row);
 	else if (is_pinned && !total.enabled_ns)
 		row->reason = "pinned, and no counter was free: it is in error";

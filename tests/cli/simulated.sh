@@ -111,8 +111,46 @@ import json; print(int(json.loads(open("out").read())["events"][0]["value"]) // 
 	check "--toggle counts a function and what is marked, --region what is marked alone"
 	run 0 $record --toggle outer -e stores -c 1000 -o region.data -- ./region && has '220 samples in'
 	check "and samples are taken there alone"
+	run 0 $stat --toggle nosuch -j -e stores true && json 'd["events"][0]["state"] == "not-counted" and
+		"no function" in d["events"][0]["note"] and any("nosuch" in n for n in d["notes"])' &&
+		run 0 $stat --toggle nosuch true && has '<not counted>' && has "the name 'nosuch' ran" &&
+		run 0 $stat --region -x, -e stores true && has 'not counted' && has 'passed no tally_roi_begin' &&
+		run 0 $record --toggle nosuch -e stores -o nosuch.data -- true && has 'sampled: no function of that name ran'
+	check "a region that never began gives no figure, but the reason"
+	run 0 $stat --toggle inner --toggle nosuch -j -e stores ./region && json 'd["events"][0]["state"] == "counted" and
+		any("region alone" in n and "inner" in n and "nosuch" not in n for n in d["notes"])'
+	check "which region was counted is told"
 else
 	skip "regions" "no compiler"
+fi
+
+cat >names.cc <<'C'
+extern "C" __attribute__((noinline)) void count(long n) { for (volatile long i = 0; i < n; i++); }
+namespace ns { template<class T> __attribute__((noinline)) T work(T n) { count(n); return n; } }
+namespace { __attribute__((noinline)) long hidden(long n) { count(n); return n; } }
+struct C {
+	__attribute__((noinline)) long f(long n) { count(n); return n + (long)this; }
+	__attribute__((noinline)) bool operator<(long n) { count(n); return n; }
+	__attribute__((noinline)) long operator()(long n) { count(n); return n; }
+};
+extern "C" __attribute__((noinline)) long copied(long n) __asm__("copied.constprop.0");
+extern "C" long copied(long n) { count(n); return n; }
+int main()
+{
+	C c;
+	long sum = ns::work<long>(20000) + ns::work<int>(30000) + hidden(40000) + c.f(50000) + (c < 60000) + c(70000) + copied(80000);
+	return sum == 1;
+}
+C
+if c++ -O1 -o names names.cc 2>out; then
+	counts() { timeout 60 $stat -j -e stores --toggle "$1" ./names 2>out </dev/null; json "int(d['events'][0]['value']) // 1000 == $2"; }
+	counts 'ns::work<long>' 20 && counts 'long ns::work<long>' 20 && counts 'ns::work<long>(long)' 20 && counts ns::work 50 &&
+		counts _ZN2ns4workIiEET_S1_ 30 && counts '(anonymous namespace)::hidden' 40 && counts C::f 50 && counts _ZN1C1fEl 50 &&
+		counts 'C::operator<' 60 && counts 'C::operator()' 70 && counts copied 80 && counts copied.constprop.0 80 &&
+		run 0 $stat --toggle work -e stores ./names && has '<not counted>'
+	check "--toggle takes a function's name as symbols and reports have it"
+else
+	skip "names of functions" "no C++ compiler"
 fi
 
 if clang -g -O1 -I"$SOURCE/include" -o by_clang region.c 2>out; then
