@@ -118,9 +118,11 @@ static int parse_rate(const char *value, struct request *request, struct tally_e
 /* By what the kernel allows; a simulated CPU's time is its own. */
 static int check_rate(struct request *request, struct tally_error *err)
 {
-	int allowed = simulated_is_meant(request->provider_name) ? 0 : tally_sysctl_read("kernel/perf_event_max_sample_rate");
+	enum { SIMULATED_MAX_HZ = 100000 }; /* what a kernel allows; nothing is lost beyond it, but for the disk's room */
+	bool is_simulated = simulated_is_meant(request->provider_name);
+	int allowed = is_simulated ? SIMULATED_MAX_HZ : tally_sysctl_read("kernel/perf_event_max_sample_rate");
 	struct tally_record_options *record = &request->record;
-	if (allowed <= 0)
+	if (allowed <= 0 || (is_simulated && !request->wants_max_rate))
 		return 0;
 	if (request->wants_max_rate || (!record->rate_given && allowed < (int)DEFAULT_HZ))
 		record->frequency = allowed;

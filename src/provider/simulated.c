@@ -365,17 +365,20 @@ static size_t simulated_notes(struct tally_provider *provider, int signal, struc
 	struct simulated *simulated = simulated_of(provider);
 	const struct vsim_plan *shared = simulated->plan.shared;
 	uint32_t unsimulated = shared ? __atomic_load_n(&shared->unsimulated, __ATOMIC_SEQ_CST) : 0;
+	static const char did_not_start[] = "the simulated PMU did not start: where nothing above says why, the program's "
+					    "file is damaged, or memory (ulimit -v) is too little for both";
 	const char *counted = NULL, *absent = NULL;
 	if (simulated_plan_has_begun(simulated) && shared->region_only)
 		region_notes(simulated, arena, &counted, &absent);
 	const char *lines[] = {
 		counted,
 		absent,
-		shared && !simulated_plan_has_begun(simulated) ? "the simulated PMU did not start; why, stands above" : NULL,
+		shared && !simulated_plan_has_begun(simulated) ? did_not_start : NULL,
 		signal == SIGILL ? "SIGILL: the simulated CPU has no AVX-512; code that is built for it alone, without "
 					  "asking the CPU, can't run on it" : NULL,
 		unsimulated ? tally_arena_printf(arena, "%u program%s ran unsimulated, and nothing of it was counted: "
-						 "set-user-ID and 32-bit programs can't be", unsimulated,
+						 "set-user-ID and 32-bit programs can't be, nor what is executed as "
+						 "a user who may not open tally's files (setpriv, runuser)", unsimulated,
 						 unsimulated == 1 ? "" : "s") : NULL,
 		simulated->damaged ? "the program wrote over a ring of records: some are lost" : NULL,
 	};

@@ -377,8 +377,9 @@ static void tell_of_group_reads(struct tally_recorder *recorder)
 	for (size_t i = 0; i + 1 < recorder->source_count; i++)
 		any |= recorder->sources[i].event->group_read;
 	if (any && !recorder->target->all)
-		tally_buffer_text(recorder->notes, "with :S new threads and children are not sampled: groups of inherited "
-						   "events can't be read; -a takes in all\n");
+		tally_buffer_printf(recorder->notes, "with :S new threads and children are not sampled: groups of inherited "
+						     "events can't be read%s\n",
+				    recorder->provider->ops->command ? "" : "; -a takes in all");
 }
 
 static void tell_of_small_rings(struct tally_recorder *recorder, const struct ring_sizes *sizes)

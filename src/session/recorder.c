@@ -332,6 +332,17 @@ const char *tally_recorder_call_graph_text(const struct tally_recorder *recorder
 	return recorder->call_graph_text[0] ? recorder->call_graph_text : NULL;
 }
 
+/* What interrupts us may have ended the command as well (Ctrl-C, timeout): it dies in its own time. */
+static bool ends_soon(struct tally_recorder *recorder)
+{
+	enum { ROUNDS = 30, ROUND_MS = 10 };
+	for (unsigned i = 0; i < ROUNDS && command_runs(recorder); i++) {
+		poll(NULL, 0, ROUND_MS);
+		reap(recorder);
+	}
+	return !command_runs(recorder);
+}
+
 int tally_recorder_wait(struct tally_recorder *recorder, struct tally_signals *signals, enum tally_record_end end)
 {
 	if (end == TALLY_RECORD_END_DURATION)
@@ -341,7 +352,7 @@ int tally_recorder_wait(struct tally_recorder *recorder, struct tally_signals *s
 		if (poll(&wait, 1, -1) < 0 && errno != EINTR)
 			return -errno;
 		if (take_signals(recorder, signals))
-			return -EINTR;
+			return ends_soon(recorder) ? 0 : -EINTR;
 	}
 	return 0;
 }

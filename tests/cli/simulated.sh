@@ -69,6 +69,11 @@ run 0 $stat -j -e 'vsim/instructions,counters=2/,vsim/loads,counters=2/,vsim/sto
 	"$GETPPID_LOOP" 3000000 && json 'all(x["scaled"] and x["value"] > 1000 and x["quality"] == "estimate"
 							for x in d["events"])'
 check "with fewer counters than events they take turns, and counts are scaled: estimates"
+samples() { timeout 60 $record -F "$1" -o rate.data "$GETPPID_LOOP" 3000000 >out 2>&1 && sed -n 's/^tally: \([0-9]*\) samples.*/\1/p' out; }
+[ "$(samples max)" -gt "$(($(samples 1000) * 2))" ]
+check "-F max is a hundred thousand a simulated second"
+run 0 $record -e instructions:S -o group.data true && has 'are not sampled' && lacks ' -a '
+check "nobody is sent to -a, which can't be simulated"
 run 126 env TMPDIR=/nonexistent $stat -e instructions true && has '/nonexistent is not usable' && has 'hint: TMPDIR' && lacks valgrind &&
 	run 126 env TMPDIR=/nonexistent $record true && has '/nonexistent is not usable' &&
 	run 126 sh -c 'ulimit -n 10; exec "$@"' sh $stat -e instructions true && has 'hint: raise ulimit -n' && lacks valgrind
