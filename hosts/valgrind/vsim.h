@@ -136,4 +136,9 @@ void vsim_host_make_room(struct vsim *sim);
 /* est-cycles so far as nanoseconds; instructions stand for cycles without a model. */
 uint64_t vsim_host_now(const struct vsim *sim);
 
+/* --- vsim_core.c ------------------------------------------------------------------------------------------- */
+
+/* Gives the program the descriptor and the environment that it has without the core.  Before it begins. */
+void vsim_core_restore(void);
+
 #endif

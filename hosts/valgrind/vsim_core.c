@@ -9,9 +9,19 @@
  * objects themselves are still read: chains and --toggle need them.
  *
  * And it writes to stderr what users of Valgrind want to know, such as why a signal kills the program; but stderr is the
- * program's, which doesn't run under the tool to be debugged.  Its fatal errors and failed assertions go other ways. */
+ * program's, which doesn't run under the tool to be debugged.  Its fatal errors and failed assertions go other ways.
+ *
+ * When stderr is closed, its log is descriptor 2 all the same, which it then keeps from the program: what the program
+ * opens as 2, such as a library, would fail.  And its preloaded object, in which is nothing here, is in the program's LD_PRELOAD
+ * where some look (AddressSanitizer must come first): both are put right before the program begins. */
+#include "valgrind/vsim.h"
+
 #include "pub_tool_basics.h"
 #include "pub_tool_libcbase.h"
+
+/* In the core's library, and in none of the public headers.  The second's first member is a descriptor. */
+extern HChar **VG_(client_envp);
+extern Int VG_(log_output_sink);
 
 struct _DiImage *__real_vgModuleLocal_img_from_local_file(const HChar *path);
 struct _DiImage *__wrap_vgModuleLocal_img_from_local_file(const HChar *path);
@@ -40,4 +50,52 @@ UInt __wrap_vgPlain_message(Int kind, const HChar *format, ...)
 {
 	(void)kind, (void)format;
 	return 0;
+}
+
+/* From the program's environment as it lies on its stack, with the auxiliary vector behind it. */
+static void remove_variable(HChar **at)
+{
+	for (; *at; at++)
+		at[0] = at[1];
+	UWord *to = (UWord *)at;
+	do {
+		to[0] = to[1];
+		to[1] = to[2];
+		to += 2;
+	} while (to[-2] /* AT_NULL */);
+}
+
+static Bool begins(const HChar *text, const HChar *with)
+{
+	return !VG_(strncmp)(text, with, VG_(strlen)(with));
+}
+
+/* "LD_PRELOAD=/…/vgpreload_core-amd64-linux.so:what the user asks for". */
+static Bool is_ours_alone(HChar *variable)
+{
+	static const HChar preload[] = "LD_PRELOAD=", object[] = "/vgpreload_core-amd64-linux.so";
+	if (!begins(variable, preload))
+		return False;
+	HChar *rest = VG_(strstr)(variable, object);
+	if (!rest)
+		return False;
+	rest += sizeof(object) - 1;
+	if (!*rest)
+		return True;
+	HChar *to = variable + sizeof(preload) - 1;
+	if (*rest == ':')
+		for (rest++; (*to = *rest); to++)
+			rest++;
+	return False;
+}
+
+void vsim_core_restore(void)
+{
+	if (VG_(log_output_sink) == 2)
+		VG_(log_output_sink) = -1;
+	for (HChar **variable = VG_(client_envp); *variable;)
+		if (begins(*variable, "VALGRIND_LIB=") || is_ours_alone(*variable))
+			remove_variable(variable);
+		else
+			variable++;
 }

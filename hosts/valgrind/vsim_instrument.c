@@ -426,7 +426,7 @@ static void write_block(struct builder *b)
 			length = b->in->stmts[i]->Ist.IMark.len;
 	if (b->cpu->model)
 		vsim_ask_end(b, length);
-	if (b->flow == VSIM_FLOW_RETURN && vsim_region_sees_returns(b->sim)) {
+	if ((b->flow == VSIM_FLOW_RETURN || b->flow == VSIM_FLOW_INDIRECT_JUMP) && vsim_region_sees_returns(b->sim)) {
 		IRExpr *sp = get(b, offsetof(VexGuestAMD64State, guest_RSP));
 		IRExpr *above = IRExpr_Binop(Iop_CmpLT64U, load(b, address_of(&b->sim->region_sp)), sp);
 		reach(b, VSIM_MARK_LEAVE, assign(b, Ity_I1, above));

@@ -42,6 +42,7 @@ static void after_options(void)
 	VG_(clo_vex_control).guest_chase = False;
 	if (!plan_path)
 		return;
+	vsim_core_restore();
 	int error = vsim_host_open(&simulation, plan_path);
 	if (error)
 		give_up("can't open its plan", error);

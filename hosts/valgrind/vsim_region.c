@@ -6,8 +6,11 @@
  *
  * The marks are known by their bytes as code is translated; functions by the first instruction of their symbol, which
  * begins a block since one comes there by a call.  A name is right as the symbol's, mangled or not, with or without what
- * compilers append to copies (.constprop.0), arguments, returned type and last template arguments.  That a function returns is seen at any return: the stack pointer is
- * above the one that it began with.  That holds for what a longjmp or an exception leaves, too, if a return late. */
+ * compilers append to copies (.constprop.0), arguments, returned type and last template arguments.
+ *
+ * That a function returns is seen at any return or indirect jump: the stack pointer is above the one that it began with.
+ * That holds for what a longjmp or an exception leaves, too: they end in one of the two, with the stack pointer set.  What
+ * changes to another stack (coroutines, a signal's handler on a stack that lies above) is taken for a return. */
 #include "valgrind/vsim_region.h"
 #include "valgrind/vsim_host.h"
 

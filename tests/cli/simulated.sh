@@ -129,6 +129,20 @@ else
 	skip "regions" "no compiler"
 fi
 
+cat >leap.c <<'C'
+#include <setjmp.h>
+static jmp_buf back;
+__attribute__((noinline)) void count(int n) { for (volatile int i = 0; i < n; i++); }
+__attribute__((noinline)) void leaper(int n) { count(n); longjmp(back, 1); }
+int main(void) { if (!setjmp(back)) leaper(20000); count(500000); return 0; }
+C
+if cc -O1 -o leap leap.c 2>out; then
+	run 0 $stat -j -e stores --toggle leaper ./leap && json 'int(d["events"][0]["value"]) // 1000 == 20'
+	check "a longjmp out of a region ends it"
+else
+	skip "a region that is left by longjmp" "no compiler"
+fi
+
 cat >names.cc <<'C'
 extern "C" __attribute__((noinline)) void count(long n) { for (volatile long i = 0; i < n; i++); }
 namespace ns { template<class T> __attribute__((noinline)) T work(T n) { count(n); return n; } }
@@ -182,6 +196,10 @@ run 139 $stat -e instructions sh -c 'kill -SEGV $$' && ! grep -q 'not counted' o
 check "so does SIGSEGV"
 run 0 $stat --timeout 1500 -e instructions sh -c 'while :; do :; done' && has 'stopped at the limit' && ! grep -q 'not counted' out
 check "--timeout ends the command, with the counts so far"
+timeout 60 $stat -o closed.txt -e instructions sh -c 'ls / >listed && ls -d /' >out 2>&- </dev/null && [ -s listed ] && grep -q instructions closed.txt
+check "a program without stderr runs as it does unsimulated"
+LD_PRELOAD=libm.so.6 timeout 60 $stat -o env.txt sh -c env >out 2>&1 </dev/null && has LD_PRELOAD=libm.so.6 && lacks VALGRIND && lacks vgpreload
+check "the program's environment is its own"
 run 127 $stat no-such-command-anywhere && has "there is no command 'no-such-command-anywhere'" && lacks instructions
 check "a command that is not found gives 127 and no table"
 echo 'echo hello' >plain; chmod 644 plain

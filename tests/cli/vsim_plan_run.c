@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -29,6 +30,30 @@ struct run {
 	uint64_t records[128], samples[VSIM_EVENTS], weights[VSIM_EVENTS];
 	uint64_t processes_seen;
 };
+
+/* What a signal's handler needs. */
+static struct {
+	const char *path;
+	volatile pid_t child;
+} held;
+
+static void give_up(int signal)
+{
+	if (held.child > 0)
+		kill(-held.child, SIGKILL);
+	unlink(held.path);
+	_exit(128 + signal);
+}
+
+/* Whoever started this may be killed, as by a limit of time: neither the program nor the plan is to stay. */
+static void end_with_parent(const char *path)
+{
+	held.path = path;
+	signal(SIGTERM, give_up);
+	signal(SIGINT, give_up);
+	signal(SIGHUP, give_up);
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+}
 
 static void die(const char *what)
 {
@@ -254,6 +279,7 @@ int main(int argc, char **argv)
 	if (argc < 4)
 		return 125;
 	run.plan = make_plan(run.path);
+	end_with_parent(run.path);
 	for (; at < argc && strcmp(argv[at], "--"); at++) {
 		if (!strcmp(argv[at], "-q"))
 			run.quiet = true;
@@ -275,9 +301,14 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	pid_t child = fork();
 	if (!child) {
+		signal(SIGINT, SIG_DFL);
+		setpgid(0, 0);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		execv(launcher, &argv[at - 2]);
 		_exit(127);
 	}
+	setpgid(child, child);
+	held.child = child;
 	int status = follow(&run, child);
 	unlink(run.path);
 	print_totals(&run, status);
