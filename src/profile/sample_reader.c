@@ -297,14 +297,15 @@ int tally_sample_reader_add(struct tally_sample_reader *reader, const struct tal
 
 /* ---- its life ------------------------------------------------------------------------------------------ */
 
-/* Leaves that have to be named are looked up with what only one thread may use. */
-static uint64_t split_from(const struct tally_profile_options *options)
+/* Leaves that have to be named are looked up with what only one thread may use; where only leaves are wanted, there is too
+ * little to do for two. */
+static uint64_t split_from(const struct tally_profile *profile, const struct tally_profile_options *options)
 {
 	if (options->filter.objects || options->filter.symbols)
 		return UINT64_MAX;
 	if (options->split_samples)
 		return options->split_samples;
-	return tally_cpus_allowed() > 1 ? SPLIT_SAMPLES : UINT64_MAX;
+	return tally_cpus_allowed() > 1 && !profile->recording->leaves_only ? SPLIT_SAMPLES : UINT64_MAX;
 }
 
 struct tally_sample_reader *tally_sample_reader_new(struct tally_profile *profile,
@@ -316,7 +317,7 @@ struct tally_sample_reader *tally_sample_reader_new(struct tally_profile *profil
 	*reader = (struct tally_sample_reader){
 		.profile = profile, .recording = profile->recording, .options = options,
 		.rows = tally_row_maker_new(profile, options),
-		.batch_samples = TALLY_SLICE, .split_samples = split_from(options),
+		.batch_samples = TALLY_SLICE, .split_samples = split_from(profile, options),
 		.size = tally_perfdata_size(profile->recording->data), .era = 1,
 	};
 	reader->batch = reader->batches[0] = calloc(1, sizeof(*reader->batch));
