@@ -106,8 +106,6 @@ struct vsim_ring {
 	uint32_t state;         /* enum vsim_ring_state */
 	int32_t pid;            /* of the writer */
 	uint32_t room_wanted;   /* 1: the writer sleeps on it (futex) until tally has read, which sets 0 and wakes */
-	uint32_t reserved;
-	uint64_t lost;          /* records that found no room, nobody draining */
 };
 
 /* A process that executes /proc/self/exe means the program, and not the tool that it is to the kernel: it leaves word here

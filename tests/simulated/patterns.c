@@ -77,14 +77,13 @@ DESCEND(descend_3, descend)
 DESCEND(descend_2, descend_3)
 DESCEND(descend, descend_2)
 
-static __attribute__((noinline)) void target_a(void) { __asm__ volatile(""); }
-static __attribute__((noinline)) void target_b(void) { __asm__ volatile("nop"); }
+static __attribute__((noinline)) void target(void) { __asm__ volatile(""); }
 
-static void calls(int targets)
+static void indirect_one(void)
 {
-	void (*volatile table[2])(void) = { target_a, targets > 1 ? target_b : target_a };
+	void (*volatile pointer)(void) = target;
 	for (int i = 0; i < 64; i++)
-		table[i & 1]();
+		pointer();
 }
 
 static int same(const char *a, const char *b)
@@ -114,7 +113,6 @@ static void branch_same(void) { branches(~0ul); }
 static void branch_alternating(void) { branches(0x5555555555555555ul); }
 static void return_shallow(void) { descend(10); }
 static void return_deep(void) { descend(24); }
-static void indirect_one(void) { calls(1); }
 
 static const struct pattern {
 	const char *name;
