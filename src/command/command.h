@@ -73,6 +73,9 @@ int tally_option_size(const char *option, const char *value, unsigned long long 
 /* "1.5", "500ms", "2s", "3m": seconds. */
 int tally_option_seconds(const char *option, const char *value, double *out, struct tally_error *err);
 
+/* -D: milliseconds, or -1 for "not before --control says so". */
+int tally_option_delay(const char *value, long *delay_ms, struct tally_error *err);
+
 /* "tally stat: MESSAGE" and "hint: HINT" on stderr, terminal escapes in names neutralised.
  * Returns TALLY_EXIT_FAILURE. */
 int tally_command_fail(const struct tally_command *command, const struct tally_error *err);

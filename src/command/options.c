@@ -254,6 +254,20 @@ int tally_option_seconds(const char *option, const char *value, double *out, str
 	return bad_value(option, value, "a time like 2, 1.5s, 500ms or 3m", err);
 }
 
+int tally_option_delay(const char *value, long *delay_ms, struct tally_error *err)
+{
+	unsigned long long number;
+	if (!strcmp(value, "-1")) {
+		*delay_ms = -1;
+		return 0;
+	}
+	int result = tally_option_u64("-D", value, 0, 1000000000, &number, err);
+	if (result < 0)
+		return tally_error_set(err, result, "option -D: '%s' is no number of milliseconds, nor -1", value);
+	*delay_ms = (long)number;
+	return 0;
+}
+
 int tally_command_fail(const struct tally_command *command, const struct tally_error *err)
 {
 	char clean[sizeof(err->message)];

@@ -112,6 +112,7 @@ struct tally_event {
 	bool host_guest_given;   /* H or G was typed */
 	const char *unit;        /* "" or the PMU's */
 	double scale;
+	const char *cgroup;      /* counted in it alone; NULL: everywhere */
 };
 
 struct tally_event_list {
@@ -124,6 +125,12 @@ struct tally_event_list {
  * has the text and a caret line, what was expected, and the nearest name.  -EINVAL, -ENOENT (unknown name). */
 int tally_event_parse(const char *text, struct tally_catalogue *catalogue, struct tally_arena *arena,
 		      struct tally_event_list *list, struct tally_error *err);
+
+/* perf's -G: "foo,,bar" gives the events of the list that have had no turn yet a cgroup each, in order; an empty name
+ * is a turn without one.  One name, first and alone, is for all events so far.  `turns` counts over all -G.  -EINVAL:
+ * no events yet, or fewer than names. */
+int tally_event_assign_cgroups(struct tally_event_list *list, const char *names, struct tally_arena *arena,
+			       size_t *turns, struct tally_error *err);
 
 void tally_event_list_release(struct tally_event_list *list);
 
