@@ -1,0 +1,84 @@
+#include "command/record_request.h"
+
+#include "machine/facts.h"
+#include "provider/advice.h"
+#include "provider/kernel_catalogue.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Cycles where the CPU can, else the clock of the CPUs. */
+static int choose_default_event(struct record_request *request, struct tally_error *err)
+{
+	const struct tally_attr cycles = { .type = TALLY_TYPE_HARDWARE, .size = sizeof(cycles),
+					   .config = TALLY_HW_CPU_CYCLES, .sample_period = 1000000,
+					   .flags = TALLY_ATTR_DISABLED | TALLY_ATTR_EXCLUDE_KERNEL |
+						    TALLY_ATTR_EXCLUDE_HV };
+	struct tally_provider *provider = request->provider;
+	if (provider != tally_provider_kernel()) {
+		request->default_event_note = "sampling est-cycles: an estimate, for ranking; -e instructions is exact, and "
+					      "faster";
+		return tally_event_parse("est-cycles", &request->catalogue, &request->arena, &request->events, err);
+	}
+	int handle = provider->ops->open(provider, &cycles, 0, -1, -1, 0);
+	if (handle >= 0)
+		provider->ops->close(provider, handle);
+	else if (handle != -EPERM && handle != -EACCES && handle != -ENOSYS) /* then nothing can be sampled: told later */
+		request->default_event_note =
+			request->target.command && !*tally_simulated_lack() ?
+				"this machine has no hardware cycle counter: sampling cpu-clock (--provider simulated samples "
+				"instructions and misses: " TALLY_SIMULATED_COST ")" :
+				"this machine has no hardware cycle counter: sampling cpu-clock";
+	return tally_event_parse(handle >= 0 ? "cycles" : "cpu-clock", &request->catalogue, &request->arena,
+				 &request->events, err);
+}
+
+static int choose_provider(struct record_request *request, struct tally_error *err)
+{
+	const char *name = request->provider_name;
+	request->provider = tally_provider_kernel();
+	if (!name || !strcmp(name, "kernel"))
+		return tally_kernel_catalogue(&request->catalogue, err);
+	if (!simulated_is_meant(name))
+		return tally_error_set(err, -EINVAL, "there is no provider '%s': kernel, simulated", name);
+	int result = simulated_check_target(&request->target, err);
+	if (!result)
+		result = tally_provider_simulated_new(&request->simulated, &request->provider, err);
+	return result < 0 ? result : tally_simulated_catalogue(&request->catalogue, err);
+}
+
+/* Whose events they are stands in the file: no reader is to take them for the hardware's. */
+static int make_own(struct record_request *request, struct tally_error *err)
+{
+	int result = simulated_check_events(&request->events, err);
+	for (size_t i = 0; result >= 0 && i < request->events.count; i++)
+		if (tally_simulated_make_own(&request->events.items[i], &request->arena) < 0)
+			result = tally_error_set(err, -ENOMEM, "out of memory");
+	return result;
+}
+
+/* 0, or an exit status after the message was printed. */
+int record_parse_events(const struct tally_command *command, struct record_request *request)
+{
+	struct tally_error err = TALLY_ERROR_NONE;
+	int result = choose_provider(request, &err);
+	if (result < 0) {
+		tally_command_fail(command, &err);
+		return result == -EINVAL ? TALLY_EXIT_USAGE : TALLY_EXIT_FAILURE;
+	}
+	for (size_t i = 0; result >= 0 && i < request->expression_count; i++)
+		result = tally_event_parse(request->expressions[i], &request->catalogue, &request->arena, &request->events,
+					   &err);
+	if (result >= 0 && simulated_is_meant(request->provider_name))
+		result = make_own(request, &err);
+	if (result < 0) {
+		tally_command_fail(command, &err);
+		return TALLY_EXIT_USAGE;
+	}
+	if (request->events.count)
+		return 0;
+	result = choose_default_event(request, &err);
+	if (result >= 0 && simulated_is_meant(request->provider_name))
+		result = make_own(request, &err);
+	return result < 0 ? tally_command_fail(command, &err) : 0;
+}

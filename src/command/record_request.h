@@ -1,0 +1,53 @@
+/* What `tally record` was asked for; shared by its files, of no use outside of them. */
+#ifndef TALLY_COMMAND_RECORD_REQUEST_H
+#define TALLY_COMMAND_RECORD_REQUEST_H
+
+#include "base/buffer.h"
+#include "command/command.h"
+#include "command/simulated_options.h"
+#include "session/recorder.h"
+
+#include <signal.h>
+
+#define RECORD_DEFAULT_HZ 999
+
+struct record_request {
+	struct tally_record_options record;
+	struct tally_target target;
+	struct tally_catalogue catalogue;
+	struct tally_arena arena;
+	const char *expressions[64]; /* -e: understood once the provider is known */
+	size_t expression_count;
+	struct tally_event_list events;
+	const char *provider_name;
+	struct tally_simulated_options simulated;
+	struct tally_provider *provider;
+	bool wants_max_rate; /* -F max */
+	const char *output;
+	char old_output[4096]; /* what stood there before has this name now; "" when nothing did */
+	char older_output[4096 + 1]; /* what had that name before; "" likewise.  Given up once the recording began */
+	bool pipe; /* the output can't seek */
+	const char *default_event_note; /* why it isn't cycles, or NULL */
+	bool quiet;
+};
+
+/* record_options.c: 0; an exit status after the message was printed; -1 after help. */
+extern const struct tally_option record_options[];
+int record_parse_arguments(const struct tally_command *command, int argc, char **argv, struct record_request *request);
+
+/* record_events.c: what the expressions mean to the provider, or the default event. 0, or an exit status likewise. */
+int record_parse_events(const struct tally_command *command, struct record_request *request);
+
+/* record_output.c: a descriptor, or -errno. */
+int record_output_open(struct record_request *request, const sigset_t *signals_before, struct tally_error *err);
+/* What never began leaves no file, and the last recording where it was. */
+void record_output_close(const struct record_request *request, int fd, bool began);
+
+/* record_words.c: what is said on standard error. */
+bool record_shows_progress(const struct record_request *request);
+void record_show_progress(void *context, const struct tally_record_status *status);
+void record_say_notes(const struct record_request *request, const struct tally_recorder *recorder,
+		      const struct tally_buffer *notes);
+void record_say_result(const struct record_request *request, const struct tally_record_status *status);
+
+#endif

@@ -1,0 +1,113 @@
+#include "command/record_request.h"
+
+#include "session/counting.h"
+#include "session/program.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static void say_size(uint64_t bytes, char *out, size_t size)
+{
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
+	double value = (double)bytes;
+	unsigned unit = 0;
+	for (; value >= 1024 && unit < 4; unit++)
+		value /= 1024;
+	snprintf(out, size, value < 10 && unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
+}
+
+/* A command has the terminal for itself: its output and prompts would be overwritten. */
+bool record_shows_progress(const struct record_request *request)
+{
+	return !request->quiet && !request->target.command && isatty(STDERR_FILENO);
+}
+
+void record_show_progress(void *context, const struct tally_record_status *status)
+{
+	char size[32];
+	(void)context;
+	say_size(status->bytes, size, sizeof(size));
+	fprintf(stderr, "\r\x1b[Krecording: %.0f s, %" PRIu64 " samples, %s", status->seconds, status->samples, size);
+	if (status->lost)
+		fprintf(stderr, ", %" PRIu64 " lost", status->lost);
+	fflush(stderr);
+}
+
+void record_say_notes(const struct record_request *request, const struct tally_recorder *recorder,
+		      const struct tally_buffer *notes)
+{
+	const char *graph = recorder ? tally_recorder_call_graph_text(recorder) : NULL;
+	if (request->quiet || (request->target.command && !tally_program_is_there(request->target.command[0])))
+		return;
+	if (request->default_event_note)
+		fprintf(stderr, "tally: %s\n", request->default_event_note);
+	if (graph)
+		fprintf(stderr, "tally: %s\n", graph);
+	for (const char *line = tally_buffer_string(notes); *line; line += strcspn(line, "\n") + 1)
+		fprintf(stderr, "tally: %.*s\n", (int)strcspn(line, "\n"), line);
+}
+
+/* What may be the reason that nothing was sampled. */
+static void say_nothing_sampled(const struct record_request *request, double seconds)
+{
+	const struct tally_record_options *rate = &request->record;
+	const struct tally_event *event = &request->events.items[0];
+	bool is_clock = tally_counting_is_clock(&event->attr) || event->kind == TALLY_EVENT_HARDWARE;
+	struct tally_provider *provider = request->provider;
+	const char *uncounted = provider->ops->uncounted ? provider->ops->uncounted(provider) : NULL;
+	if (uncounted)
+		fprintf(stderr, "hint: nothing was sampled: %s\n", uncounted);
+	else if (rate->delay_s >= seconds)
+		fprintf(stderr, "hint: nothing was sampled: it ended after %.2f s, and sampling was to start after %.2f s (-D)\n",
+			seconds, rate->delay_s);
+	else if (is_clock && !rate->period && !event->has_period && !event->has_frequency)
+		fprintf(stderr, "hint: nothing was sampled: at -F %.0f that takes %.2g ms of CPU time; a higher -F, or a longer "
+				"run, gives samples\n", rate->frequency, 1000 / rate->frequency);
+	else if (rate->rate_given || event->has_period || event->has_frequency)
+		fprintf(stderr, "hint: nothing was sampled: '%s' did not occur, or less often than the period; -c 1 takes each\n",
+			event->name);
+	else
+		fprintf(stderr, "hint: nothing was sampled: '%s' did not occur; 'tally stat' counts it\n", event->name);
+}
+
+static void say_warnings(const struct record_request *request, const struct tally_record_status *status)
+{
+	if (status->lost)
+		fprintf(stderr, "warning: %" PRIu64 " records were lost: a larger ring (-m) or a lower rate (-F) keeps "
+				"them\n", status->lost);
+	if (status->throttled)
+		fprintf(stderr, "warning: the kernel throttled the sampling %" PRIu64 " times; a lower rate (-F) avoids "
+				"it\n", status->throttled);
+	if (request->quiet)
+		return;
+	if (status->stacks_completed)
+		fprintf(stderr, "tally: of %" PRIu64 " stacks %" PRIu64 " were longer than their copies and completed from the "
+				"tasks' memory, %" PRIu64 " are cut short\n", status->stacks, status->stacks_completed,
+			status->stacks_cut);
+	if (status->stacks_cut * 10 > status->stacks)
+		fprintf(stderr, "warning: %" PRIu64 " of %" PRIu64 " stacks are cut short; --call-graph dwarf,SIZE copies "
+				"more (to 64512)\n", status->stacks_cut, status->stacks);
+	if (status->stacks_deep)
+		fprintf(stderr, "warning: %" PRIu64 " of %" PRIu64 " stacks are deeper than the frames that are kept: they lack "
+				"their roots\n", status->stacks_deep, status->stacks);
+}
+
+void record_say_result(const struct record_request *request, const struct tally_record_status *status)
+{
+	char size[32];
+	if (record_shows_progress(request))
+		fputs("\r\x1b[K", stderr);
+	if (!request->quiet) {
+		say_size(status->bytes, size, sizeof(size));
+		fprintf(stderr, "tally: %" PRIu64 " samples in %.2f s, %s in %s; the recorder used %.3f s of CPU", status->samples,
+			status->seconds, size, request->pipe ? "the pipe" : request->output,
+			status->own_cpu_s);
+		fprintf(stderr, status->samples ? " (%.1f us a sample)\n" : "\n",
+			status->own_cpu_s * 1e6 / (double)status->samples);
+	}
+	if (!status->samples && !request->quiet)
+		say_nothing_sampled(request, status->seconds);
+	say_warnings(request, status);
+}
