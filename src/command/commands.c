@@ -19,6 +19,7 @@
 	X(flamegraph) \
 	X(sim) \
 	X(cache) \
+	X(completion) \
 	X(help)
 
 #define DECLARE(name) extern const struct tally_command tally_command_##name;

@@ -25,7 +25,8 @@ here() { find "$scratch/root" -path "*/$1" | head -1; }
 find root >out
 for file in bin/tally include/tally/counter.h libtally.so libtally.a pkgconfig/tally.pc include/tally/engine.h \
 	libtallyengine.a pkgconfig/tally-engine.pc doc/tally/LICENSE doc/tally/CHANGELOG.md doc/tally/design.md \
-	doc/tally/porting.md doc/tally/examples/self_count.c doc/tally/examples/skeleton.c; do
+	doc/tally/porting.md doc/tally/examples/self_count.c doc/tally/examples/skeleton.c man/man1/tally.1 \
+	man/man1/tally-stat.1 bash-completion/completions/tally zsh/site-functions/_tally vendor_completions.d/tally.fish; do
 	[ -n "$(installed "$file")" ]
 	check "$file is installed"
 done
@@ -62,7 +63,7 @@ check "without a command it is used wrongly, and shows the help"
 commands=$("$tally" help | sed -n 's/^  \([a-z-]*\)  .*/\1/p')
 for command in $commands; do
 	run 0 "$tally" "$command" --help && [ "$(head -1 out | cut -d' ' -f1-3)" = "usage: tally $command" ] &&
-		{ [ "$command" = help ] || grep -qE '^  (-.|   ) ?.*--[a-z]' out; }
+		{ [ "$command" = help ] || [ "$command" = completion ] || grep -qE '^  (-.|   ) ?.*--[a-z]' out; }
 	check "$command --help tells its use and options"
 	cp out long
 	run 0 "$tally" help "$command" && { [ "$command" = help ] || cmp -s out long; }

@@ -1,0 +1,66 @@
+#!/bin/bash
+# Manual pages against the program: each command has one, whole and sound, and names no option that isn't there.
+# TAP; $TALLY is the binary, $MANUAL the folder of the made pages, $SOURCE the source's.
+set -u
+number=0
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 1
+export LC_ALL=C.UTF-8
+
+ok() { number=$((number + 1)); echo "ok $number - $1"; }
+not_ok() { number=$((number + 1)); echo "not ok $number - $1"; sed 's/^/# /' out; }
+skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
+check() { if "${@:2}"; then ok "$1"; else not_ok "$1"; fi; }
+
+commands=$("$TALLY" help | sed -n 's/^  \([a-z]*\)  .*/\1/p')
+[ -n "$commands" ] || exit 1
+
+has_page() { [ -s "$MANUAL/tally-$1.1" ] || { echo "no man/tally-$1.1.in" >out; false; }; }
+# Words as a page has them: without fonts and with plain hyphens.
+plain() { sed 's/\\f[BIR]//g; s/\\-/-/g' "$1"; }
+long_options() { grep -oE -- '(^|[^-a-zA-Z0-9])--[a-z][-a-z0-9]+' | grep -oE -- '--[-a-z0-9]+' | sort -u; }
+all_options() {
+	for command in $commands; do "$TALLY" "$command" --help; done | long_options
+	cat "$SOURCE/man/allowed_options" # other programs', with the reason
+}
+all_options | sed 's/ .*//' | sort -u >known
+
+whole() { # every option that --help lists has its own entry
+	"$TALLY" "$1" --help | sed -n 's/^  \(-.\(, \)\?\)\? *\(--[-a-z0-9]*\).*/\3/p' | sort >wanted
+	plain "$MANUAL/tally-$1.1" | sed -n '/^\.TP/{n;s/.*\(--[-a-z0-9]*\).*/\1/p}' | sort -u >described
+	sort -u wanted | comm -23 - described >out
+	[ ! -s out ]
+}
+truthful() { # what a page calls an option is one
+	plain "$MANUAL/$1" | long_options | comm -23 - known >out
+	[ ! -s out ]
+}
+linked() { # other pages of tally that it sends the reader to are there
+	plain "$MANUAL/$1" | grep -oE 'tally-[a-z]+ ?\(1\)' | tr -d ' ' | sort -u >names
+	: >out
+	while read -r name; do
+		[ -s "$MANUAL/${name%(1)}.1" ] || echo "$name" >>out
+	done <names
+	[ ! -s out ]
+}
+sound() {
+	groff -K utf8 -man -Tutf8 -ww -z "$MANUAL/$1" >out 2>&1 && [ ! -s out ]
+}
+
+for command in $commands; do
+	check "$command has a page" has_page "$command"
+	check "$command: every option is described" whole "$command"
+done
+check "tally(1) lists every command" eval 'for c in $commands; do plain "$MANUAL/tally.1" | grep -qxF "tally-$c(1)" || { echo "$c" >out; false; break; }; done'
+for page in "$MANUAL"/*.1; do
+	page=${page##*/}
+	check "$page names no option that is not there" truthful "$page"
+	check "$page: the pages that it refers to are there" linked "$page"
+	if command -v groff >/dev/null; then
+		check "$page: groff has nothing to say" sound "$page"
+	else
+		skip "$page: groff has nothing to say" "groff is not installed"
+	fi
+done
+echo "1..$number"
