@@ -1,15 +1,16 @@
 /* Names of bits and record types, as linux/perf_event.h spells them without its prefixes. */
 #include "abi/record.h"
 
+/* In perf's order, which is not quite that of the bits. */
 const struct tally_bit_name tally_sample_type_names[] = {
 	{ TALLY_SAMPLE_IP, "IP" }, { TALLY_SAMPLE_TID, "TID" }, { TALLY_SAMPLE_TIME, "TIME" },
 	{ TALLY_SAMPLE_ADDR, "ADDR" }, { TALLY_SAMPLE_READ, "READ" }, { TALLY_SAMPLE_CALLCHAIN, "CALLCHAIN" },
 	{ TALLY_SAMPLE_ID, "ID" }, { TALLY_SAMPLE_CPU, "CPU" }, { TALLY_SAMPLE_PERIOD, "PERIOD" },
 	{ TALLY_SAMPLE_STREAM_ID, "STREAM_ID" }, { TALLY_SAMPLE_RAW, "RAW" },
 	{ TALLY_SAMPLE_BRANCH_STACK, "BRANCH_STACK" }, { TALLY_SAMPLE_REGS_USER, "REGS_USER" },
-	{ TALLY_SAMPLE_STACK_USER, "STACK_USER" }, { TALLY_SAMPLE_WEIGHT, "WEIGHT" },
-	{ TALLY_SAMPLE_DATA_SRC, "DATA_SRC" }, { TALLY_SAMPLE_IDENTIFIER, "IDENTIFIER" },
-	{ TALLY_SAMPLE_TRANSACTION, "TRANSACTION" }, { TALLY_SAMPLE_REGS_INTR, "REGS_INTR" },
+	{ TALLY_SAMPLE_STACK_USER, "STACK_USER" }, { TALLY_SAMPLE_IDENTIFIER, "IDENTIFIER" },
+	{ TALLY_SAMPLE_REGS_INTR, "REGS_INTR" }, { TALLY_SAMPLE_DATA_SRC, "DATA_SRC" },
+	{ TALLY_SAMPLE_WEIGHT, "WEIGHT" }, { TALLY_SAMPLE_TRANSACTION, "TRANSACTION" },
 	{ TALLY_SAMPLE_PHYS_ADDR, "PHYS_ADDR" }, { TALLY_SAMPLE_AUX, "AUX" }, { TALLY_SAMPLE_CGROUP, "CGROUP" },
 	{ TALLY_SAMPLE_DATA_PAGE_SIZE, "DATA_PAGE_SIZE" }, { TALLY_SAMPLE_CODE_PAGE_SIZE, "CODE_PAGE_SIZE" },
 	{ TALLY_SAMPLE_WEIGHT_STRUCT, "WEIGHT_STRUCT" }, { 0, 0 },
@@ -19,6 +20,15 @@ const struct tally_bit_name tally_read_format_names[] = {
 	{ TALLY_FORMAT_TOTAL_TIME_ENABLED, "TOTAL_TIME_ENABLED" },
 	{ TALLY_FORMAT_TOTAL_TIME_RUNNING, "TOTAL_TIME_RUNNING" },
 	{ TALLY_FORMAT_ID, "ID" }, { TALLY_FORMAT_GROUP, "GROUP" }, { TALLY_FORMAT_LOST, "LOST" }, { 0, 0 },
+};
+
+/* enum perf_branch_sample_type_shift: the kernel's bits in their order. */
+const struct tally_bit_name tally_branch_type_names[] = {
+	{ 1 << 0, "USER" }, { 1 << 1, "KERNEL" }, { 1 << 2, "HV" }, { 1 << 3, "ANY" }, { 1 << 4, "ANY_CALL" },
+	{ 1 << 5, "ANY_RETURN" }, { 1 << 6, "IND_CALL" }, { 1 << 7, "ABORT_TX" }, { 1 << 8, "IN_TX" },
+	{ 1 << 9, "NO_TX" }, { 1 << 10, "COND" }, { 1 << 11, "CALL_STACK" }, { 1 << 12, "IND_JUMP" },
+	{ 1 << 13, "CALL" }, { 1 << 14, "NO_FLAGS" }, { 1 << 15, "NO_CYCLES" }, { 1 << 16, "TYPE_SAVE" },
+	{ 1 << 17, "HW_INDEX" }, { 1 << 18, "PRIV_SAVE" }, { 1 << 19, "COUNTERS" }, { 0, 0 },
 };
 
 const struct tally_bit_name tally_attr_flag_names[] = {

@@ -168,6 +168,7 @@ const char *tally_record_type_name(uint32_t type);
 struct tally_bit_name { uint64_t bit; const char *name; };
 extern const struct tally_bit_name tally_sample_type_names[]; /* "IP" … */
 extern const struct tally_bit_name tally_read_format_names[]; /* "TOTAL_TIME_ENABLED" … */
+extern const struct tally_bit_name tally_branch_type_names[]; /* "USER" …: attr.branch_sample_type */
 extern const struct tally_bit_name tally_attr_flag_names[];   /* "disabled" … (precise_ip is not a bit) */
 
 #endif

@@ -2,6 +2,7 @@
 #include "base/json.h"
 #include "command/command.h"
 #include "command/filter_options.h"
+#include "command/header_options.h"
 #include "command/recording_path.h"
 #include "command/recording_warnings.h"
 #include "output/pager.h"
@@ -36,6 +37,7 @@ static const struct tally_option options[] = {
 	TALLY_FILTER_OPTIONS,
 	{ 0, "dso", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these objects", NULL, OPTION_DSO },
 	{ 0, "symbol", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these functions", NULL, OPTION_SYMBOL },
+	TALLY_HEADER_OPTIONS,
 	{ 0, "no-demangle", TALLY_ARGUMENT_NONE, NULL, "names as they stand in the file", NULL, OPTION_MANGLED },
 	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL, "call trees of symbols' functions, without what was inlined in them", NULL,
 	  OPTION_NO_INLINE },
@@ -47,6 +49,7 @@ static const struct tally_option options[] = {
 struct request {
 	const char *input, *event;
 	struct tally_profile_filter filter;
+	struct tally_header_request header;
 	struct tally_report_options report;
 	bool children_given, percent_given, json, no_pager, mangled, no_inlines;
 };
@@ -125,7 +128,8 @@ static int apply_option(int id, const char *value, struct request *request, stru
 	case OPTION_NO_INLINE: request->no_inlines = true; break;
 	case OPTION_STDIO: request->no_pager = true; break;
 	case 'j': request->json = true; break;
-	default: return tally_filter_option(id, value, &request->filter, err);
+	default:
+		return tally_header_option(id, &request->header) ? 0 : tally_filter_option(id, value, &request->filter, err);
 	}
 	return result;
 }
@@ -202,6 +206,8 @@ static int show(const struct tally_command *command, struct request *request, st
 		tally_pager_start(&pager, !request->no_pager);
 		struct tally_report_view view = { .columns = pager.columns, .colours = pager.colours,
 						  .ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0 };
+		if (request->header.shown)
+			tally_command_header(profile->recording, request->input, &request->header, &out);
 		result = put_events(profile, request, &view, &out, NULL, &err);
 	}
 	if (!result)
@@ -238,6 +244,8 @@ static int run(const struct tally_command *command, int argc, char **argv)
 
 	if (tally_recording_open(request.input, &recording, &err) < 0)
 		return tally_command_fail(command, &err);
+	if (request.header.only)
+		return tally_command_header_only(command, recording, request.input, &request.header);
 	recording->names.keep_mangled = request.mangled;
 	recording->names.no_inlines = request.no_inlines;
 	tally_names_use_cache(&recording->names);

@@ -2,9 +2,11 @@
 #include "base/terminal.h"
 #include "command/command.h"
 #include "command/filter_options.h"
+#include "command/header_options.h"
 #include "command/recording_path.h"
 #include "command/recording_warnings.h"
 #include "output/pager.h"
+#include "output/recording_header.h"
 #include "output/script_text.h"
 #include "profile/profile.h"
 
@@ -23,6 +25,7 @@ static const struct tally_option options[] = {
 	TALLY_FILTER_OPTIONS,
 	{ 0, "records", TALLY_ARGUMENT_NONE, NULL, "every record with all its fields, not samples alone", NULL,
 	  OPTION_RECORDS },
+	TALLY_HEADER_OPTIONS,
 	{ 0, "no-demangle", TALLY_ARGUMENT_NONE, NULL, "names as they stand in the file", NULL, OPTION_MANGLED },
 	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL, "symbols' functions alone, not what was inlined in them", NULL,
 	  OPTION_NO_INLINE },
@@ -33,6 +36,7 @@ static const struct tally_option options[] = {
 struct request {
 	const char *input;
 	struct tally_profile_filter filter;
+	struct tally_header_request header;
 	bool records, mangled, no_inlines, no_pager;
 };
 
@@ -54,6 +58,18 @@ static int flush(struct tally_buffer *out, bool terminal)
 	return gone ? -1 : 0;
 }
 
+/* What a pipe tells of the machine in the stream. */
+static void put_feature(const struct tally_recording *recording, const struct tally_raw_record *raw, bool full,
+			struct tally_buffer *out)
+{
+	uint64_t feature;
+	if (raw->size < sizeof(struct tally_record_header) + sizeof(feature))
+		return;
+	memcpy(&feature, (const char *)raw->bytes + sizeof(struct tally_record_header), sizeof(feature));
+	if (feature < TALLY_FEATURE_MAX)
+		tally_recording_header_feature(recording->data, (unsigned)feature, full, out);
+}
+
 static int print_all(struct tally_recording *recording, const struct request *request, bool terminal,
 		     struct tally_error *err)
 {
@@ -65,10 +81,14 @@ static int print_all(struct tally_recording *recording, const struct request *re
 	int result = tally_script_new(recording, &script, err);
 	if (result < 0)
 		return result;
+	if (request->header.shown)
+		tally_command_header(recording, request->input, &request->header, &out);
 	tally_command_progress_start(&progress);
 	while ((result = tally_recording_next(recording, &raw, &record, err)) > 0) {
 		if (!terminal)
 			tally_command_progress_record(&progress, recording, &raw);
+		if (request->header.shown && record.header.type == TALLY_RECORD_HEADER_FEATURE)
+			put_feature(recording, &raw, request->header.full, &out);
 		if (request->records)
 			tally_record_dump(recording, &raw, &record, &out);
 		else if (record.header.type == TALLY_RECORD_SAMPLE &&
@@ -94,7 +114,8 @@ static int take_option(struct request *request, int id, const char *value, struc
 	case OPTION_MANGLED: request->mangled = true; break;
 	case OPTION_NO_INLINE: request->no_inlines = true; break;
 	case OPTION_STDIO: request->no_pager = true; break;
-	default: return tally_filter_option(id, value, &request->filter, err);
+	default:
+		return tally_header_option(id, &request->header) ? 0 : tally_filter_option(id, value, &request->filter, err);
 	}
 	return 0;
 }
@@ -119,6 +140,8 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	request.input = tally_recording_path(request.input);
 	if (tally_recording_open(request.input, &recording, &err) < 0)
 		return tally_command_fail(command, &err);
+	if (request.header.only)
+		return tally_command_header_only(command, recording, request.input, &request.header);
 	recording->names.keep_mangled = request.mangled;
 	recording->names.no_inlines = request.no_inlines;
 	tally_names_use_cache(&recording->names);

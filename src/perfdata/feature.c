@@ -139,6 +139,49 @@ void tally_feature_cpu_topology(struct tally_buffer *out, const struct tally_fea
 		put_u32(out, topology->cpus[i].die);
 }
 
+void tally_feature_cache_head(struct tally_buffer *out, uint32_t count)
+{
+	put_u32(out, 1); /* version */
+	put_u32(out, count);
+}
+
+void tally_feature_cache(struct tally_buffer *out, const uint32_t words[4], const char *type, const char *size,
+			 const char *cpus)
+{
+	tally_buffer_append(out, words, 4 * sizeof(words[0]));
+	tally_feature_string(out, type);
+	tally_feature_string(out, size);
+	tally_feature_string(out, cpus);
+}
+
+void tally_feature_numa_head(struct tally_buffer *out, uint32_t count)
+{
+	put_u32(out, count);
+}
+
+void tally_feature_numa(struct tally_buffer *out, uint32_t node, uint64_t total_kib, uint64_t free_kib, const char *cpus)
+{
+	put_u32(out, node);
+	tally_feature_u64(out, total_kib);
+	tally_feature_u64(out, free_kib);
+	tally_feature_string(out, cpus);
+}
+
+void tally_feature_memory_head(struct tally_buffer *out, uint64_t block_bytes, uint64_t count)
+{
+	tally_feature_u64(out, 1); /* version */
+	tally_feature_u64(out, block_bytes);
+	tally_feature_u64(out, count);
+}
+
+void tally_feature_memory(struct tally_buffer *out, uint64_t node, const uint64_t *blocks, size_t bits)
+{
+	tally_feature_u64(out, node);
+	tally_feature_u64(out, bits);
+	tally_feature_u64(out, bits); /* the bitmap's own */
+	tally_buffer_append(out, blocks, (bits + 63) / 64 * sizeof(*blocks));
+}
+
 void tally_feature_compressed(struct tally_buffer *out, uint32_t level, uint32_t ratio, uint32_t chunk_bytes_max)
 {
 	put_u32(out, 1); /* version */

@@ -62,6 +62,17 @@ struct tally_feature_topology {
 };
 void tally_feature_cpu_topology(struct tally_buffer *out, const struct tally_feature_topology *topology);
 
+/* CACHE, NUMA_TOPOLOGY, MEM_TOPOLOGY: a head, then each of `count`. */
+void tally_feature_cache_head(struct tally_buffer *out, uint32_t count);
+/* `words`: level, bytes of a line, sets, ways; `size` as in sysfs ("32K"). */
+void tally_feature_cache(struct tally_buffer *out, const uint32_t words[4], const char *type, const char *size,
+			 const char *cpus);
+void tally_feature_numa_head(struct tally_buffer *out, uint32_t count);
+void tally_feature_numa(struct tally_buffer *out, uint32_t node, uint64_t total_kib, uint64_t free_kib, const char *cpus);
+void tally_feature_memory_head(struct tally_buffer *out, uint64_t block_bytes, uint64_t count);
+/* Which blocks are the node's: `bits` of them. */
+void tally_feature_memory(struct tally_buffer *out, uint64_t node, const uint64_t *blocks, size_t bits);
+
 /* COMPRESSED: written by the writer itself. */
 void tally_feature_compressed(struct tally_buffer *out, uint32_t level, uint32_t ratio, uint32_t chunk_bytes_max);
 

@@ -117,6 +117,12 @@ bool tally_perfdata_tracepoint_format(const struct tally_perfdata *data, uint64_
 				      size_t *length);
 
 bool tally_perfdata_is_pipe(const struct tally_perfdata *data);
+/* Where a file's parts are; all 0 but the version for a pipe. */
+struct tally_perfdata_place {
+	unsigned version; /* of the header as perf counts: 0 for PERFFILE, 1 for PERFILE2 */
+	uint64_t data_offset, data_size, features_offset;
+};
+struct tally_perfdata_place tally_perfdata_place(const struct tally_perfdata *data);
 uint64_t tally_perfdata_size(const struct tally_perfdata *data); /* bytes; 0 for a pipe */
 
 /* What was damaged, by offset (or that the recorder did not finish the file); NULL when nothing was.  Complete once

@@ -304,6 +304,9 @@ int tally_perfdata_read_head(struct tally_perfdata *data, struct tally_error *er
 		has_features |= header.features[i] != 0;
 	/* A recorder writes size and features last. */
 	data->is_unfinished = !header.data.size && !has_features && data->source.memory_size > header.data.offset;
+	data->place.data_offset = header.data.offset;
+	data->place.data_size = header.data.size;
+	data->place.features_offset = header.data.offset + header.data.size;
 	tally_source_seek(&data->source, header.data.offset);
 	data->data_end = data->is_unfinished ? data->source.memory_size : header.data.offset + header.data.size;
 	if (header.data.offset > data->source.memory_size || data->data_end < header.data.offset)

@@ -132,6 +132,7 @@ static int read_any_head(struct tally_perfdata *data, struct tally_error *err)
 	memcpy(&header, bytes, sizeof(header));
 	if (header.magic != TALLY_PERFDATA_MAGIC)
 		return bad_magic(header.magic, bytes, sizeof(header), err);
+	data->place.version = 1;
 	if (header.size == sizeof(header))
 		return read_pipe_head(data);
 	int result = data->source.memory ? 0 : slurp(data, err);
@@ -509,6 +510,11 @@ bool tally_perfdata_tracepoint_format(const struct tally_perfdata *data, uint64_
 bool tally_perfdata_is_pipe(const struct tally_perfdata *data)
 {
 	return data->is_pipe;
+}
+
+struct tally_perfdata_place tally_perfdata_place(const struct tally_perfdata *data)
+{
+	return data->place;
 }
 
 uint64_t tally_perfdata_size(const struct tally_perfdata *data)

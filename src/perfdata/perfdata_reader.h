@@ -76,6 +76,7 @@ struct tally_perfdata {
 	void *mapping; /* to be unmapped; NULL: the caller's memory, or a pipe */
 	struct tally_block *slurped; /* a file that came down a pipe */
 	bool is_pipe;
+	struct tally_perfdata_place place;
 	uint64_t data_end;     /* offset; UINT64_MAX: as far as there is something */
 	bool is_unfinished;    /* data size 0 */
 	bool ended;

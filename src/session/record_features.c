@@ -92,7 +92,7 @@ static int pmu_features(struct tally_recorder *recorder, struct tally_buffer *by
 	const struct tally_provider_ops *ops = recorder->provider->ops;
 	const struct tally_feature_pmu pmu = { ops->pmu_type, ops->pmu_name };
 	if (!ops->pmu_name)
-		return 0;
+		return ops->machine ? 0 : tally_record_machine_features(recorder, bytes, err);
 	tally_feature_pmu_mappings(bytes, &pmu, 1);
 	return put_feature(recorder, TALLY_FEATURE_PMU_MAPPINGS, bytes, err);
 }

@@ -143,6 +143,8 @@ long tally_record_unwind_sample(struct tally_recorder *recorder, const struct ta
 
 /* record_features.c: what stands behind the data. */
 int tally_record_features(struct tally_recorder *recorder, struct tally_error *err);
+/* record_machine.c: of these, what the kernel shows of the machine. */
+int tally_record_machine_features(struct tally_recorder *recorder, struct tally_buffer *bytes, struct tally_error *err);
 
 /* The source that wrote a record, by its id. */
 struct tally_record_source *tally_record_source_of(struct tally_recorder *recorder, const void *bytes, size_t size);

@@ -1,0 +1,55 @@
+#include "command/header_options.h"
+
+#include "base/terminal.h"
+#include "command/recording_warnings.h"
+#include "output/recording_header.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+bool tally_header_option(int id, struct tally_header_request *request)
+{
+	request->shown |= id == TALLY_OPTION_HEADER || id == TALLY_OPTION_HEADER_ONLY;
+	request->only |= id == TALLY_OPTION_HEADER_ONLY;
+	request->full |= id == TALLY_OPTION_HEADER_FULL;
+	return id == TALLY_OPTION_HEADER || id == TALLY_OPTION_HEADER_ONLY || id == TALLY_OPTION_HEADER_FULL;
+}
+
+void tally_command_header(const struct tally_recording *recording, const char *path,
+			  const struct tally_header_request *request, struct tally_buffer *out)
+{
+	struct stat status;
+	bool is_stdin = !strcmp(path, "-");
+	bool is_known = is_stdin ? !fstat(STDIN_FILENO, &status) : !stat(path, &status);
+	struct tally_buffer text = { 0 };
+	tally_recording_header(recording->data, is_known ? status.st_mtime : 0, request->full, &text);
+	char *clean = tally_buffer_room(out, text.length + 1);
+	if (clean) {
+		tally_terminal_clean(tally_buffer_string(&text), clean, text.length + 1);
+		out->length += strlen(clean);
+	}
+	out->failed |= text.failed;
+	tally_buffer_release(&text);
+}
+
+int tally_command_header_only(const struct tally_command *command, struct tally_recording *recording, const char *path,
+			      const struct tally_header_request *request)
+{
+	struct tally_error err = TALLY_ERROR_NONE;
+	struct tally_buffer out = { 0 };
+	struct tally_raw_record raw;
+	struct tally_record record;
+	int result = 0;
+	/* A pipe tells of itself in the stream, and who writes it isn't to be killed. */
+	if (tally_perfdata_is_pipe(recording->data))
+		while ((result = tally_recording_next(recording, &raw, &record, &err)) > 0)
+			continue;
+	tally_command_header(recording, path, request, &out);
+	fputs(tally_buffer_string(&out), stdout);
+	tally_buffer_release(&out);
+	tally_command_warn(command, recording);
+	tally_recording_close(recording);
+	return result < 0 ? tally_command_fail(command, &err) : TALLY_EXIT_OK;
+}

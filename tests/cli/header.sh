@@ -1,0 +1,75 @@
+#!/bin/bash
+# What a recording says of itself: `tally report --header-only` and `tally script --header` print the lines that perf
+# prints, for all feature sections, and perf shows those that tally record writes.  TAP; $TALLY is the binary.
+set -u
+number=0
+here=$(cd "$(dirname "$0")" && pwd)
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 1
+export HOME=$scratch TZ=UTC
+
+ok() { number=$((number + 1)); echo "ok $number - $1"; }
+not_ok() { number=$((number + 1)); echo "not ok $number - $1"; head -40 out | sed 's/^/# /'; }
+check() { if "${@:2}"; then ok "$1"; else not_ok "$1"; fi; }
+
+if ! command -v perf >/dev/null || ! command -v python3 >/dev/null || ! perf record -q -o perf.data -e cpu-clock true >out 2>&1; then
+	echo "1..0 # SKIP needs perf, which may record, and python3"
+	exit 0
+fi
+
+in_words() { tr ',' '\n' | sed 's/.*: //; s/^ *//' | sort; }
+
+# Both commands, short and in full.
+same_header() {
+	for full in "" -I; do
+		for command in report script; do
+			timeout 60 perf $command --header-only $full -i "$1" >perf.txt 2>perf.err
+			timeout 60 "$TALLY" $command --header-only $full "$1" >tally.txt 2>tally.err || return 1
+			diff perf.txt tally.txt >out && [ -s tally.txt ] || return 1
+		done
+	done
+}
+
+for kind in features features_old; do
+	"$here/make_recording.py" $kind $kind.data
+	check "perf's lines: $kind" same_header $kind.data
+done
+check "of every feature there is a line" test "$(wc -l <tally.txt)" -gt 40
+
+"$here/make_recording.py" features_unknown unknown.data
+"$TALLY" report --header-only unknown.data >out 2>&1
+check "a section that nobody knows is told of" grep -q '^# feature section 77, .*: 15 bytes$' out
+
+same_recording() {
+	timeout 60 perf record -q -o perf.data "${@:2}" >out 2>&1 || return 1
+	same_header perf.data
+}
+check "perf's lines: clocks" same_recording . -e cpu-clock,task-clock -g -- true
+check "perf's lines: compressed, another clock" same_recording . -z -k monotonic -e cpu-clock -- true
+check "perf's lines: a group" same_recording . -e '{cpu-clock,task-clock}:S' -- true
+check "perf's lines: cgroups, namespaces" same_recording . -e cpu-clock --namespaces --all-cgroups -- true
+
+perf record -q -o - -e cpu-clock -- true >pipe.data 2>/dev/null
+perf report --header-only -i - <pipe.data >perf.txt 2>/dev/null
+check "perf's lines: a pipe" diff perf.txt <("$TALLY" report --header-only - <pipe.data)
+perf script --header -i - <pipe.data 2>/dev/null | grep '^#' >perf.txt
+check "perf's lines: a pipe, before the samples" diff perf.txt <("$TALLY" script --header - <pipe.data | grep '^#')
+
+# What tally record writes.
+"$TALLY" record -o tally.data -e cpu-clock -- seq 1 300000 >out 2>&1
+check "perf shows what tally wrote, as tally does" same_header tally.data
+perf report --header-only -I -i tally.data >out 2>&1
+for line in 'hostname : ' 'os release : ' 'arch : ' 'nrcpus online : ' 'total memory : ' 'cmdline : .*record' 'event : name = cpu-clock, ' \
+	'sibling sockets : ' 'sibling threads : ' 'CPU 0: Core ID ' 'pmu mappings: .*software = 1' 'time of first sample : ' \
+	'clockid: monotonic (1)' 'compressed : Zstd'; do
+	check "perf shows of tally's: $line" grep -q "^# $line" out
+done
+# Where perf record finds these, so does tally.
+perf record -q -o perf.data -e cpu-clock -- true >out 2>&1
+perf report --header-only -I -i perf.data >perf.txt 2>&1
+for line in 'node0 cpu list : ' 'CPU cache info:' ' L1 Data ' 'memory nodes (nr ' '  0 \[' 'pmu mappings: '; do
+	perf report --header-only -I -i tally.data 2>&1 | grep "^# $line" >out
+	check "as of perf's: $line" diff <(grep "^# $line" perf.txt | in_words) <(in_words <out)
+done
+echo "1..$number"

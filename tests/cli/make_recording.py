@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+"""Recordings of what this machine can't record, for perf and tally to read: make_recording.py KIND FILE.
+
+Layouts: perf's tools/perf/Documentation/perf.data-file-format.txt and linux/perf_event.h.
+"""
+import os
+import struct
+import sys
+
+IP, TID, TIME, CALLCHAIN, CPU, PERIOD, BRANCH_STACK, IDENTIFIER = 1, 2, 4, 32, 128, 256, 2048, 65536
+SAMPLE_ID_ALL, MMAP, COMM, MMAP2 = 1 << 18, 1 << 8, 1 << 9, 1 << 23
+RECORD = {"MMAP": 1, "COMM": 3, "SAMPLE": 9, "MMAP2": 10, "NAMESPACES": 16, "KSYMBOL": 17, "BPF_EVENT": 18,
+          "CGROUP": 19, "TEXT_POKE": 20, "HEADER_ATTR": 64, "HEADER_EVENT_TYPE": 65, "HEADER_BUILD_ID": 67,
+          "FINISHED_ROUND": 68, "ID_INDEX": 69, "AUXTRACE_INFO": 70, "AUXTRACE": 71, "AUXTRACE_ERROR": 72,
+          "THREAD_MAP": 73, "CPU_MAP": 74, "STAT_CONFIG": 75, "STAT": 76, "STAT_ROUND": 77, "EVENT_UPDATE": 78,
+          "TIME_CONV": 79, "HEADER_FEATURE": 80, "COMPRESSED": 81, "FINISHED_INIT": 82, "COMPRESSED2": 83}
+KERNEL, USER = 1, 2
+SPECIAL = {"hostname": 3, "osrelease": 4, "version": 5, "arch": 6, "nrcpus": 7, "cpudesc": 8, "cpuid": 9,
+           "total_mem": 10, "cmdline": 11, "event_desc": 12, "cpu_topology": 13, "numa": 14, "branch_stack": 15,
+           "pmus": 16, "groups": 17, "auxtrace": 18, "stat": 19, "cache": 20, "sample_time": 21, "memory": 22,
+           "clockid": 23, "dir_format": 24, "bpf_programs": 25, "bpf_types": 26, "compressed": 27, "cpu_caps": 28,
+           "clock_data": 29, "hybrid": 30, "pmu_caps": 31}
+
+
+def u16(*words):
+    return struct.pack("<%dH" % len(words), *words)
+
+
+def u32(*words):
+    return struct.pack("<%dI" % len(words), *[word & 0xffffffff for word in words])
+
+
+def u64(*words):
+    return struct.pack("<%dQ" % len(words), *[word & (1 << 64) - 1 for word in words])
+
+
+def text(value, align=64):
+    """A feature's string: its room, then the bytes."""
+    room = (len(value) + align) // align * align
+    return u32(room) + value.encode().ljust(room, b"\0")
+
+
+def padded(value, align=8):
+    return value.encode().ljust((len(value) + align) // align * align, b"\0")
+
+
+def texts(*values):
+    return u32(len(values)) + b"".join(text(value) for value in values)
+
+
+def record(kind, body, misc=0):
+    number = RECORD.get(kind, kind)
+    return struct.pack("<IHH", number, misc, 8 + len(body)) + body
+
+
+def attr(type=1, config=0, period=1000, sample_type=IP | TID | TIME | PERIOD, read_format=4, flags=SAMPLE_ID_ALL,
+         wakeup=0, bp_type=0, config1=0, config2=0, branch=0, regs_user=0, stack=0, clockid=0, regs_intr=0,
+         aux_watermark=0, max_stack=0, aux_sample=0, sig_data=0):
+    return struct.pack("<IIQQQQQIIQQQQIiQIHHIIQ", type, 128, config, period, sample_type, read_format, flags, wakeup,
+                       bp_type, config1, config2, branch, regs_user, stack, clockid, regs_intr, aux_watermark,
+                       max_stack, 0, aux_sample, 0, sig_data)
+
+
+NOTHING = [record("FINISHED_INIT", b"")] # perf wants some data
+
+
+class Event:
+    def __init__(self, name, ids, **words):
+        self.name, self.ids, self.attr = name, ids, attr(**words)
+
+
+def event_desc(events):
+    return u32(len(events), 128) + b"".join(
+        event.attr + u32(len(event.ids)) + text(event.name) + u64(*event.ids) for event in events)
+
+
+def write_file(path, events, records, features, event_types=b""):
+    """A seekable file; features by their number."""
+    at = 104
+    ids = b""
+    attrs = b""
+    for event in events:
+        attrs += event.attr + u64(at + len(ids), 8 * len(event.ids))
+        ids += u64(*event.ids)
+    attrs_at = at + len(ids)
+    types_at = attrs_at + len(attrs)
+    data_at = types_at + len(event_types)
+    data = b"".join(records)
+    table_at = data_at + len(data)
+    bits = 0
+    for number in features:
+        bits |= 1 << number
+    section_at = table_at + 16 * len(features)
+    table = sections = b""
+    for number in sorted(features):
+        table += u64(section_at + len(sections), len(features[number]))
+        sections += features[number]
+    header = b"PERFILE2" + u64(104, 144, attrs_at, len(attrs), data_at, len(data), types_at, len(event_types))
+    header += b"".join(u64(bits >> 64 * i) for i in range(4))
+    with open(path, "wb") as out:
+        out.write(header + ids + attrs + event_types + data + table + sections)
+
+
+def write_pipe(path, records):
+    with open(path, "wb") as out:
+        out.write(b"PERFILE2" + u64(16) + b"".join(records))
+
+
+def common_features(events):
+    return {SPECIAL["hostname"]: text("elsewhere"), SPECIAL["arch"]: text("x86_64"),
+            SPECIAL["nrcpus"]: u32(4, 4), SPECIAL["event_desc"]: event_desc(events)}
+
+
+# ---- features ---------------------------------------------------------------------------------------------------
+
+def bpf_program(number, name, addresses, lengths):
+    """perf_bpil: lengths, which arrays follow, a bpf_prog_info whose pointers are offsets, the arrays."""
+    count = len(addresses)
+    data = u64(*addresses) + u32(*lengths, *[0] * (count % 2)) + bytes(range(16, 16 + 8 * count))
+    lengths_at = 8 * count
+    tags_at = lengths_at + 4 * (count + count % 2)
+    info = u32(1, number) + bytes(range(8)) + u32(100, 200) + u64(0, 0, 12345) + u32(0, 0) + u64(0)
+    info += name.encode().ljust(16, b"\0") + u32(0, 1) + u64(0, 0) + u32(count, count) + u64(0, lengths_at)
+    info += u32(0, 0) + u64(0) + u32(0, 0) + u64(0, 0) + u32(0, 0, 0, count) + u64(tags_at) + u64(0, 0, 0) + u32(0, 0, 0, 0)
+    return u32(len(info), len(data)) + u64(1 << 3 | 1 << 4 | 1 << 8) + info + data
+
+
+def every_feature(events):
+    caps = u32(2) + text("branches") + text("32") + text("max_precise") + text("3")
+    return {
+        SPECIAL["hostname"]: text("far-away"), SPECIAL["osrelease"]: text("5.4.0-custom"),
+        SPECIAL["version"]: text("5.4.gabcdef"), SPECIAL["arch"]: text("x86_64"), SPECIAL["nrcpus"]: u32(4, 3),
+        SPECIAL["cpudesc"]: text("A CPU of Theirs @ 3.00GHz"), SPECIAL["cpuid"]: text("GenuineOther,6,85,7"),
+        SPECIAL["total_mem"]: u64(16 << 20),
+        SPECIAL["cmdline"]: texts("/usr/bin/perf", "record", "-e", "it's 'quoted'", "--", "x"),
+        SPECIAL["event_desc"]: event_desc(events),
+        SPECIAL["cpu_topology"]: texts("0-3") + texts("0,2", "1,3") + u32(0, 0, 1, 0, 0, 0, 1, 0) + texts("0-1", "2-3") +
+        u32(0, 0, 1, 1),
+        SPECIAL["numa"]: u32(2) + u32(0) + u64(8 << 20, 1 << 20) + text("0-1") + u32(1) + u64(8 << 20, 2 << 20) + text("2-3"),
+        SPECIAL["branch_stack"]: b"",
+        SPECIAL["pmus"]: u32(3) + u32(4) + text("cpu") + u32(1) + text("software") + u32(10) + text("uncore_imc_0"),
+        SPECIAL["groups"]: u32(1) + text("{anon_group}") + u32(0, 2),
+        SPECIAL["auxtrace"]: u64(0), SPECIAL["stat"]: b"",
+        SPECIAL["cache"]: u32(1, 3) + u32(1, 64, 64, 8) + text("Data") + text("32K") + text("0,2") + u32(1, 64, 64, 8) +
+        text("Instruction") + text("32K") + text("0,2") + u32(3, 64, 1 << 15, 16) + text("Unified") + text("32768K") + text("0-3"),
+        SPECIAL["sample_time"]: u64(123456789012, 223456789987),
+        SPECIAL["memory"]: u64(1, 0x8000000, 2) + u64(0, 70, 70, 0xff00ff, 0x21) + u64(1, 64, 64, 1 << 40),
+        SPECIAL["clockid"]: u64(1),
+        SPECIAL["bpf_programs"]: u32(2) + bpf_program(7, "one", [0xffffffffa0000000], [99]) +
+        bpf_program(8, "several", [0xffffffffa0001000, 0xffffffffa0002000, 0xffffffffa0003000], [11, 22, 33]),
+        SPECIAL["bpf_types"]: u32(0),
+        SPECIAL["compressed"]: u32(1, 1, 1, 12, 65535),
+        SPECIAL["cpu_caps"]: caps,
+        SPECIAL["clock_data"]: u32(1, 1) + u64(1700000000123456789, 98765432101),
+        SPECIAL["hybrid"]: u32(2) + text("cpu_core") + text("0-1") + text("cpu_atom") + text("2-3"),
+        SPECIAL["pmu_caps"]: u32(2) + caps + text("cpu_core") + u32(1) + text("branches") + text("16") + text("cpu_atom"),
+    }
+
+
+def feature_events():
+    """Attributes with every bit that perf 6.1 names, which TRANSACTION is none of."""
+    flags = ((1 << 38) - 1) & ~(1 << 10) & ~(3 << 15)
+    return [Event("cycles", [11, 12], type=0, flags=SAMPLE_ID_ALL | 1 << 10 | 2 << 15),
+            Event("instructions", [13], type=0, config=1),
+            Event("everything", [], type=5, config=0x1234, sample_type=((1 << 25) - 1) & ~(1 << 17), read_format=31, flags=flags, wakeup=3,
+                  bp_type=3, config1=0xfff0, config2=8, branch=(1 << 18) - 1, regs_user=0xff0fff, stack=8192, clockid=-5,
+                  regs_intr=0xff, aux_watermark=77, max_stack=127, aux_sample=4096, sig_data=9)]
+
+
+def features(path):
+    events = feature_events()
+    write_file(path, events, NOTHING, every_feature(events))
+
+
+def features_old(path):
+    """As of before dies, capabilities of other PMUs and BPF."""
+    events = feature_events()
+    parts = every_feature(events)
+    parts[SPECIAL["cpu_topology"]] = texts("0-3") + texts("0,2", "1,3") + u32(0, 0, 1, 0, 0, 0, 1, 0)
+    parts[SPECIAL["pmus"]] = u32(0)
+    parts[SPECIAL["cpu_caps"]] = u32(0)
+    for name in ("bpf_programs", "bpf_types", "compressed", "pmu_caps", "hybrid", "clock_data", "memory", "cache"):
+        del parts[SPECIAL[name]]
+    write_file(path, events, NOTHING, parts)
+
+
+def features_unknown(path):
+    """With a section that nobody has defined yet."""
+    events = [Event("cycles", [11], type=0)]
+    write_file(path, events, NOTHING, {**common_features(events), 77: b"from the future"})
+
+
+KINDS = {name: value for name, value in list(globals().items())
+         if callable(value) and getattr(value, "__code__", None) and value.__code__.co_varnames[:1] == ("path",)
+         and not name.startswith("write_")}
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3 or sys.argv[1] not in KINDS:
+        sys.exit("usage: make_recording.py %s FILE" % "|".join(sorted(KINDS)))
+    KINDS[sys.argv[1]](sys.argv[2])
