@@ -44,13 +44,16 @@ static int await_command(struct run *run, enum tally_record_end end)
 	return TALLY_EXIT_OK;
 }
 
-static int finish(struct run *run, enum tally_record_end end, const struct tally_error *run_err)
+static int finish(struct run *run, int fd, enum tally_record_end end, const struct tally_error *run_err)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct tally_record_status status = { 0 };
 	int finished = tally_recorder_finish(run->recorder, &status, &err);
 	bool output_failed = end == TALLY_RECORD_END_OUTPUT || finished < 0;
-	record_say_result(run->request, &status);
+	double names_cpu_s = 0;
+	if (!output_failed)
+		names_cpu_s = record_add_names(run->request, run->recorder, &run->signals, fd, &status);
+	record_say_result(run->request, &status, names_cpu_s);
 	if (output_failed) {
 		tally_command_fail(run->command, end == TALLY_RECORD_END_OUTPUT ? run_err : &err);
 		if (!run->request->pipe)
@@ -84,7 +87,7 @@ static int record_into(struct run *run, int fd)
 		return request->target.command ? tally_spawn_failure_status(result) : TALLY_EXIT_FAILURE;
 	}
 	run->began = true;
-	return finish(run, end, &err);
+	return finish(run, fd, end, &err);
 }
 
 static int record(const struct tally_command *command, struct record_request *request)

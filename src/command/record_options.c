@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 enum { OPTION_CALL_GRAPH = 256, OPTION_NO_CALL_GRAPH, OPTION_DURATION, OPTION_KEEP_STACKS,
-       OPTION_PROVIDER, OPTION_SIM_CPU, OPTION_REGION, OPTION_TOGGLE };
+       OPTION_NO_PACK, OPTION_PROVIDER, OPTION_SIM_CPU, OPTION_REGION, OPTION_TOGGLE };
 
 const struct tally_option record_options[] = {
 	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENTS", "what to sample (cycles, else cpu-clock); 'tally list' has all",
@@ -32,6 +32,8 @@ const struct tally_option record_options[] = {
 	{ 0, "duration", TALLY_ARGUMENT_REQUIRED, "TIME", "stop after so long: 5, 500ms, 2m; a command gets SIGTERM",
 	  NULL, OPTION_DURATION },
 	{ 'z', "compression-level", TALLY_ARGUMENT_REQUIRED, "LEVEL", "zstd's, 1 to 22 (1); 0: plain", NULL, 0 },
+	{ 0, "no-pack", TALLY_ARGUMENT_NONE, NULL, "leave out the names: reports need the programs then\n(tally pack adds them)",
+	  NULL, OPTION_NO_PACK },
 	{ 'q', "quiet", TALLY_ARGUMENT_NONE, NULL, "say nothing but errors and losses", NULL, 0 },
 	SIMULATED_OPTION_PROVIDER(OPTION_PROVIDER),
 	SIMULATED_OPTION_CPU(OPTION_SIM_CPU),
@@ -151,6 +153,7 @@ static int apply_option(int id, const char *value, struct record_request *reques
 		record->compression_level = (int)number;
 		break;
 	case 'q': request->quiet = true; break;
+	case OPTION_NO_PACK: request->no_pack = true; break;
 	case OPTION_PROVIDER: request->provider_name = value; break;
 	case OPTION_SIM_CPU: request->simulated.cpu = value; break;
 	case OPTION_REGION: request->simulated.region = true; break;

@@ -6,6 +6,7 @@
 #include "command/command.h"
 #include "command/simulated_options.h"
 #include "session/recorder.h"
+#include "session/signals.h"
 
 #include <signal.h>
 
@@ -29,6 +30,7 @@ struct record_request {
 	bool pipe; /* the output can't seek */
 	const char *default_event_note; /* why it isn't cycles, or NULL */
 	bool quiet;
+	bool no_pack;
 };
 
 /* record_options.c: 0; an exit status after the message was printed; -1 after help. */
@@ -43,11 +45,18 @@ int record_output_open(struct record_request *request, const sigset_t *signals_b
 /* What never began leaves no file, and the last recording where it was. */
 void record_output_close(const struct record_request *request, int fd, bool began);
 
+/* record_names.c: names what was sampled in the finished recording that `fd` is open on, and adds it to the recording, unless
+ * that is a pipe or a signal is in a hurry: the recording is whole whatever comes of it.  The CPU time that it took, in
+ * seconds; 0 without names. */
+double record_add_names(const struct record_request *request, struct tally_recorder *recorder,
+			struct tally_signals *signals, int fd, struct tally_record_status *status);
+
 /* record_words.c: what is said on standard error. */
 bool record_shows_progress(const struct record_request *request);
 void record_show_progress(void *context, const struct tally_record_status *status);
 void record_say_notes(const struct record_request *request, const struct tally_recorder *recorder,
 		      const struct tally_buffer *notes);
-void record_say_result(const struct record_request *request, const struct tally_record_status *status);
+void record_say_result(const struct record_request *request, const struct tally_record_status *status,
+		       double names_cpu_s);
 
 #endif

@@ -94,7 +94,8 @@ static void say_warnings(const struct record_request *request, const struct tall
 				"their roots\n", status->stacks_deep, status->stacks);
 }
 
-void record_say_result(const struct record_request *request, const struct tally_record_status *status)
+void record_say_result(const struct record_request *request, const struct tally_record_status *status,
+		       double names_cpu_s)
 {
 	char size[32];
 	if (record_shows_progress(request))
@@ -104,8 +105,11 @@ void record_say_result(const struct record_request *request, const struct tally_
 		fprintf(stderr, "tally: %" PRIu64 " samples in %.2f s, %s in %s; the recorder used %.3f s of CPU", status->samples,
 			status->seconds, size, request->pipe ? "the pipe" : request->output,
 			status->own_cpu_s);
-		fprintf(stderr, status->samples ? " (%.1f us a sample)\n" : "\n",
-			status->own_cpu_s * 1e6 / (double)status->samples);
+		if (status->samples)
+			fprintf(stderr, " (%.1f us a sample)", status->own_cpu_s * 1e6 / (double)status->samples);
+		if (names_cpu_s > 0)
+			fprintf(stderr, ", %.3f s for the names", names_cpu_s);
+		fputc('\n', stderr);
 	}
 	if (!status->samples && !request->quiet)
 		say_nothing_sampled(request, status->seconds);

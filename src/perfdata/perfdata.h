@@ -174,6 +174,11 @@ uint64_t tally_perfdata_writer_bytes(const struct tally_perfdata_writer *writer)
  * most) make room for the features, else the largest features are dropped.  An error that stuck is returned again: the file is readable all the same.  Once is enough; the
  * writer stays for _free. */
 int tally_perfdata_finish(struct tally_perfdata_writer *writer, struct tally_error *err);
+
+/* Adds section 255 to a finished file, which is as good as before should this fail or be interrupted: the section goes
+ * behind everything, its entry where finish() kept room, and the header last.  Once; not in a pipe. */
+int tally_perfdata_add_own(struct tally_perfdata_writer *writer, const void *bytes, size_t size, struct tally_error *err);
+
 void tally_perfdata_writer_free(struct tally_perfdata_writer *writer);
 
 #endif

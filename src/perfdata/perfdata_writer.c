@@ -39,9 +39,8 @@ static void wait_for_room(int fd)
 	poll(&pollfd, 1, -1);
 }
 
-/* Writes all, through short writes and signals; `done` gets the bytes that made it. */
-static int write_all(const struct tally_perfdata_writer *writer, const void *bytes, size_t size, uint64_t offset,
-		     size_t *done)
+int tally_writer_put_at(const struct tally_perfdata_writer *writer, const void *bytes, size_t size, uint64_t offset,
+			size_t *done)
 {
 	for (*done = 0; *done < size;) {
 		const uint8_t *at = (const uint8_t *)bytes + *done;
@@ -75,7 +74,7 @@ int tally_writer_put(struct tally_perfdata_writer *writer, const void *bytes, si
 	size_t done;
 	if (writer->failure)
 		return writer->failure;
-	writer->failure = write_all(writer, bytes, size, writer->end, &done);
+	writer->failure = tally_writer_put_at(writer, bytes, size, writer->end, &done);
 	if (!writer->failure) {
 		note_boundary(writer, writer->end);
 		writer->end += size;
@@ -88,7 +87,7 @@ int tally_writer_put_records(struct tally_perfdata_writer *writer, const void *b
 	size_t done;
 	if (writer->failure)
 		return writer->failure;
-	writer->failure = write_all(writer, bytes, size, writer->end, &done);
+	writer->failure = tally_writer_put_at(writer, bytes, size, writer->end, &done);
 	size = writer->failure ? tally_records_whole(bytes, size, done) : size;
 	for (size_t at = 0, part; at < size; at += part) {
 		part = tally_records_whole((const uint8_t *)bytes + at, size - at, BOUNDARY_BYTES);
@@ -137,7 +136,7 @@ int tally_writer_put_head(struct tally_perfdata_writer *writer, const uint64_t *
 		result = -EINVAL;
 	size_t done;
 	if (!result)
-		result = write_all(writer, head.bytes, head.length, 0, &done);
+		result = tally_writer_put_at(writer, head.bytes, head.length, 0, &done);
 	if (!result)
 		writer->data_offset = header.data.offset;
 	tally_buffer_release(&head);
@@ -315,10 +314,11 @@ static void keep_compressed_feature(struct tally_perfdata_writer *writer)
 }
 
 /* Writes the section table and the sections behind the data. */
-static int put_features(const struct tally_perfdata_writer *writer, uint64_t *bits)
+static int put_features(struct tally_perfdata_writer *writer)
 {
 	struct tally_buffer table = { 0 };
-	size_t count = 0, done;
+	uint64_t *bits = writer->feature_bits;
+	size_t count = !writer->has_feature[TALLY_FEATURE_TALLY], done; /* its entry has room, should it come later */
 	int result = 0;
 	memset(bits, 0, TALLY_FEATURE_MAX / 8);
 	for (unsigned i = 0; i < TALLY_FEATURE_MAX; i++)
@@ -331,14 +331,15 @@ static int put_features(const struct tally_perfdata_writer *writer, uint64_t *bi
 		struct tally_disk_section section = { at, feature->length };
 		bits[i / 64] |= 1ull << i % 64;
 		tally_buffer_append(&table, &section, sizeof(section));
-		result = write_all(writer, feature->bytes, feature->length, at, &done);
+		result = tally_writer_put_at(writer, feature->bytes, feature->length, at, &done);
 		at += feature->length;
 	}
 	if (!result && table.failed)
 		result = -ENOMEM;
 	if (!result)
-		result = write_all(writer, table.bytes, table.length, writer->end, &done);
+		result = tally_writer_put_at(writer, table.bytes, table.length, writer->end, &done);
 	tally_buffer_release(&table);
+	writer->features_end = result ? 0 : at;
 	return result;
 }
 
@@ -373,7 +374,6 @@ static bool give_up_tail(struct tally_perfdata_writer *writer)
 
 static int finish_file(struct tally_perfdata_writer *writer)
 {
-	uint64_t bits[TALLY_FEATURE_MAX / 64];
 	int result, head;
 	bool has_cut = false;
 	if (!writer->failure)
@@ -381,7 +381,7 @@ static int finish_file(struct tally_perfdata_writer *writer)
 	keep_compressed_feature(writer);
 	for (;;) {
 		cut_at_end(writer);
-		result = put_features(writer, bits);
+		result = put_features(writer);
 		if (!result)
 			break;
 		writer->failure = writer->failure ? writer->failure : result;
@@ -395,10 +395,10 @@ static int finish_file(struct tally_perfdata_writer *writer)
 		writer->has_feature[drop] = false;
 	}
 	if (result) {
-		memset(bits, 0, sizeof(bits));
+		memset(writer->feature_bits, 0, sizeof(writer->feature_bits));
 		cut_at_end(writer);
 	}
-	head = tally_writer_put_head(writer, bits, writer->end - writer->data_offset);
+	head = tally_writer_put_head(writer, writer->feature_bits, writer->end - writer->data_offset);
 	if (!writer->failure)
 		writer->failure = result ? result : head;
 	return writer->failure;

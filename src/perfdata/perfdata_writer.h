@@ -18,6 +18,8 @@ struct tally_perfdata_writer {
 	uint64_t data_offset; /* 0 in a pipe */
 	uint64_t end;         /* where the next byte goes: behind the last whole record */
 	bool finished;
+	uint64_t feature_bits[TALLY_FEATURE_MAX / 64]; /* that were written */
+	uint64_t features_end; /* of the file, once finished; 0: without features */
 	/* Ends of records, every BOUNDARY_BYTES or so: where the data may be cut for the sake of features. */
 	TALLY_VECTOR(uint64_t) boundaries;
 
@@ -39,6 +41,11 @@ struct tally_perfdata_writer {
 
 /* Room for pending records, which is also the largest chunk. */
 #define TALLY_WRITER_PENDING_MAX ((size_t)1 << 20)
+
+/* Writes all at an offset (at the end of a pipe), through short writes and signals; `done` gets the bytes that made it.
+ * 0 or -errno. */
+int tally_writer_put_at(const struct tally_perfdata_writer *writer, const void *bytes, size_t size, uint64_t offset,
+			size_t *done);
 
 /* Appends to the file or pipe at `end`.  What was written in part is not counted in `end`.  -errno sticks. */
 int tally_writer_put(struct tally_perfdata_writer *writer, const void *bytes, size_t size);

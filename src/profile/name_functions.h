@@ -6,6 +6,7 @@
 #include "profile/names.h"
 
 struct tally_name_table;
+struct tally_packed_place;
 struct tally_symbol;
 
 /* Whose table has the names of a place: a file's, TALLY_FILE_KERNEL, or TALLY_FILE_NONE where no table is asked. */
@@ -24,5 +25,14 @@ uint32_t tally_names_intern_function(struct tally_names *names, uint32_t file, s
 
 /* The string id of the readable form of `text`, which lives as long as `texts`: each pointer is demangled once. */
 uint32_t tally_names_intern_text(struct tally_names *names, struct tally_map *texts, const char *text);
+
+/* names_packed.c: what the recording itself says of a place, or NULL; and its function. */
+const struct tally_packed_place *tally_names_packed_place(struct tally_names *names, const struct tally_place *place);
+uint32_t tally_names_packed_function(struct tally_names *names, const struct tally_place *place,
+				     const struct tally_packed_place *packed, uint64_t *offset);
+
+/* names_resolve.c: tally_names_resolve() for places that the recording says nothing of. */
+int tally_names_resolve_by_files(struct tally_names *names, const struct tally_place *places, size_t count,
+				 struct tally_place_name *out);
 
 #endif

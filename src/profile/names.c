@@ -4,6 +4,7 @@
 #include "object/cache.h"
 #include "profile/name_functions.h"
 #include "profile/name_tables.h"
+#include "profile/packed_names.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,7 @@ void tally_names_release(struct tally_names *names)
 	if (names->kernel)
 		tally_name_table_release(names->kernel);
 	free(names->kernel);
+	tally_packed_names_free(names->packed);
 	tally_cache_close(names->cache);
 	tally_vector_release(&names->tables);
 	tally_vector_release(&names->functions);
@@ -144,6 +146,9 @@ uint32_t tally_names_function(struct tally_names *names, const struct tally_plac
 	uint32_t file = tally_names_file(names, place);
 	if (file == TALLY_FILE_NONE)
 		return tally_names_plain_function(names, place, offset);
+	const struct tally_packed_place *packed = tally_names_packed_place(names, place);
+	if (packed)
+		return tally_names_packed_function(names, place, packed, offset);
 	struct tally_name_table *table = tally_name_table_of(names, file);
 	struct tally_object_entry *entry = table ? tally_name_table_entry(names, file) : NULL;
 	if (!table || tally_name_table_read(names, table, entry, false) < 0)

@@ -13,6 +13,7 @@
 
 struct tally_disk_cache;
 struct tally_name_table;
+struct tally_packed_names;
 
 /* The address, with TALLY_FILE_NONE, of what isn't known of a stack whose copy ended: named "[truncated]". */
 #define TALLY_PLACE_CUT (UINT64_MAX - 1)
@@ -54,6 +55,8 @@ struct tally_names_gaps {
 	size_t map_lines_skipped; /* of maps that were read */
 	bool kernel_hidden;   /* kallsyms shows no addresses (kptr_restrict) */
 	bool kernel_differs;  /* another kernel than the recorded one runs */
+	bool packed_damaged;  /* the names that the recording carries can't be read */
+	bool packed_newer;    /* … are a newer tally's */
 };
 
 struct tally_names {
@@ -72,12 +75,18 @@ struct tally_names {
 	bool keep_mangled;
 	bool no_inlines; /* set by who wants the symbols' functions alone */
 	struct tally_disk_cache *cache; /* NULL: nothing is kept for the next run */
+	struct { const void *bytes; size_t size; } packed_section; /* not read yet; NULL: none, or read */
+	struct tally_packed_names *packed; /* what the recording says of its places; NULL: nothing */
 	struct tally_names_gaps gaps;
 };
 
 void tally_names_init(struct tally_names *names, struct tally_tasks *tasks);
 /* What is worked out from objects comes from the user's cache, and is put there for the next run. */
 void tally_names_use_cache(struct tally_names *names);
+
+/* Places are named by what the recording carries (feature section 255) where it says something of them; files and the
+ * kernel are asked for the others only.  The bytes must outlive the names. */
+void tally_names_use_packed(struct tally_names *names, const void *section, size_t size);
 
 void tally_names_release(struct tally_names *names);
 

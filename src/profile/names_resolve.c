@@ -381,8 +381,8 @@ static int resolve_one(struct tally_names *names, const struct tally_place *plac
 	return result;
 }
 
-int tally_names_resolve(struct tally_names *names, const struct tally_place *places, size_t count,
-			struct tally_place_name *out)
+int tally_names_resolve_by_files(struct tally_names *names, const struct tally_place *places, size_t count,
+				 struct tally_place_name *out)
 {
 	struct shares shares = { 0 };
 	struct job *jobs = NULL;

@@ -61,6 +61,9 @@ static int start(struct tally_perfdata *data, struct tally_recording **out, stru
 		return result;
 	}
 	see_machine(recording);
+	struct tally_feature_bytes packed = tally_perfdata_feature(data, TALLY_FEATURE_TALLY);
+	if (packed.bytes && !tally_perfdata_is_pipe(data))
+		tally_names_use_packed(&recording->names, packed.bytes, packed.size);
 	*out = recording;
 	return 0;
 }

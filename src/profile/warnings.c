@@ -17,6 +17,12 @@ static void warn_names(const struct tally_names_gaps *gaps, struct tally_buffer 
 				    "user nor to root\n", gaps->distrusted_maps);
 	if (gaps->map_lines_skipped)
 		tally_buffer_printf(out, "%zu malformed lines of perf maps were skipped\n", gaps->map_lines_skipped);
+	if (gaps->packed_damaged)
+		tally_buffer_text(out, "the names that the recording carries are damaged: this machine's files are asked "
+				       "instead\n");
+	if (gaps->packed_newer)
+		tally_buffer_text(out, "the names that the recording carries are of a newer tally: this machine's files are "
+				       "asked instead\n");
 	if (gaps->kernel_hidden)
 		tally_buffer_text(out, "kernel functions are not named: /proc/kallsyms hides its addresses "
 				       "(root, or sysctl kernel.kptr_restrict=0 and kernel.perf_event_paranoid=1)\n");

@@ -327,6 +327,27 @@ int tally_recorder_finish(struct tally_recorder *recorder, struct tally_record_s
 	return result < 0 ? result : finished;
 }
 
+int tally_recorder_add_own(struct tally_recorder *recorder, const void *bytes, size_t size,
+			   struct tally_record_status *status, struct tally_error *err)
+{
+	double seconds = recorder->status.seconds, own_cpu_s = recorder->status.own_cpu_s;
+	int result = tally_perfdata_add_own(recorder->writer, bytes, size, err);
+	fill_status(recorder);
+	recorder->status.seconds = seconds;
+	recorder->status.own_cpu_s = own_cpu_s;
+	*status = recorder->status;
+	return result;
+}
+
+int tally_recorder_watch(struct tally_recorder *recorder, struct tally_signals *signals, int fd, int timeout_ms)
+{
+	struct pollfd waits[2] = { { .fd = fd, .events = POLLIN }, { .fd = signals->fd, .events = POLLIN } };
+	int ready = poll(waits, 2, timeout_ms);
+	if (ready > 0 && waits[0].revents)
+		return 1;
+	return ready > 0 && take_signals(recorder, signals) ? -EINTR : 0;
+}
+
 const char *tally_recorder_call_graph_text(const struct tally_recorder *recorder)
 {
 	return recorder->call_graph_text[0] ? recorder->call_graph_text : NULL;

@@ -9,6 +9,7 @@
 #ifndef TALLY_SESSION_RECORDER_H
 #define TALLY_SESSION_RECORDER_H
 
+#include "base/buffer.h"
 #include "event/event.h"
 #include "perfdata/perfdata.h"
 #include "provider/provider.h"
@@ -80,6 +81,14 @@ int tally_recorder_run(struct tally_recorder *recorder, struct tally_signals *si
 /* Writes what stands behind the data.  0 or -errno. */
 int tally_recorder_finish(struct tally_recorder *recorder, struct tally_record_status *status,
 			  struct tally_error *err);
+
+/* Adds section 255 (profile/packed_names.h) to the finished recording; not in a pipe.  0, or -errno: the recording is as it
+ * was. */
+int tally_recorder_add_own(struct tally_recorder *recorder, const void *bytes, size_t size,
+			   struct tally_record_status *status, struct tally_error *err);
+
+/* After the end: waits until a descriptor is readable: 1; 0 after `timeout_ms`; -EINTR when a signal asks for the end. */
+int tally_recorder_watch(struct tally_recorder *recorder, struct tally_signals *signals, int fd, int timeout_ms);
 
 /* After the end: waits until the command ends, asking it to where the time was up.  A further signal ends the wait:
  * -EINTR, and the command goes on. */

@@ -1,0 +1,149 @@
+/* Names for a recording that has just been finished.
+ *
+ * It is read again, as a report reads it: at the speed of a copy, where a recorder that notes each sample's stack while it
+ * drains the rings would take its time from the program that it watches.  Only the distinct places are named, from the
+ * user's cache where that has them.  A large program's debug information, read for the first time, takes a while all the
+ * same.  So it is done in a thread, which is left behind when a signal comes: the recording is whole without names, and
+ * nothing but the section's bytes comes back from there. */
+#include "command/record_request.h"
+
+#include "profile/packed_names.h"
+#include "profile/profile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { QUIET_MS = 500 };
+
+struct naming {
+	int fd, done_fd;
+	struct tally_buffer section;
+	struct tally_error err;
+	int result;
+};
+
+static int read_and_pack(struct naming *naming)
+{
+	struct tally_profile_options options = { .merge_threads = true, .merge_cpus = true };
+	struct tally_recording *recording;
+	struct tally_profile *profile;
+	char path[40];
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", naming->fd); /* its name may be another file's by now */
+	int result = tally_recording_open(path, &recording, &naming->err);
+	if (result < 0)
+		return result;
+	recording->names.keep_mangled = true;
+	tally_names_use_cache(&recording->names);
+	result = tally_profile_new(recording, &options, &profile, &naming->err);
+	if (result < 0)
+		return result;
+	result = tally_pack_names(profile, &naming->section);
+	tally_profile_free(profile);
+	return result < 0 ? tally_error_set(&naming->err, result, "out of memory") : 0;
+}
+
+static void *work(void *context)
+{
+	struct naming *naming = context;
+	naming->result = read_and_pack(naming);
+	eventfd_write(naming->done_fd, 1);
+	return NULL;
+}
+
+static void naming_free(struct naming *naming)
+{
+	tally_buffer_release(&naming->section);
+	if (naming->fd >= 0)
+		close(naming->fd);
+	if (naming->done_fd >= 0)
+		close(naming->done_fd);
+	free(naming);
+}
+
+static struct naming *naming_new(int fd, pthread_t *thread)
+{
+	struct naming *naming = malloc(sizeof(*naming));
+	if (!naming)
+		return NULL;
+	*naming = (struct naming){ .fd = fcntl(fd, F_DUPFD_CLOEXEC, 3), .done_fd = eventfd(0, EFD_CLOEXEC),
+				   .err = TALLY_ERROR_NONE };
+	if (naming->fd >= 0 && naming->done_fd >= 0 && !pthread_create(thread, NULL, work, naming))
+		return naming;
+	naming_free(naming);
+	return NULL;
+}
+
+/* 1, or -EINTR. */
+static int await(struct tally_recorder *recorder, struct tally_signals *signals, const struct naming *naming, bool shows)
+{
+	struct timespec start, now;
+	bool shown = false;
+	int ready;
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	while (!(ready = tally_recorder_watch(recorder, signals, naming->done_fd, QUIET_MS))) {
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		double seconds = (double)(now.tv_sec - start.tv_sec) + (double)(now.tv_nsec - start.tv_nsec) / 1e9;
+		shown |= shows && seconds * 1000 >= QUIET_MS;
+		if (shown)
+			fprintf(stderr, "\r\x1b[Knaming what was sampled: %.0f s (Ctrl-C leaves the names out)", seconds);
+	}
+	if (shown)
+		fputs("\r\x1b[K", stderr);
+	return ready;
+}
+
+static double cpu_seconds(void)
+{
+	struct timespec used;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+	return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
+}
+
+/* 1; 0 where there is nothing to name; -EINTR, or another -errno. */
+static int add_names(struct tally_recorder *recorder, struct tally_signals *signals, int fd, bool shows,
+		     struct tally_record_status *status, struct tally_error *err)
+{
+	struct stat file;
+	pthread_t thread;
+	if (!status->samples || fstat(fd, &file) < 0 || !S_ISREG(file.st_mode))
+		return 0;
+	struct naming *naming = naming_new(fd, &thread);
+	if (!naming)
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	if (await(recorder, signals, naming, shows) < 0) {
+		pthread_detach(thread); /* it has `naming` now */
+		return -EINTR;
+	}
+	pthread_join(thread, NULL);
+	int result = naming->result;
+	if (result < 0)
+		*err = naming->err;
+	else if (naming->section.length)
+		result = tally_recorder_add_own(recorder, naming->section.bytes, naming->section.length, status, err);
+	result = result < 0 ? result : naming->section.length > 0;
+	naming_free(naming);
+	return result;
+}
+
+double record_add_names(const struct record_request *request, struct tally_recorder *recorder,
+			struct tally_signals *signals, int fd, struct tally_record_status *status)
+{
+	struct tally_error err = TALLY_ERROR_NONE;
+	double before = cpu_seconds();
+	if (request->pipe || request->no_pack)
+		return 0;
+	int result = add_names(recorder, signals, fd, !request->quiet && isatty(STDERR_FILENO), status, &err);
+	if (result == -EINTR)
+		fprintf(stderr, "tally: the names were left out; 'tally pack %s' adds them\n", request->output);
+	else if (result < 0)
+		fprintf(stderr, "warning: the recording carries no names: %s\n", err.message);
+	return result > 0 ? cpu_seconds() - before : 0;
+}

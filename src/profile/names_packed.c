@@ -1,0 +1,159 @@
+/* Places named by what the recording carries, and by the machine's files where it says nothing of them. */
+#include "base/radix_sort.h"
+#include "base/vector.h"
+#include "profile/name_functions.h"
+#include "profile/packed_names.h"
+#include "symbol/symbol.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+void tally_names_use_packed(struct tally_names *names, const void *section, size_t size)
+{
+	names->packed_section.bytes = section;
+	names->packed_section.size = size;
+}
+
+/* Read when the first place is asked for. */
+static struct tally_packed_names *packed_of(struct tally_names *names)
+{
+	const void *section = names->packed_section.bytes;
+	if (names->packed || !section)
+		return names->packed;
+	int result = tally_packed_names_read(section, names->packed_section.size, &names->packed);
+	names->packed_section.bytes = NULL;
+	names->gaps.packed_damaged = result == -EBADMSG;
+	names->gaps.packed_newer = result == -ENOTSUP;
+	return names->packed;
+}
+
+const struct tally_packed_place *tally_names_packed_place(struct tally_names *names, const struct tally_place *place)
+{
+	struct tally_packed_names *packed = packed_of(names);
+	uint32_t file = packed ? tally_names_file(names, place) : TALLY_FILE_NONE;
+	return file == TALLY_FILE_NONE ? NULL : tally_packed_names_find(packed, names->tasks, file, place);
+}
+
+static uint32_t intern_name(struct tally_names *names, const char *text)
+{
+	char *readable = text && !names->keep_mangled ? tally_demangle(text) : NULL;
+	uint32_t id = text ? tally_strings_intern(&names->strings, readable ? readable : text) : TALLY_STRING_NONE;
+	free(readable);
+	return id;
+}
+
+static uint32_t intern_function(struct tally_names *names, uint32_t file, uint32_t number)
+{
+	struct tally_packed_function *packed = &names->packed->functions.items[number];
+	if (packed->known == UINT32_MAX) {
+		struct tally_function function = {
+			.name = intern_name(names, packed->name),
+			.object = tally_strings_intern(&names->strings, packed->object),
+			.start = packed->start,
+			.kind = packed->kind,
+		};
+		packed->known = tally_names_intern_function(names, file, function);
+	}
+	return packed->known;
+}
+
+uint32_t tally_names_packed_function(struct tally_names *names, const struct tally_place *place,
+				     const struct tally_packed_place *packed, uint64_t *offset)
+{
+	const struct tally_packed_frame *frame = &names->packed->frames.items[packed->first + packed->count - 1];
+	*offset = packed->offset;
+	return intern_function(names, tally_names_file(names, place), frame->function);
+}
+
+static int name_place(struct tally_names *names, const struct tally_place *place, const struct tally_packed_place *packed,
+		      struct tally_place_name *out)
+{
+	uint32_t file = tally_names_file(names, place), skipped = names->no_inlines ? packed->count - 1 : 0;
+	*out = (struct tally_place_name){ .first = (uint32_t)names->frames.count, .count = packed->count - skipped,
+					  .offset = packed->offset };
+	for (uint32_t i = skipped; i < packed->count; i++) {
+		const struct tally_packed_frame *from = &names->packed->frames.items[packed->first + i];
+		bool has_file = from->file && !names->no_inlines;
+		struct tally_place_frame frame = {
+			.function = intern_function(names, file, from->function),
+			.file = has_file ? tally_strings_intern(&names->strings, from->file) : TALLY_STRING_NONE,
+			.line = names->no_inlines ? 0 : from->line,
+		};
+		if (frame.function == UINT32_MAX || tally_vector_push(&names->frames, frame) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* What is known, and what is left to the files. */
+struct split {
+	const struct tally_packed_place **known; /* by place; NULL: left */
+	struct tally_sort_key *keys;             /* of the known, with as many spare */
+	size_t known_count, left_count;
+	uint32_t *left;
+	struct tally_place *left_places;
+	struct tally_place_name *left_names;
+};
+
+static int split_places(struct tally_names *names, const struct tally_place *places, size_t count, struct split *split)
+{
+	split->known = calloc(count + 1, sizeof(*split->known));
+	split->keys = malloc((2 * count + 1) * sizeof(*split->keys));
+	split->left = malloc((count + 1) * sizeof(*split->left));
+	if (!split->known || !split->keys || !split->left)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		const struct tally_packed_place *packed = split->known[i] = tally_names_packed_place(names, &places[i]);
+		if (packed)
+			split->keys[split->known_count++] =
+				(struct tally_sort_key){ (uint64_t)(packed - names->packed->places.items), (uint32_t)i };
+		else
+			split->left[split->left_count++] = (uint32_t)i;
+	}
+	split->left_places = malloc((split->left_count + 1) * sizeof(*split->left_places));
+	split->left_names = malloc((split->left_count + 1) * sizeof(*split->left_names));
+	if (!split->left_places || !split->left_names)
+		return -ENOMEM;
+	for (size_t i = 0; i < split->left_count; i++)
+		split->left_places[i] = places[split->left[i]];
+	return 0;
+}
+
+/* In the packed order, which is that of files and addresses: functions get their numbers as without packed names. */
+static int name_known(struct tally_names *names, const struct tally_place *places, const struct split *split,
+		      struct tally_place_name *out)
+{
+	const struct tally_sort_key *sorted =
+		tally_radix_sort(split->keys, split->keys + split->known_count, split->known_count);
+	int result = 0;
+	for (size_t i = 0; !result && i < split->known_count; i++) {
+		uint32_t at = sorted[i].index;
+		result = name_place(names, &places[at], split->known[at], &out[at]);
+	}
+	return result;
+}
+
+int tally_names_resolve(struct tally_names *names, const struct tally_place *places, size_t count,
+			struct tally_place_name *out)
+{
+	struct split split = { 0 };
+	if (!packed_of(names))
+		return tally_names_resolve_by_files(names, places, count, out);
+	if (count == 1) {
+		const struct tally_packed_place *packed = tally_names_packed_place(names, places);
+		return packed ? name_place(names, places, packed, out) : tally_names_resolve_by_files(names, places, 1, out);
+	}
+	int result = split_places(names, places, count, &split);
+	if (!result && split.left_count)
+		result = tally_names_resolve_by_files(names, split.left_places, split.left_count, split.left_names);
+	for (size_t i = 0; !result && i < split.left_count; i++)
+		out[split.left[i]] = split.left_names[i];
+	if (!result)
+		result = name_known(names, places, &split, out);
+	free(split.known);
+	free(split.keys);
+	free(split.left);
+	free(split.left_places);
+	free(split.left_names);
+	return result;
+}

@@ -1,0 +1,209 @@
+/* A profile's places with their names, as feature section 255 has them. */
+#include "base/vector.h"
+#include "perfdata/own_feature.h"
+#include "profile/name_functions.h"
+#include "profile/name_tables.h"
+#include "profile/packed_names.h"
+#include "profile/profile.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct known_place {
+	uint32_t file; /* as tally_names_file() has it */
+	uint32_t number;
+	const struct tally_place *place;
+};
+
+struct packer {
+	const struct tally_profile *profile;
+	struct tally_names *names;
+	struct known_place *known;
+	size_t count;
+	struct tally_map string_ids; /* the text's address → id + 1: interned texts have one */
+	uint32_t string_count;
+	uint32_t *function_ids; /* by the names' function: id + 1 */
+	uint32_t function_count;
+	struct tally_buffer strings, functions, places;
+};
+
+/* 0 when memory is out; else the id + 1. */
+static uint64_t string_id(struct packer *packer, const char *text)
+{
+	bool added;
+	uint64_t *id = tally_map_put(&packer->string_ids, (uint64_t)(uintptr_t)text, &added);
+	if (!id)
+		return 0;
+	if (added) {
+		tally_buffer_text(&packer->strings, text);
+		tally_buffer_char(&packer->strings, '\0');
+		*id = ++packer->string_count;
+	}
+	return *id;
+}
+
+static void put_string(struct packer *packer, const char *text)
+{
+	uint64_t id = string_id(packer, text);
+	packer->strings.failed |= !id;
+	tally_own_put_number(&packer->places, id - 1);
+}
+
+static uint32_t function_id(struct packer *packer, uint32_t number)
+{
+	const struct tally_strings *strings = &packer->names->strings;
+	const struct tally_function *function = &packer->names->functions.items[number];
+	if (!packer->function_ids[number]) {
+		uint64_t name = function->name == TALLY_STRING_NONE ? 0 : string_id(packer, tally_strings_text(strings, function->name));
+		uint64_t object = string_id(packer, tally_strings_text(strings, function->object));
+		packer->strings.failed |= !object || (function->name != TALLY_STRING_NONE && !name);
+		tally_own_put_number(&packer->functions, function->kind);
+		tally_own_put_number(&packer->functions, name);
+		tally_own_put_number(&packer->functions, object - 1);
+		tally_own_put_number(&packer->functions, function->start + 1);
+		packer->function_ids[number] = ++packer->function_count;
+	}
+	return packer->function_ids[number] - 1;
+}
+
+static void put_frames(struct packer *packer, const struct tally_place_name *name)
+{
+	const struct tally_names *names = packer->names;
+	for (uint32_t i = 0; i < name->count; i++) {
+		const struct tally_place_frame *frame = &names->frames.items[name->first + i];
+		bool has_file = frame->file != TALLY_STRING_NONE;
+		tally_own_put_number(&packer->places, function_id(packer, frame->function));
+		tally_own_put_number(&packer->places,
+				     has_file ? string_id(packer, tally_strings_text(&names->strings, frame->file)) : 0);
+		tally_own_put_number(&packer->places, frame->line);
+	}
+}
+
+static void put_build_id(struct packer *packer, uint32_t id)
+{
+	struct tally_names *names = packer->names;
+	struct tally_build_id build_id = id == TALLY_FILE_KERNEL ? names->kernel_build_id : names->tasks->files.items[id].build_id;
+	const struct tally_packed_object *packed =
+		names->packed ? tally_packed_names_object(names->packed, names->tasks, id) : NULL;
+	if (!build_id.size && packed) {
+		build_id = packed->build_id;
+	} else if (!build_id.size && id != TALLY_FILE_KERNEL && tally_name_table_of(names, id)) {
+		const struct tally_object_entry *entry = tally_name_table_entry(names, id);
+		build_id = entry && entry->object ? *tally_object_build_id(entry->object) : build_id;
+	}
+	tally_own_put_number(&packer->places, build_id.size);
+	tally_buffer_append(&packer->places, build_id.bytes, build_id.size);
+}
+
+/* What the places up to `count` have in common. */
+static void put_object(struct packer *packer, const struct known_place *first, size_t count)
+{
+	static const struct tally_mapped_file nothing;
+	uint32_t id = first->file;
+	bool is_kernel = id == TALLY_FILE_KERNEL;
+	const struct tally_mapped_file *file = is_kernel ? &nothing : &packer->names->tasks->files.items[id];
+	struct tally_buffer *out = &packer->places;
+	uint64_t address = 0;
+	tally_own_put_number(out, is_kernel);
+	put_string(packer, is_kernel ? "[kernel.kallsyms]" : tally_tasks_path(packer->names->tasks, id));
+	tally_own_put_number(out, file->pid);
+	tally_own_put_number(out, file->major);
+	tally_own_put_number(out, file->minor);
+	tally_own_put_number(out, file->inode);
+	tally_own_put_number(out, file->inode_generation);
+	put_build_id(packer, id);
+	tally_own_put_number(out, count);
+	for (size_t i = 0; i < count; i++) {
+		const struct tally_place *place = first[i].place;
+		const struct tally_place_name *name = &packer->profile->names[first[i].number];
+		tally_own_put_number(out, place->address - address);
+		tally_own_put_number(out, (uint64_t)(name->count - 1) << 1 | place->before);
+		tally_own_put_number(out, name->offset);
+		put_frames(packer, name);
+		address = place->address;
+	}
+}
+
+static int by_file_and_address(const void *a_, const void *b_)
+{
+	const struct known_place *a = a_, *b = b_;
+	if (a->file != b->file)
+		return a->file < b->file ? -1 : 1;
+	if (a->place->address != b->place->address)
+		return a->place->address < b->place->address ? -1 : 1;
+	return (int)a->place->before - (int)b->place->before;
+}
+
+/* Where symbols could be looked at, or named the place.  What couldn't be looked at is left to who reads: the file may be
+ * there then. */
+static bool is_known(struct packer *packer, uint32_t file, const struct tally_place_name *name,
+		     const struct tally_place *place)
+{
+	const struct tally_names *names = packer->names;
+	const struct tally_place_frame *frame = &names->frames.items[name->first + name->count - 1];
+	if (names->functions.items[frame->function].name != TALLY_STRING_NONE ||
+	    tally_names_packed_place(packer->names, place))
+		return true;
+	const struct tally_name_table *table = tally_name_table_of(packer->names, file);
+	return table && table->symbols;
+}
+
+/* The kernel's places may have been in several of its mappings, or in none: they are one object's. */
+static void drop_doubles(struct packer *packer)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < packer->count; i++)
+		if (!kept || by_file_and_address(&packer->known[kept - 1], &packer->known[i]))
+			packer->known[kept++] = packer->known[i];
+	packer->count = kept;
+}
+
+static int choose_places(struct packer *packer)
+{
+	const struct tally_place_table *table = &packer->profile->places;
+	packer->known = malloc((table->places.count + 1) * sizeof(*packer->known));
+	packer->function_ids = calloc(packer->names->functions.count + 1, sizeof(*packer->function_ids));
+	if (!packer->known || !packer->function_ids)
+		return -ENOMEM;
+	for (size_t i = 0; i < table->places.count; i++) {
+		const struct tally_place *place = &table->places.items[i];
+		uint32_t file = tally_names_file(packer->names, place);
+		if (file != TALLY_FILE_NONE && is_known(packer, file, &packer->profile->names[i], place))
+			packer->known[packer->count++] = (struct known_place){ file, (uint32_t)i, place };
+	}
+	qsort(packer->known, packer->count, sizeof(*packer->known), by_file_and_address);
+	drop_doubles(packer);
+	return 0;
+}
+
+static void put_places(struct packer *packer)
+{
+	for (size_t first = 0, end; first < packer->count; first = end) {
+		end = first + 1;
+		while (end < packer->count && packer->known[end].file == packer->known[first].file)
+			end++;
+		put_object(packer, &packer->known[first], end - first);
+	}
+}
+
+int tally_pack_names(struct tally_profile *profile, struct tally_buffer *out)
+{
+	struct packer packer = { .profile = profile, .names = &profile->recording->names };
+	int result = choose_places(&packer);
+	if (!result && packer.count) {
+		put_places(&packer);
+		tally_own_feature_begin(out);
+		tally_own_feature_add(out, TALLY_OWN_STRINGS, packer.strings.bytes, packer.strings.length);
+		tally_own_feature_add(out, TALLY_OWN_FUNCTIONS, packer.functions.bytes, packer.functions.length);
+		tally_own_feature_add(out, TALLY_OWN_PLACES, packer.places.bytes, packer.places.length);
+	}
+	if (packer.strings.failed || packer.functions.failed || packer.places.failed || out->failed)
+		result = -ENOMEM;
+	tally_buffer_release(&packer.strings);
+	tally_buffer_release(&packer.functions);
+	tally_buffer_release(&packer.places);
+	tally_map_release(&packer.string_ids);
+	free(packer.known);
+	free(packer.function_ids);
+	return result;
+}
