@@ -31,8 +31,12 @@ static struct tally_script_format *make_format(struct tally_script_trace *trace,
 		return format;
 	format->tried = true;
 	snprintf(system, sizeof(system), "%.*s", (int)strcspn(event->name, ":"), event->name);
+	struct tally_feature_bytes tracing =
+		tally_perfdata_feature(trace->recording->data, TALLY_FEATURE_TRACING_DATA);
+	struct tally_tracepoint_machine machine;
 	if (tally_perfdata_tracepoint_format(trace->recording->data, event->attr.config, &text, &length) &&
-	    !tally_tracepoint_parse(text, length, NULL, &format->tracepoint, NULL) &&
+	    tally_tracing_data_machine(tracing.bytes, tracing.size, &machine.long_bytes, &machine.swap) &&
+	    !tally_tracepoint_parse(text, length, &machine, &format->tracepoint, NULL) &&
 	    tally_print_compile(format->tracepoint, system, &format->print, NULL) < 0)
 		format->print = NULL;
 	return format;

@@ -13,7 +13,7 @@
 
 #define TALLY_PERFDATA_MAGIC 0x32454c4946524550ull         /* "PERFILE2" */
 #define TALLY_PERFDATA_MAGIC_SWAPPED 0x50455246494c4532ull /* of the other byte order */
-#define TALLY_PERFDATA_MAGIC_1 0x454c494646524550ull       /* "PERFFILE": before 2010 */
+#define TALLY_PERFDATA_MAGIC_1 "PERFFILE"                  /* before 2012, in either order */
 
 struct tally_disk_section {
 	uint64_t offset, size; /* bytes from the start of the file */
@@ -34,6 +34,12 @@ struct tally_disk_header {
 	uint64_t features[TALLY_FEATURE_MAX / 64];
 };
 _Static_assert(sizeof(struct tally_disk_header) == 104, "perf_file_header");
+
+/* What a tracepoint is called: in recordings of before Linux 3.9. */
+struct tally_disk_event_type {
+	uint64_t event_id; /* attr.config */
+	char name[64];
+};
 
 struct tally_disk_build_id {
 	struct tally_record_header header;

@@ -96,6 +96,9 @@ int tally_tracing_data_walk(const void *bytes, size_t size, size_t *used,
 			    int (*visit)(void *context, const char *system, const char *text, size_t length),
 			    void *context);
 
+/* What the machine was like that a TRACING_DATA section comes from; false when it is damaged. */
+bool tally_tracing_data_machine(const void *bytes, size_t size, unsigned *long_bytes, bool *swap);
+
 /* The printk formats of a TRACING_DATA section, or NULL; not NUL-terminated. */
 const char *tally_tracing_data_printk(const void *bytes, size_t size, size_t *length);
 

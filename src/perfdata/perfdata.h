@@ -54,7 +54,8 @@ enum tally_feature {
 /* One event of a recording. */
 struct tally_recorded_event {
 	struct tally_attr attr;
-	const char *name; /* from EVENT_DESC or EVENT_UPDATE, or made from the attr */
+	const char *name; /* from EVENT_DESC, EVENT_UPDATE or a tracepoint's format, or made from the attr */
+	bool is_named;    /* by the recording; the writer looks at the name alone */
 	const uint64_t *ids;
 	size_t id_count;
 	struct tally_sample_layout layout; /* set by the reader, of no use to the writer */

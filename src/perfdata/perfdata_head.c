@@ -148,8 +148,10 @@ static int apply_event_desc(struct tally_perfdata *data, struct tally_reader *re
 			memcpy(&first_id, ids, sizeof(first_id));
 		const uint64_t *by_id = id_count ? tally_map_get(&data->event_by_id, first_id) : NULL;
 		uint64_t index = by_id ? *by_id : i;
-		if (index < data->event_count && *name)
+		if (index < data->event_count && *name) {
 			data->events[index].name = name;
+			data->events[index].is_named = true;
+		}
 	}
 	return 0;
 }
@@ -195,9 +197,9 @@ static int keep_tracepoint(void *context, const char *system, const char *text, 
 {
 	struct tally_perfdata *data = context;
 	uint64_t id;
-	(void)system;
 	if (!tally_tracing_format_id(text, length, &id))
 		return 0;
+	tally_perfdata_name_tracepoint(data, id, system, text, length);
 	uint64_t *index = tally_map_put(&data->tracepoint_by_id, id, NULL);
 	if (!index)
 		return -ENOMEM;
@@ -245,10 +247,12 @@ static int read_attrs(struct tally_perfdata *data, const struct tally_disk_heade
 				       (unsigned long long)header->attrs.size, (unsigned long long)entry,
 				       (unsigned long long)header->attrs.offset);
 	for (uint64_t at = 0; header->attrs.size - at >= entry; at += entry) {
-		const uint8_t *attr = file + header->attrs.offset + at;
+		const uint8_t *attr = tally_perfdata_attr_at(data, file + header->attrs.offset + at, entry - sizeof(ids));
 		uint32_t size;
+		if (!attr)
+			return tally_error_set(err, -ENOMEM, "no memory for the recording's events");
 		memcpy(&size, attr + offsetof(struct tally_attr, size), sizeof(size));
-		memcpy(&ids, attr + entry - sizeof(ids), sizeof(ids));
+		ids = tally_perfdata_section_at(data, file + header->attrs.offset + at + entry - sizeof(ids));
 		size = !size ? TALLY_ATTR_SIZE_VER0 : size;
 		if (!fits(data, &ids) || ids.size / 8 > ids_left) {
 			tally_perfdata_note_damage(data, false, header->attrs.offset + at, "an event's ids are not there");
@@ -256,10 +260,22 @@ static int read_attrs(struct tally_perfdata *data, const struct tally_disk_heade
 		}
 		ids_left -= ids.size / 8;
 		uint64_t most = entry - sizeof(ids);
-		if (tally_perfdata_add_event(data, attr, size < most ? size : most, file + ids.offset, ids.size / 8))
+		const uint8_t *list = tally_perfdata_ids_at(data, file + ids.offset, ids.size / 8);
+		if (!list ||
+		    tally_perfdata_add_event(data, attr, size < most ? size : most, list, ids.size / 8))
 			return tally_error_set(err, -ENOMEM, "no memory for the recording's events");
 	}
 	return 0;
+}
+
+/* Old recordings have the names of their tracepoints here. */
+static void read_event_types(struct tally_perfdata *data, const struct tally_disk_header *header)
+{
+	const size_t entry = sizeof(struct tally_disk_event_type);
+	if (!fits(data, &header->event_types))
+		return;
+	for (uint64_t at = 0; header->event_types.size - at >= entry; at += entry)
+		tally_perfdata_apply_event_type(data, data->source.memory + header->event_types.offset + at, data->swap);
 }
 
 static int read_features(struct tally_perfdata *data, const struct tally_disk_header *header)
@@ -273,11 +289,11 @@ static int read_features(struct tally_perfdata *data, const struct tally_disk_he
 			tally_perfdata_note_damage(data, false, at, "the table of feature sections is not there");
 			return 0;
 		}
-		memcpy(&section, data->source.memory + at, sizeof(section));
+		section = tally_perfdata_section_at(data, data->source.memory + at);
 		if (!fits(data, &section)) {
 			tally_perfdata_note_damage(data, false, at, "feature section %u is not there", feature);
-		} else if (tally_perfdata_apply_feature(data, feature, data->source.memory + section.offset,
-							section.size, section.offset)) {
+		} else if (tally_perfdata_take_feature(data, feature, data->source.memory + section.offset,
+						       section.size, section.offset)) {
 			return -ENOMEM;
 		}
 		at += sizeof(section);
@@ -291,14 +307,19 @@ int tally_perfdata_read_head(struct tally_perfdata *data, struct tally_error *er
 	const size_t without_features = offsetof(struct tally_disk_header, features);
 	size_t left = tally_source_left(&data->source, sizeof(header));
 	memcpy(&header, data->source.memory, left < without_features ? left : without_features);
+	if (data->swap)
+		tally_disk_header_swap(&header);
 	if (left < without_features || header.size < without_features || header.size > left)
 		return tally_error_set(err, -EBADMSG, "damaged at offset 8: a header of %llu bytes can't be",
 				       (unsigned long long)header.size);
 	size_t size = header.size < sizeof(header) ? header.size : sizeof(header);
 	memcpy(&header, data->source.memory, size);
+	if (data->swap)
+		tally_disk_header_swap(&header);
 	int result = read_attrs(data, &header, err);
 	if (result)
 		return result;
+	read_event_types(data, &header);
 	bool has_features = false;
 	for (unsigned i = 0; i < TALLY_FEATURE_MAX / 64; i++)
 		has_features |= header.features[i] != 0;
@@ -344,9 +365,11 @@ static int apply_event_update(struct tally_perfdata *data, const uint8_t *bytes,
 	if (update.type != TALLY_EVENT_UPDATE_NAME || !index || !length)
 		return 0;
 	char *copy = tally_arena_copy(&data->arena, name, length);
-	if (copy)
-		data->events[*index].name = copy;
-	return copy ? 0 : -ENOMEM;
+	if (!copy)
+		return -ENOMEM;
+	data->events[*index].name = copy;
+	data->events[*index].is_named = true;
+	return 0;
 }
 
 static int apply_feature_record(struct tally_perfdata *data, const uint8_t *bytes, size_t size, uint64_t offset)
@@ -387,6 +410,9 @@ int tally_perfdata_apply_record(struct tally_perfdata *data, const void *bytes, 
 		return 0;
 	if (header.type == TALLY_RECORD_HEADER_ATTR)
 		result = apply_attr(data, bytes, size, offset);
+	else if (header.type == TALLY_RECORD_HEADER_EVENT_TYPE &&
+		 size >= sizeof(header) + sizeof(struct tally_disk_event_type))
+		tally_perfdata_apply_event_type(data, (const uint8_t *)bytes + sizeof(header), false);
 	else if (header.type == TALLY_RECORD_EVENT_UPDATE)
 		result = apply_event_update(data, bytes, size);
 	else if (header.type == TALLY_RECORD_HEADER_FEATURE)

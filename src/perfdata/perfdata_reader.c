@@ -7,6 +7,8 @@
  * Records are handed out in place where they lie aligned (tally's own always do; perf's behind a COMPRESSED record
  * of odd size don't), else from a copy.
  */
+#include "abi/byte_swap.h"
+#include "base/reader.h"
 #include "perfdata/perfdata_reader.h"
 
 #include <errno.h>
@@ -86,18 +88,16 @@ static int not_a_recording(const uint8_t *bytes, size_t size, struct tally_error
 	return -EBADMSG;
 }
 
-static int bad_magic(uint64_t magic, const uint8_t *bytes, size_t size, struct tally_error *err)
+/* What begins like a recording.  The magic number of the second format tells the byte order; the first format's is a
+ * string, and its size does: nobody has a header of 4 GiB. */
+static bool see_magic(struct tally_perfdata *data, struct tally_disk_pipe_header *header)
 {
-	if (magic == TALLY_PERFDATA_MAGIC_SWAPPED) {
-		tally_error_set(err, -ENOTSUP, "the recording was made on a machine of the other byte order");
-		tally_error_hint(err, "read it on a machine like the one that made it");
-	} else if (magic == TALLY_PERFDATA_MAGIC_1) {
-		tally_error_set(err, -ENOTSUP, "the recording has the first format, of before Linux 2.6.36");
-		tally_error_hint(err, "record again with tally record");
-	} else {
-		return not_a_recording(bytes, size, err);
-	}
-	return -ENOTSUP;
+	bool is_first = !memcmp(&header->magic, TALLY_PERFDATA_MAGIC_1, sizeof(header->magic));
+	data->swap = header->magic == TALLY_PERFDATA_MAGIC_SWAPPED || (is_first && header->size > UINT32_MAX);
+	if (data->swap)
+		header->size = __builtin_bswap64(header->size);
+	data->place.version = !is_first;
+	return is_first || data->swap || header->magic == TALLY_PERFDATA_MAGIC;
 }
 
 /* A seekable file's content down a pipe: taken whole, since its events stand behind what they describe. */
@@ -130,9 +130,8 @@ static int read_any_head(struct tally_perfdata *data, struct tally_error *err)
 	if (!bytes)
 		return not_a_recording(tally_source_peek(&data->source, left), left, err);
 	memcpy(&header, bytes, sizeof(header));
-	if (header.magic != TALLY_PERFDATA_MAGIC)
-		return bad_magic(header.magic, bytes, sizeof(header), err);
-	data->place.version = 1;
+	if (!see_magic(data, &header))
+		return not_a_recording(bytes, sizeof(header), err);
 	if (header.size == sizeof(header))
 		return read_pipe_head(data);
 	int result = data->source.memory ? 0 : slurp(data, err);
@@ -257,21 +256,27 @@ static const struct tally_recorded_event *event_by_id(struct tally_perfdata *dat
 	return &data->events[index];
 }
 
-const struct tally_recorded_event *tally_perfdata_event_of(struct tally_perfdata *data, const void *bytes,
-							   const struct tally_record_header *header)
+static const struct tally_recorded_event *event_of(struct tally_perfdata *data, const uint8_t *bytes,
+						   const struct tally_record_header *header, bool swap)
 {
 	uint64_t id;
 	if (data->event_count > 1 && header->type < TALLY_RECORD_USER_START &&
 	    tally_field_of(&data->id_places, bytes, header, &id))
-		return event_by_id(data, id);
+		return event_by_id(data, swap ? __builtin_bswap64(id) : id);
 	return data->event_count ? &data->events[0] : NULL;
+}
+
+const struct tally_recorded_event *tally_perfdata_event_of(struct tally_perfdata *data, const void *bytes,
+							   const struct tally_record_header *header)
+{
+	return event_of(data, bytes, header, false);
 }
 
 struct tally_span tally_perfdata_span(const struct tally_perfdata *data)
 {
 	const struct tally_unpacker *unpacker = &data->unpacker;
 	const struct tally_source *source = &data->source;
-	if (!data->event_count)
+	if (!data->event_count || data->swap)
 		return (struct tally_span){ 0 };
 	if (unpacker->start < unpacker->end)
 		return (struct tally_span){ .at = unpacker->block->bytes + unpacker->start,
@@ -313,6 +318,34 @@ struct tally_span tally_perfdata_last(const struct tally_perfdata *data, const s
 	};
 }
 
+/* A copy of the record, for which there is room once. */
+static uint8_t *copy_record(struct tally_perfdata *data, const uint8_t *bytes, size_t size)
+{
+	if (!data->aligned)
+		data->aligned = malloc(TALLY_RECORD_SIZE_MAX + 1);
+	if (data->aligned)
+		memcpy(data->aligned, bytes, size);
+	return (uint8_t *)data->aligned;
+}
+
+/* The record in this machine's byte order; NULL without memory. */
+static const uint8_t *in_our_order(struct tally_perfdata *data, const uint8_t *bytes)
+{
+	if (!data->swap)
+		return bytes;
+	const struct tally_record_header header = tally_header_at(bytes, true);
+	const struct tally_recorded_event *event = event_of(data, bytes, &header, true);
+	uint8_t *copy = copy_record(data, bytes, header.size);
+	if (!copy)
+		return NULL;
+	memcpy(copy, &header, sizeof(header));
+	if (header.type >= TALLY_RECORD_USER_START)
+		tally_tool_record_swap(copy, tally_perfdata_cpus(data));
+	else if (event)
+		tally_record_swap(&event->attr, copy);
+	return copy;
+}
+
 /* Hands a record out, aligned. */
 static int give(struct tally_perfdata *data, const uint8_t *bytes, uint64_t offset, struct tally_raw_record *record)
 {
@@ -322,14 +355,10 @@ static int give(struct tally_perfdata *data, const uint8_t *bytes, uint64_t offs
 		tally_perfdata_note_damage(data, true, offset, "a record stands before any event is described");
 		return 0;
 	}
-	if ((uintptr_t)bytes % 8) {
-		if (!data->aligned)
-			data->aligned = malloc(TALLY_RECORD_SIZE_MAX + 1);
-		if (!data->aligned)
-			return -ENOMEM;
-		memcpy(data->aligned, bytes, header.size);
-		bytes = (const uint8_t *)data->aligned;
-	}
+	if ((uintptr_t)bytes % 8)
+		bytes = copy_record(data, bytes, header.size);
+	if (!bytes)
+		return -ENOMEM;
 	*record = (struct tally_raw_record){ .bytes = bytes, .size = header.size, .file_offset = offset,
 					     .event = tally_perfdata_event_of(data, bytes, &header) };
 	return 1;
@@ -356,7 +385,7 @@ static const uint8_t *next_whole(struct tally_perfdata *data, struct tally_recor
 		tally_perfdata_note_damage(data, true, offset, "%s", ending);
 		return NULL;
 	}
-	memcpy(header, bytes, sizeof(*header));
+	*header = tally_header_at(bytes, data->swap);
 	if (header->size < sizeof(*header)) {
 		tally_perfdata_note_damage(data, true, offset, "a record claims a size of %u bytes", header->size);
 		return NULL;
@@ -368,17 +397,15 @@ static const uint8_t *next_whole(struct tally_perfdata *data, struct tally_recor
 	return bytes;
 }
 
-uint64_t tally_record_payload(const uint8_t *record, const struct tally_record_header *header)
+uint64_t tally_record_payload(const uint8_t *record, bool swap)
 {
-	uint64_t size = 0;
-	uint32_t tracing_size;
-	if (header->type == TALLY_RECORD_AUXTRACE && header->size >= 16)
-		memcpy(&size, record + sizeof(*header), sizeof(size));
-	if (header->type == TALLY_RECORD_HEADER_TRACING_DATA && header->size >= 12) {
-		memcpy(&tracing_size, record + sizeof(*header), sizeof(tracing_size));
-		size = tracing_size;
-	}
-	return size;
+	const struct tally_record_header header = tally_header_at(record, swap);
+	struct tally_reader reader;
+	tally_reader_init(&reader, record, header.size, swap);
+	tally_reader_seek(&reader, sizeof(header));
+	if (header.type == TALLY_RECORD_AUXTRACE)
+		return tally_reader_u64(&reader);
+	return header.type == TALLY_RECORD_HEADER_TRACING_DATA ? tally_reader_u32(&reader) : 0;
 }
 
 /* Bytes that follow a record and are none; they must be there. */
@@ -386,7 +413,7 @@ static int take_payload(struct tally_perfdata *data, const struct tally_record_h
 			const uint8_t **bytes)
 {
 	uint64_t offset = data->source.offset;
-	data->payload = tally_record_payload(*bytes, header);
+	data->payload = tally_record_payload(*bytes, data->swap);
 	if (header->type != TALLY_RECORD_HEADER_TRACING_DATA || header->size < 12)
 		return 0;
 	const uint8_t *whole = tally_source_peek(&data->source, (size_t)header->size + data->payload);
@@ -399,6 +426,16 @@ static int take_payload(struct tally_perfdata *data, const struct tally_record_h
 	return tally_perfdata_apply_tracing(data, whole + header->size, data->payload, offset);
 }
 
+static int apply_and_give(struct tally_perfdata *data, const uint8_t *bytes, size_t size, uint64_t offset,
+			  struct tally_raw_record *record)
+{
+	bytes = in_our_order(data, bytes);
+	if (!bytes)
+		return -ENOMEM;
+	int result = tally_perfdata_apply_record(data, bytes, size, offset);
+	return result ? result : give(data, bytes, offset, record);
+}
+
 /* One step on: 1 a record, 0 the end, -EAGAIN to be called again. */
 static int step(struct tally_perfdata *data, struct tally_raw_record *record)
 {
@@ -406,7 +443,7 @@ static int step(struct tally_perfdata *data, struct tally_raw_record *record)
 	struct tally_record_header header;
 	int result = tally_unpacker_next(data, &bytes);
 	if (result > 0) {
-		memcpy(&header, bytes, sizeof(header));
+		header = tally_header_at(bytes, data->swap);
 		if (tally_record_is_compressed(&header)) {
 			tally_perfdata_note_damage(data, true, data->unpacker.offset, "compressed data in compressed data");
 			data->unpacker.start = data->unpacker.end;
@@ -414,8 +451,7 @@ static int step(struct tally_perfdata *data, struct tally_raw_record *record)
 			return 0;
 		}
 		data->last_unpacked = true;
-		result = tally_perfdata_apply_record(data, bytes, header.size, data->unpacker.offset);
-		return result ? result : give(data, bytes, data->unpacker.offset, record);
+		return apply_and_give(data, bytes, header.size, data->unpacker.offset, record);
 	}
 	if (result < 0 || data->ended)
 		return result;
@@ -443,8 +479,7 @@ static int step(struct tally_perfdata *data, struct tally_raw_record *record)
 		return result ? result : -EAGAIN;
 	}
 	data->last_unpacked = false;
-	result = tally_perfdata_apply_record(data, bytes, header.size, offset);
-	return result ? result : give(data, bytes, offset, record);
+	return apply_and_give(data, bytes, header.size, offset, record);
 }
 
 int tally_perfdata_next(struct tally_perfdata *data, struct tally_raw_record *record, struct tally_error *err)

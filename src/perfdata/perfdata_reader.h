@@ -1,4 +1,8 @@
-/* The reader's inside, shared by its files. */
+/* The reader's inside, shared by its files.
+ *
+ * Recordings of the other byte order are turned into this machine's as they are read: header and features once, each record
+ * in the copy that is handed out (byte_swap.h).  Only who looks at records before that has to know: what walks over their
+ * headers, here and in the thread that unpacks ahead. */
 #ifndef TALLY_PERFDATA_READER_H
 #define TALLY_PERFDATA_READER_H
 
@@ -77,6 +81,7 @@ struct tally_perfdata {
 	struct tally_block *slurped; /* a file that came down a pipe */
 	bool is_pipe;
 	struct tally_perfdata_place place;
+	bool swap; /* the file is of the other byte order */
 	uint64_t data_end;     /* offset; UINT64_MAX: as far as there is something */
 	bool is_unfinished;    /* data size 0 */
 	bool ended;
@@ -116,10 +121,46 @@ int tally_perfdata_add_event(struct tally_perfdata *data, const void *attr, size
 int tally_perfdata_apply_feature(struct tally_perfdata *data, unsigned feature, const void *bytes, size_t size,
 				 uint64_t offset);
 
+/* The same of a section as it lies in the file, which must stay. */
+int tally_perfdata_take_feature(struct tally_perfdata *data, unsigned feature, const uint8_t *bytes, size_t size,
+				uint64_t offset);
+
+/* What lies at places of the file, in this machine's order: NULL where memory is out. */
+const uint8_t *tally_perfdata_attr_at(struct tally_perfdata *data, const uint8_t *at, size_t size);
+const uint8_t *tally_perfdata_ids_at(struct tally_perfdata *data, const uint8_t *at, size_t count);
+struct tally_disk_section tally_perfdata_section_at(const struct tally_perfdata *data, const uint8_t *at);
+void tally_disk_header_swap(struct tally_disk_header *header);
+
+/* A name for the tracepoints that have none so far: by a struct tally_disk_event_type, or by a format. */
+void tally_perfdata_name_tracepoint(struct tally_perfdata *data, uint64_t id, const char *system, const char *format,
+				    size_t length);
+void tally_perfdata_apply_event_type(struct tally_perfdata *data, const uint8_t *bytes, bool swap);
+
 /* Records that describe the recording.  -ENOMEM or 0. */
 int tally_perfdata_apply_record(struct tally_perfdata *data, const void *bytes, size_t size, uint64_t offset);
 /* HEADER_TRACING_DATA's payload. */
 int tally_perfdata_apply_tracing(struct tally_perfdata *data, const void *bytes, size_t size, uint64_t offset);
+
+/* A record's header as it lies in the file. */
+static inline struct tally_record_header tally_header_at(const uint8_t *record, bool swap)
+{
+	struct tally_record_header header;
+	__builtin_memcpy(&header, record, sizeof(header));
+	if (swap)
+		header = (struct tally_record_header){ __builtin_bswap32(header.type), __builtin_bswap16(header.misc),
+						       __builtin_bswap16(header.size) };
+	return header;
+}
+
+/* A feature's bytes into this machine's order; CPU_TOPOLOGY needs to know how many CPUs NRCPUS told of.  False for those
+ * of which nobody can tell, or where the layout isn't known. */
+bool tally_feature_swap(unsigned feature, void *bytes, size_t size, uint32_t cpu_count);
+
+/* A record of a tool, whose header has been swapped. */
+void tally_tool_record_swap(void *record, uint32_t cpu_count);
+
+/* How many CPUs NRCPUS tells of, 0 when it isn't there. */
+uint32_t tally_perfdata_cpus(const struct tally_perfdata *data);
 
 static inline bool tally_record_is_compressed(const struct tally_record_header *header)
 {
@@ -128,9 +169,9 @@ static inline bool tally_record_is_compressed(const struct tally_record_header *
 
 /* Where in a COMPRESSED or COMPRESSED2 record, which is all there, the compressed bytes are; false when it is longer than
  * itself. */
-bool tally_compressed_bytes(const uint8_t *record, size_t *head, size_t *size);
+bool tally_compressed_bytes(const uint8_t *record, bool swap, size_t *head, size_t *size);
 /* Bytes behind a record that are no records. */
-uint64_t tally_record_payload(const uint8_t *record, const struct tally_record_header *header);
+uint64_t tally_record_payload(const uint8_t *record, bool swap);
 /* Whether compressed bytes unpack to more than recordings do. */
 bool tally_unpacks_too_much(uint64_t bytes_in, uint64_t bytes_out);
 

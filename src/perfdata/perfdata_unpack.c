@@ -46,11 +46,10 @@ static int make_room(struct tally_perfdata *data)
 	return 0;
 }
 
-bool tally_compressed_bytes(const uint8_t *record, size_t *head, size_t *size)
+bool tally_compressed_bytes(const uint8_t *record, bool swap, size_t *head, size_t *size)
 {
-	struct tally_record_header header;
+	const struct tally_record_header header = tally_header_at(record, swap);
 	uint64_t meant = 0;
-	memcpy(&header, record, sizeof(header));
 	*head = sizeof(header);
 	*size = header.size - sizeof(header);
 	if (header.type == TALLY_RECORD_COMPRESSED)
@@ -60,6 +59,7 @@ bool tally_compressed_bytes(const uint8_t *record, size_t *head, size_t *size)
 	if (header.size < *head)
 		return false;
 	memcpy(&meant, record + sizeof(header), sizeof(meant));
+	meant = swap ? __builtin_bswap64(meant) : meant;
 	*size = (size_t)meant;
 	return meant <= header.size - *head;
 }
@@ -75,7 +75,7 @@ static void start_ahead(struct tally_perfdata *data, uint64_t offset)
 	struct tally_unpacker *unpacker = &data->unpacker;
 	if (!unpacker->ahead_tried && data->source.memory && data->data_end <= data->source.memory_size &&
 	    data->data_end - offset >= AHEAD_BYTES_MIN)
-		unpacker->ahead = tally_unpack_ahead_start(data->source.memory, offset, data->data_end);
+		unpacker->ahead = tally_unpack_ahead_start(data->source.memory, offset, data->data_end, data->swap);
 	unpacker->ahead_tried = true;
 }
 
@@ -83,7 +83,7 @@ int tally_unpacker_feed(struct tally_perfdata *data, const uint8_t *record, uint
 {
 	struct tally_unpacker *unpacker = &data->unpacker;
 	size_t head, size;
-	if (!tally_compressed_bytes(record, &head, &size)) {
+	if (!tally_compressed_bytes(record, data->swap, &head, &size)) {
 		tally_perfdata_note_damage(data, true, offset, "a COMPRESSED2 record is longer than itself");
 		return 0;
 	}
@@ -167,7 +167,7 @@ int tally_unpacker_next(struct tally_perfdata *data, const uint8_t **bytes)
 		size_t left = unpacker->end - unpacker->start;
 		if (left < sizeof(header))
 			continue;
-		memcpy(&header, unpacker->block->bytes + unpacker->start, sizeof(header));
+		header = tally_header_at(unpacker->block->bytes + unpacker->start, data->swap);
 		if (header.size < sizeof(header)) {
 			tally_perfdata_note_damage(data, true, unpacker->offset,
 						   "a compressed record claims a size of %u bytes", header.size);

@@ -103,7 +103,7 @@ static const char *skip_text(struct tally_reader *reader, bool is_64, size_t *le
 }
 
 /* Of "0.6" there are the saved command lines; "0.5" ends before them. */
-static bool skip_head(struct tally_reader *reader, bool *has_cmdlines)
+static bool skip_head(struct tally_reader *reader, bool *has_cmdlines, unsigned *long_bytes)
 {
 	const char *magic = tally_reader_bytes(reader, sizeof(MAGIC) - 1);
 	if (!magic || memcmp(magic, MAGIC, sizeof(MAGIC) - 1) != 0)
@@ -111,14 +111,15 @@ static bool skip_head(struct tally_reader *reader, bool *has_cmdlines)
 	const char *version = tally_reader_string(reader);
 	size_t length;
 	bool big_endian = tally_reader_u8(reader);
+	reader->swap = big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
 	*has_cmdlines = version && strcmp(version, "0.6") >= 0;
-	tally_reader_u8(reader);  /* sizeof long */
+	*long_bytes = tally_reader_u8(reader);
 	tally_reader_u32(reader); /* page size */
 	for (unsigned i = 0; i < 2; i++) {
 		tally_reader_string(reader);
 		skip_text(reader, true, &length);
 	}
-	return !reader->failed && big_endian == (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
+	return !reader->failed;
 }
 
 struct printk_text {
@@ -131,8 +132,9 @@ static int walk_all(const void *bytes, size_t size, struct walk *walk, struct pr
 	struct tally_reader *reader = &walk->reader;
 	size_t length;
 	bool has_cmdlines;
+	unsigned long_bytes;
 	tally_reader_init(reader, bytes, size, false);
-	if (!skip_head(reader, &has_cmdlines))
+	if (!skip_head(reader, &has_cmdlines, &long_bytes))
 		return -EBADMSG;
 	int stop = walk_formats(walk, "ftrace", tally_reader_u32(reader));
 	uint32_t systems = tally_reader_u32(reader);
@@ -160,6 +162,16 @@ int tally_tracing_data_walk(const void *bytes, size_t size, size_t *used,
 	if (used)
 		*used = tally_reader_offset(&walk.reader);
 	return result;
+}
+
+bool tally_tracing_data_machine(const void *bytes, size_t size, unsigned *long_bytes, bool *swap)
+{
+	struct tally_reader reader;
+	bool has_cmdlines;
+	tally_reader_init(&reader, bytes, size, false);
+	bool is_whole = skip_head(&reader, &has_cmdlines, long_bytes);
+	*swap = reader.swap;
+	return is_whole;
 }
 
 const char *tally_tracing_data_printk(const void *bytes, size_t size, size_t *length)

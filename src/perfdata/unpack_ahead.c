@@ -16,6 +16,7 @@ enum {
 struct tally_unpack_ahead {
 	const uint8_t *file;
 	uint64_t offset, end;
+	bool swap; /* the file is of the other byte order */
 	pthread_t thread;
 	struct tally_block_stock stock;
 
@@ -114,15 +115,14 @@ static void walk(struct work *work)
 	const struct tally_unpack_ahead *ahead = work->ahead;
 	for (uint64_t offset = ahead->offset; ahead->end - offset >= sizeof(struct tally_record_header);) {
 		const uint8_t *record = ahead->file + offset;
-		struct tally_record_header header;
+		const struct tally_record_header header = tally_header_at(record, ahead->swap);
 		size_t head, size;
-		memcpy(&header, record, sizeof(header));
 		if (header.size < sizeof(header) || header.size > ahead->end - offset)
 			return;
 		if (tally_record_is_compressed(&header) &&
-		    (!tally_compressed_bytes(record, &head, &size) || !unpack(work, record + head, size, offset)))
+		    (!tally_compressed_bytes(record, ahead->swap, &head, &size) || !unpack(work, record + head, size, offset)))
 			return;
-		uint64_t payload = tally_record_payload(record, &header);
+		uint64_t payload = tally_record_payload(record, ahead->swap);
 		offset += header.size;
 		if (payload > ahead->end - offset)
 			return;
@@ -162,7 +162,7 @@ static void release(struct tally_unpack_ahead *ahead)
 	free(ahead);
 }
 
-struct tally_unpack_ahead *tally_unpack_ahead_start(const uint8_t *file, uint64_t offset, uint64_t end)
+struct tally_unpack_ahead *tally_unpack_ahead_start(const uint8_t *file, uint64_t offset, uint64_t end, bool swap)
 {
 	struct tally_unpack_ahead *ahead = has_second_cpu() ? calloc(1, sizeof(*ahead)) : NULL;
 	if (!ahead)
@@ -170,6 +170,7 @@ struct tally_unpack_ahead *tally_unpack_ahead_start(const uint8_t *file, uint64_
 	ahead->file = file;
 	ahead->offset = offset;
 	ahead->end = end;
+	ahead->swap = swap;
 	tally_block_stock_init(&ahead->stock);
 	pthread_mutex_init(&ahead->lock, NULL);
 	pthread_cond_init(&ahead->changed, NULL);

@@ -26,9 +26,10 @@ struct tally_unpacked {
 	size_t zstd_result;        /* where it is damaged */
 };
 
-/* Starts at `offset` of a file's bytes, where a COMPRESSED record is; its data ends at `end`.  NULL where a thread can't
+/* Starts at `offset` of a file's bytes, where a COMPRESSED record is; its data ends at `end`; `swap`: the file is of the
+ * other byte order.  NULL where a thread can't
  * be had, or there is no second CPU for it: nothing has begun then. */
-struct tally_unpack_ahead *tally_unpack_ahead_start(const uint8_t *file, uint64_t offset, uint64_t end);
+struct tally_unpack_ahead *tally_unpack_ahead_start(const uint8_t *file, uint64_t offset, uint64_t end, bool swap);
 
 /* The next piece: waits for it; false when there is none any more. */
 bool tally_unpack_ahead_next(struct tally_unpack_ahead *ahead, struct tally_unpacked *piece);

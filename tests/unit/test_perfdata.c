@@ -456,8 +456,9 @@ static void what_is_no_recording_is_refused_with_a_reason(void **state)
 		{ "\37\213\10\0", 4, "it is compressed with gzip" },
 		{ "\1\2\3\4\5\6\7\10\11\12\13\14\15\16\17\20", 16, "does not begin with PERFILE2" },
 		{ "#!/bin/sh\necho hello\n", 21, "it is text" },
-		{ "2ELIFREP\0\0\0\0\0\0\0\150", 16, "other byte order" },
-		{ "PERFFILE\150\0\0\0\0\0\0\0", 16, "first format" },
+		{ "2ELIFREP\0\0\0\0\0\0\0\150", 16, "damaged at offset 8" },
+		{ "PERFFILE\150\0\0\0\0\0\0\0", 16, "damaged at offset 8" },
+		{ "PERFFILE\0\0\0\0\0\0\0\150", 16, "damaged at offset 8" },
 		{ "PERFILE2\150\0\0\0\0\0\0\0", 16, "damaged at offset 8" },
 	};
 	(void)state;
