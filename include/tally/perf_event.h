@@ -84,6 +84,28 @@ enum tally_cache_result { TALLY_CACHE_RESULT_ACCESS, TALLY_CACHE_RESULT_MISS, TA
 #define TALLY_SAMPLE_WEIGHT_STRUCT (1ull << 24)
 #define TALLY_SAMPLE_MAX (1ull << 25)
 
+/* attr.branch_sample_type */
+#define TALLY_BRANCH_USER (1ull << 0)
+#define TALLY_BRANCH_KERNEL (1ull << 1)
+#define TALLY_BRANCH_HV (1ull << 2)
+#define TALLY_BRANCH_ANY (1ull << 3)
+#define TALLY_BRANCH_ANY_CALL (1ull << 4)
+#define TALLY_BRANCH_ANY_RETURN (1ull << 5)
+#define TALLY_BRANCH_IND_CALL (1ull << 6)
+#define TALLY_BRANCH_ABORT_TX (1ull << 7)
+#define TALLY_BRANCH_IN_TX (1ull << 8)
+#define TALLY_BRANCH_NO_TX (1ull << 9)
+#define TALLY_BRANCH_COND (1ull << 10)
+#define TALLY_BRANCH_CALL_STACK (1ull << 11)
+#define TALLY_BRANCH_IND_JUMP (1ull << 12)
+#define TALLY_BRANCH_CALL (1ull << 13)
+#define TALLY_BRANCH_NO_FLAGS (1ull << 14)
+#define TALLY_BRANCH_NO_CYCLES (1ull << 15)
+#define TALLY_BRANCH_TYPE_SAVE (1ull << 16)
+#define TALLY_BRANCH_HW_INDEX (1ull << 17)
+#define TALLY_BRANCH_PRIV_SAVE (1ull << 18)
+#define TALLY_BRANCH_COUNTERS (1ull << 19)
+
 /* attr.read_format */
 #define TALLY_FORMAT_TOTAL_TIME_ENABLED (1ull << 0)
 #define TALLY_FORMAT_TOTAL_TIME_RUNNING (1ull << 1)

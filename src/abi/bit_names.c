@@ -22,13 +22,16 @@ const struct tally_bit_name tally_read_format_names[] = {
 	{ TALLY_FORMAT_ID, "ID" }, { TALLY_FORMAT_GROUP, "GROUP" }, { TALLY_FORMAT_LOST, "LOST" }, { 0, 0 },
 };
 
-/* enum perf_branch_sample_type_shift: the kernel's bits in their order. */
 const struct tally_bit_name tally_branch_type_names[] = {
-	{ 1 << 0, "USER" }, { 1 << 1, "KERNEL" }, { 1 << 2, "HV" }, { 1 << 3, "ANY" }, { 1 << 4, "ANY_CALL" },
-	{ 1 << 5, "ANY_RETURN" }, { 1 << 6, "IND_CALL" }, { 1 << 7, "ABORT_TX" }, { 1 << 8, "IN_TX" },
-	{ 1 << 9, "NO_TX" }, { 1 << 10, "COND" }, { 1 << 11, "CALL_STACK" }, { 1 << 12, "IND_JUMP" },
-	{ 1 << 13, "CALL" }, { 1 << 14, "NO_FLAGS" }, { 1 << 15, "NO_CYCLES" }, { 1 << 16, "TYPE_SAVE" },
-	{ 1 << 17, "HW_INDEX" }, { 1 << 18, "PRIV_SAVE" }, { 1 << 19, "COUNTERS" }, { 0, 0 },
+	{ TALLY_BRANCH_USER, "USER" }, { TALLY_BRANCH_KERNEL, "KERNEL" }, { TALLY_BRANCH_HV, "HV" },
+	{ TALLY_BRANCH_ANY, "ANY" }, { TALLY_BRANCH_ANY_CALL, "ANY_CALL" },
+	{ TALLY_BRANCH_ANY_RETURN, "ANY_RETURN" }, { TALLY_BRANCH_IND_CALL, "IND_CALL" },
+	{ TALLY_BRANCH_ABORT_TX, "ABORT_TX" }, { TALLY_BRANCH_IN_TX, "IN_TX" }, { TALLY_BRANCH_NO_TX, "NO_TX" },
+	{ TALLY_BRANCH_COND, "COND" }, { TALLY_BRANCH_CALL_STACK, "CALL_STACK" },
+	{ TALLY_BRANCH_IND_JUMP, "IND_JUMP" }, { TALLY_BRANCH_CALL, "CALL" },
+	{ TALLY_BRANCH_NO_FLAGS, "NO_FLAGS" }, { TALLY_BRANCH_NO_CYCLES, "NO_CYCLES" },
+	{ TALLY_BRANCH_TYPE_SAVE, "TYPE_SAVE" }, { TALLY_BRANCH_HW_INDEX, "HW_INDEX" },
+	{ TALLY_BRANCH_PRIV_SAVE, "PRIV_SAVE" }, { TALLY_BRANCH_COUNTERS, "COUNTERS" }, { 0, 0 },
 };
 
 const struct tally_bit_name tally_attr_flag_names[] = {

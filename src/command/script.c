@@ -25,6 +25,7 @@ static const struct tally_option options[] = {
 	TALLY_FILTER_OPTIONS,
 	{ 0, "records", TALLY_ARGUMENT_NONE, NULL, "every record with all its fields, not samples alone", NULL,
 	  OPTION_RECORDS },
+	{ 'F', "fields", TALLY_ARGUMENT_REQUIRED, "+FIELDS", "besides what is shown anyway: +brstack, +brstacksym", NULL, 0 },
 	TALLY_HEADER_OPTIONS,
 	{ 0, "no-demangle", TALLY_ARGUMENT_NONE, NULL, "names as they stand in the file", NULL, OPTION_MANGLED },
 	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL, "symbols' functions alone, not what was inlined in them", NULL,
@@ -37,8 +38,26 @@ struct request {
 	const char *input;
 	struct tally_profile_filter filter;
 	struct tally_header_request header;
+	struct tally_script_fields fields;
 	bool records, mangled, no_inlines, no_pager;
 };
+
+/* "+brstack,+brstacksym" */
+static int parse_fields(const char *text, struct tally_script_fields *fields, struct tally_error *err)
+{
+	while (*text) {
+		size_t length = strcspn(text, ",");
+		if (length == 8 && !strncmp(text, "+brstack", length))
+			fields->branches = true;
+		else if (length == 11 && !strncmp(text, "+brstacksym", length))
+			fields->branch_symbols = true;
+		else
+			return tally_error_set(err, -22, "option -F: '%.*s' is neither +brstack nor +brstacksym", (int)length,
+					       text);
+		text += length + (text[length] == ',');
+	}
+	return 0;
+}
 
 /* Names from outside can't drive a terminal; elsewhere bytes pass as they are. */
 static int flush(struct tally_buffer *out, bool terminal)
@@ -83,6 +102,7 @@ static int print_all(struct tally_recording *recording, const struct request *re
 		return result;
 	if (request->header.shown)
 		tally_command_header(recording, request->input, &request->header, &out);
+	tally_script_show(script, &request->fields);
 	tally_command_progress_start(&progress);
 	while ((result = tally_recording_next(recording, &raw, &record, err)) > 0) {
 		if (!terminal)
@@ -109,6 +129,7 @@ static int take_option(struct request *request, int id, const char *value, struc
 {
 	switch (id) {
 	case 'i': request->input = value; break;
+	case 'F': return parse_fields(value, &request->fields, err);
 	case OPTION_EVENT: request->filter.event = value; break;
 	case OPTION_RECORDS: request->records = true; break;
 	case OPTION_MANGLED: request->mangled = true; break;

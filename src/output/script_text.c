@@ -9,6 +9,7 @@
 #include "abi/chain_walk.h"
 #include "base/digits.h"
 #include "base/vector.h"
+#include "output/branch_text.h"
 #include "output/frame_lines.h"
 #include "output/script_trace.h"
 
@@ -42,6 +43,7 @@ struct tally_script {
 	struct { struct event_head *items; size_t count, capacity; } events;
 	struct thread_head threads[THREAD_HEADS]; /* by tid */
 	int name_width;
+	struct tally_script_fields fields;
 	struct {
 		uint64_t generation; /* of all mappings, and the process, that these hold for */
 		uint32_t pid;
@@ -61,6 +63,11 @@ int tally_script_new(struct tally_recording *recording, struct tally_script **ou
 	script->spaces.generation = UINT64_MAX;
 	*out = script;
 	return 0;
+}
+
+void tally_script_show(struct tally_script *script, const struct tally_script_fields *fields)
+{
+	script->fields = *fields;
 }
 
 void tally_script_free(struct tally_script *script)
@@ -298,6 +305,15 @@ static void end_line(struct tally_buffer *out)
 	out->bytes[out->length] = '\0';
 }
 
+/* Behind the stack, or in the line of what has none.  Asked for both, perf prints the addresses. */
+static int put_branches(struct tally_script *script, const struct tally_sample *sample, struct tally_buffer *out)
+{
+	if (!script->fields.branches && !script->fields.branch_symbols)
+		return 0;
+	return tally_branch_text(script->recording, sample, script->fields.branches ? TALLY_BRANCH_FIELD_ADDRESSES :
+				 TALLY_BRANCH_FIELD_SYMBOLS, true, out);
+}
+
 int tally_script_sample(struct tally_script *script, const struct tally_raw_record *raw,
 			const struct tally_record *record, struct tally_buffer *out)
 {
@@ -316,14 +332,21 @@ int tally_script_sample(struct tally_script *script, const struct tally_raw_reco
 		return -ENOMEM;
 	if (tracepoint)
 		tally_script_trace_put(&script->trace, raw->event, index, sample, out);
-	if (!stacks && !tracepoint && sample->type & TALLY_SAMPLE_IP)
+	bool has_leaf = !stacks && !tracepoint && sample->type & TALLY_SAMPLE_IP;
+	if (has_leaf)
 		result = put_leaf(script, sample, kernel, out);
-	else
+	if (!stacks && !result && sample->branches) {
+		out->length -= has_leaf; /* its newline */
+		result = put_branches(script, sample, out);
+		end_line(out);
+	} else if (!has_leaf)
 		end_line(out);
 	if (stacks && sample->stack)
 		result = put_unwound(script, raw, record, out);
 	else if (stacks)
 		result = put_words(script, record, kernel, out);
+	if (stacks && !result && sample->branches)
+		result = put_branches(script, sample, out);
 	if (stacks)
 		end_line(out);
 	return result < 0 || out->failed || script->trace.failed ? -ENOMEM : 0;

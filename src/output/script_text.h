@@ -11,6 +11,12 @@ struct tally_script;
 int tally_script_new(struct tally_recording *recording, struct tally_script **out, struct tally_error *err);
 void tally_script_free(struct tally_script *script);
 
+/* What a line shows besides what it shows anyway. */
+struct tally_script_fields {
+	bool branches, branch_symbols; /* perf's brstack, brstacksym */
+};
+void tally_script_show(struct tally_script *script, const struct tally_script_fields *fields);
+
 /* Appends the sample that tally_recording_next() just gave.  0 or -ENOMEM. */
 int tally_script_sample(struct tally_script *script, const struct tally_raw_record *raw,
 			const struct tally_record *record, struct tally_buffer *out);

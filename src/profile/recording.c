@@ -92,6 +92,7 @@ void tally_recording_close(struct tally_recording *recording)
 	tally_order_free(recording->order);
 	tally_perfdata_close(recording->data);
 	tally_vector_release(&recording->chain);
+	tally_vector_release(&recording->branch_chain);
 	tally_map_release(&recording->last_values);
 	tally_map_release(&recording->stack_tops);
 	tally_sample_filter_release(&recording->filter);
@@ -247,6 +248,9 @@ static int apply_record(struct tally_recording *recording, const struct tally_ra
 		return 0;
 	if (record->header.type == TALLY_RECORD_SAMPLE) {
 		recording->counts.samples++;
+		if (!recording->keep_groups && record->sample.branches &&
+		    tally_recording_branch_chain(recording, &raw->event->attr, &record->sample) < 0)
+			return -ENOMEM;
 		return 1;
 	}
 	count_record(&recording->counts, record);

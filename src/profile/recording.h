@@ -49,6 +49,7 @@ struct tally_recording {
 	struct tally_tasks tasks;
 	struct tally_names names;
 	struct { struct tally_chain_frame *items; size_t count, capacity; } chain;
+	struct { uint64_t *items; size_t count, capacity; } branch_chain; /* of the sample given last */
 	struct tally_recording_counts counts;
 	size_t build_ids_seen;
 	struct tally_map stack_tops; /* thread → where its stack ends, told by whole ones */
@@ -84,7 +85,8 @@ int tally_recording_filter(struct tally_recording *recording, const struct tally
  * their header alone.  Maps and comms are applied before it is given.  Both are valid until the next call.
  *
  * A sample that carries counts (PERF_SAMPLE_READ: "{a,b}:S") is given once for each event that counted since its last
- * sample, as that event's, with what it counted for a period; with `keep_groups` once, as it was written. */
+ * sample, as that event's, with what it counted for a period; with `keep_groups` once, as it was written.  One with branch
+ * records of calls has them for the user's part of its chain (recording_branches.c), but for `keep_groups`. */
 int tally_recording_next(struct tally_recording *recording, struct tally_raw_record *raw,
 			 struct tally_record *record, struct tally_error *err);
 
@@ -96,6 +98,11 @@ int tally_recording_chain(struct tally_recording *recording, const struct tally_
  * 0 or -ENOMEM. */
 int tally_recording_addresses(struct tally_recording *recording, const struct tally_raw_record *raw,
 			      const struct tally_record *record);
+
+/* Gives a sample the stack that its branch records tell, where they are of calls (attr.branch_sample_type CALL_STACK): its
+ * chain is then words of the recording's, valid until the next sample.  0 or -ENOMEM. */
+int tally_recording_branch_chain(struct tally_recording *recording, const struct tally_attr *attr,
+				 struct tally_sample *sample);
 
 /* The command that was recorded ("make -j8"), by the recorder's command line; its last part behind "--" where there is
  * one.  Nothing is appended where the recording doesn't tell. */

@@ -190,6 +190,92 @@ def features_unknown(path):
     write_file(path, events, NOTHING, {**common_features(events), 77: b"from the future"})
 
 
+# ---- branch stacks ----------------------------------------------------------------------------------------------
+
+BASE, LIBRARY_PID = 0x7f1200000000, 4321
+USER_CONTEXT = -512
+ANY_USER, CALL_STACK_USER = 1 | 8, 1 | 1 << 11
+
+
+def library():
+    """A file with symbols, and where its code is."""
+    for name in ("/usr/lib/x86_64-linux-gnu/libc.so.6", "/lib/aarch64-linux-gnu/libc.so.6", "/lib64/libc.so.6"):
+        if os.path.exists(name):
+            break
+    with open(name, "rb") as elf:
+        bytes_ = elf.read()
+    at, size, count = (struct.unpack_from(f, bytes_, o)[0] for f, o in (("<Q", 32), ("<H", 54), ("<H", 56)))
+    for i in range(count):
+        kind, flags, offset, address, _, length = struct.unpack_from("<IIQQQQ", bytes_, at + i * size)
+        if kind == 1 and flags & 1:
+            return os.path.realpath(name), offset, length
+    raise SystemExit("no code in " + name)
+
+
+def side_band(comm="branchy"):
+    name, offset, length = library()
+    pids = u32(LIBRARY_PID, LIBRARY_PID)
+    mmap2 = pids + u64(BASE, length, offset) + u32(8, 1) + u64(1234, 1) + u32(5, 2) + padded(name)
+    trailer = pids + u64(1000)
+    return [record("COMM", pids + padded(comm) + trailer), record("MMAP2", mmap2 + trailer, USER)]
+
+
+def branches(*entries):
+    return u64(len(entries)) + b"".join(u64(*entry) for entry in entries)
+
+
+def branch_flags(mispredicted=0, predicted=0, in_transaction=0, abort=0, cycles=0, kind=0, spec=0):
+    return (mispredicted | predicted << 1 | in_transaction << 2 | abort << 3 | cycles << 4 | kind << 20 | spec << 24)
+
+
+def branch_events(branch):
+    kinds = IP | TID | TIME | CALLCHAIN | PERIOD | BRANCH_STACK
+    return [Event("cycles", [5], type=0, sample_type=kinds, flags=SAMPLE_ID_ALL | MMAP | COMM | MMAP2, branch=branch)]
+
+
+def branch_samples(some_empty):
+    """Branches within a library and out of nowhere, of all kinds, with and without symbols."""
+    _, _, length = library()
+    records = side_band()
+    for i in range(20):
+        places = [BASE + (0x20001 + 0x1357 * (k + 7 * i)) % length for k in range(9)]
+        entries = [(places[k], places[k + 1], branch_flags(k & 1, ~k & 1 and k < 6, k == 3, k == 4, 3 * k, k + i % 5, i % 4))
+                   for k in range(8)]
+        if i % 5 == 4:
+            entries[2] = (0x10, 0x7fffffffe000, branch_flags())
+        if some_empty and i % 7 == 6:
+            entries = []
+        chain = [USER_CONTEXT, places[0], places[3] + 1, places[5] + 1]
+        body = u64(places[0]) + u32(LIBRARY_PID, LIBRARY_PID) + u64(2000 + i * 1000000, 1000)
+        body += u64(len(chain), *chain) + branches(*entries)
+        records.append(record("SAMPLE", body, USER))
+    return records
+
+
+def branch_stacks(path):
+    """perf record -b"""
+    events = branch_events(ANY_USER)
+    write_file(path, events, branch_samples(True), {**common_features(events), SPECIAL["branch_stack"]: b""})
+
+
+def branch_leaves(path):
+    """The same without stacks."""
+    events = [Event("cycles", [5], type=0, sample_type=IP | TID | TIME | PERIOD | BRANCH_STACK, branch=ANY_USER)]
+    records = side_band()
+    for i in range(5):
+        place = BASE + 0x20001 + 0x1357 * i
+        body = u64(place) + u32(LIBRARY_PID, LIBRARY_PID) + u64(2000 + i * 1000000, 1000)
+        entries = [(place + 5, place + 99, branch_flags(1))] if i % 2 else []
+        records.append(record("SAMPLE", body + branches(*entries), USER))
+    write_file(path, events, records, {**common_features(events), SPECIAL["branch_stack"]: b""})
+
+
+def lbr(path):
+    """perf record --call-graph lbr.  Without branches perf reads what lies behind them."""
+    events = branch_events(CALL_STACK_USER)
+    write_file(path, events, branch_samples(False), {**common_features(events), SPECIAL["branch_stack"]: b""})
+
+
 KINDS = {name: value for name, value in list(globals().items())
          if callable(value) and getattr(value, "__code__", None) and value.__code__.co_varnames[:1] == ("path",)
          and not name.startswith("write_")}

@@ -1,0 +1,41 @@
+#!/bin/bash
+# Branch stacks (perf record -b, --call-graph lbr) as perf prints them, from files that make_recording.py makes: few machines
+# that tests run on have such hardware.  TAP; $TALLY is the binary.
+set -u
+number=0
+here=$(cd "$(dirname "$0")" && pwd)
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 1
+export HOME=$scratch
+
+ok() { number=$((number + 1)); echo "ok $number - $1"; }
+not_ok() { number=$((number + 1)); echo "not ok $number - $1"; head -20 out | cut -c 1-300 | sed 's/^/# /'; }
+check() { if "${@:2}"; then ok "$1"; else not_ok "$1"; fi; }
+
+if ! command -v perf >/dev/null || ! command -v python3 >/dev/null || ! "$here/make_recording.py" lbr lbr.data 2>out; then
+	echo "1..0 # SKIP needs perf, python3 and a library with symbols"
+	exit 0
+fi
+"$here/make_recording.py" branch_stacks branch_stacks.data
+"$here/make_recording.py" branch_leaves branch_leaves.data
+
+same() {
+	timeout 100 perf script --no-inline ${2:+-F "$2"} -i "$1.data" >perf.txt 2>perf.err
+	timeout 100 "$TALLY" script --no-inline ${2:+-F "$2"} "$1.data" >tally.txt 2>tally.err
+	diff perf.txt tally.txt >out && [ -s tally.txt ]
+}
+for kind in branch_stacks lbr branch_leaves; do
+	for fields in "" +brstack +brstacksym +brstack,+brstacksym; do
+		check "as perf prints them: $kind $fields" same $kind "$fields"
+	done
+done
+
+# Every frame of a stack that the branch records tell of is the call's own, in reports too.
+"$TALLY" script --no-inline lbr.data | grep -c "^	" >frames
+check "8 calls and what was called last, of each of 20 samples" test "$(cat frames)" = 180
+"$TALLY" fold --no-inline lbr.data >folded 2>out
+check "a stack of 9 frames" awk -F';' 'NF != 10 { bad = 1 } END { exit bad || !NR }' folded
+"$TALLY" script -F +nonsense lbr.data >out 2>&1
+check "a field that nobody knows" test $? = 2
+echo "1..$number"
