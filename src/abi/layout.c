@@ -36,6 +36,8 @@ _Static_assert((int)TALLY_SW_MAX == PERF_COUNT_SW_MAX, "sw");
 _Static_assert((int)TALLY_CACHE_NODE == PERF_COUNT_HW_CACHE_NODE, "cache");
 _Static_assert(TALLY_SAMPLE_WEIGHT_STRUCT == PERF_SAMPLE_WEIGHT_STRUCT, "sample_type");
 _Static_assert(TALLY_SAMPLE_IDENTIFIER == PERF_SAMPLE_IDENTIFIER, "sample_type");
+_Static_assert(TALLY_BRANCH_PRIV_SAVE == PERF_SAMPLE_BRANCH_PRIV_SAVE, "branch_sample_type");
+_Static_assert(TALLY_BRANCH_CALL_STACK == PERF_SAMPLE_BRANCH_CALL_STACK, "branch_sample_type");
 _Static_assert(TALLY_FORMAT_LOST == PERF_FORMAT_LOST, "read_format");
 _Static_assert(TALLY_ATTR_SIZE_VER7 == PERF_ATTR_SIZE_VER7, "size");
 _Static_assert((int)TALLY_RECORD_AUX_OUTPUT_HW_ID == PERF_RECORD_AUX_OUTPUT_HW_ID, "record");

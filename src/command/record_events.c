@@ -57,6 +57,34 @@ static int make_own(struct record_request *request, struct tally_error *err)
 	return result;
 }
 
+static int set_filter(struct record_request *request, size_t first, const char *filter, struct tally_error *err)
+{
+	for (size_t i = first; i < request->events.count; i++) {
+		struct tally_event *event = &request->events.items[i];
+		if (event->kind != TALLY_EVENT_TRACEPOINT) {
+			tally_error_set(err, -EINVAL, "--filter: '%s' is no tracepoint: it has no fields to filter by", event->name);
+			tally_error_hint(err, "filters by address ('start …') are for PMUs that trace, which tally doesn't "
+					      "record; ':u' and ':k' take user mode or the kernel alone");
+			return -EINVAL;
+		}
+		event->filter = filter;
+	}
+	return 0;
+}
+
+static int parse_expressions(struct record_request *request, struct tally_error *err)
+{
+	int result = 0;
+	for (size_t i = 0; result >= 0 && i < request->expression_count; i++) {
+		const struct record_expression *expression = &request->expressions[i];
+		size_t first = request->events.count;
+		result = tally_event_parse(expression->text, &request->catalogue, &request->arena, &request->events, err);
+		if (result >= 0 && expression->filter)
+			result = set_filter(request, first, expression->filter, err);
+	}
+	return result;
+}
+
 /* 0, or an exit status after the message was printed. */
 int record_parse_events(const struct tally_command *command, struct record_request *request)
 {
@@ -66,9 +94,7 @@ int record_parse_events(const struct tally_command *command, struct record_reque
 		tally_command_fail(command, &err);
 		return result == -EINVAL ? TALLY_EXIT_USAGE : TALLY_EXIT_FAILURE;
 	}
-	for (size_t i = 0; result >= 0 && i < request->expression_count; i++)
-		result = tally_event_parse(request->expressions[i], &request->catalogue, &request->arena, &request->events,
-					   &err);
+	result = parse_expressions(request, &err);
 	if (result >= 0 && simulated_is_meant(request->provider_name))
 		result = make_own(request, &err);
 	if (result < 0) {

@@ -8,7 +8,11 @@
 #include <unistd.h>
 
 enum { OPTION_CALL_GRAPH = 256, OPTION_NO_CALL_GRAPH, OPTION_DURATION, OPTION_KEEP_STACKS,
-       OPTION_NO_PACK, OPTION_PROVIDER, OPTION_SIM_CPU, OPTION_REGION, OPTION_TOGGLE };
+       OPTION_NO_PACK, OPTION_PROVIDER, OPTION_SIM_CPU, OPTION_REGION, OPTION_TOGGLE,
+       OPTION_FILTER, OPTION_EXCLUDE_PERF, OPTION_CONTROL, OPTION_OVERWRITE, OPTION_SWITCH_OUTPUT,
+       OPTION_SWITCH_MAX_FILES, OPTION_TIMESTAMP_FILENAME, OPTION_MAX_SIZE,
+       OPTION_ALL_USER, OPTION_ALL_KERNEL, OPTION_PHYS_DATA, OPTION_DATA_PAGE_SIZE, OPTION_CODE_PAGE_SIZE,
+       OPTION_NAMESPACES, OPTION_ALL_CGROUPS, OPTION_SWITCH_EVENTS };
 
 const struct tally_option record_options[] = {
 	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENTS", "what to sample (cycles, else cpu-clock); 'tally list' has all",
@@ -16,21 +20,54 @@ const struct tally_option record_options[] = {
 	{ 'F', "freq", TALLY_ARGUMENT_REQUIRED, "HZ", "samples a second (999); max: what the kernel allows", NULL, 0 },
 	{ 'c', "count", TALLY_ARGUMENT_REQUIRED, "N", "a sample every N events", NULL, 0 },
 	{ 'g', NULL, TALLY_ARGUMENT_NONE, NULL, "record call graphs (the default)", NULL, 0 },
-	{ 0, "call-graph", TALLY_ARGUMENT_REQUIRED, "fp|dwarf[,SIZE]|none",
-	  "by frame pointers, or by unwinding copies of the stack (SIZE bytes,\nelse as many as prove needed); by default what the target's executable needs", NULL,
+	{ 0, "call-graph", TALLY_ARGUMENT_REQUIRED, "fp|dwarf[,SIZE]|lbr|none",
+	  "by frame pointers, by unwinding copies of the stack (SIZE bytes, else\nas many as prove needed), or by the CPU's branch records; by default\nwhat the target's executable needs", NULL,
 	  OPTION_CALL_GRAPH },
 	{ 0, "no-call-graph", TALLY_ARGUMENT_NONE, NULL, "addresses alone", NULL, OPTION_NO_CALL_GRAPH },
 	{ 0, "keep-stacks", TALLY_ARGUMENT_NONE, NULL, "keep the stack copies in the file, unwind when reading", NULL,
 	  OPTION_KEEP_STACKS },
+	{ 0, "filter", TALLY_ARGUMENT_REQUIRED, "EXPR", "of the tracepoints of the last -e only those whose fields are so:\n"
+	  "'prev_pid != 0 && next_comm ~ \"xz*\"'", NULL, OPTION_FILTER },
+	{ 0, "exclude-perf", TALLY_ARGUMENT_NONE, NULL, "of the tracepoints of the last -e none that tally itself causes", NULL,
+	  OPTION_EXCLUDE_PERF },
+	{ 0, "all-user", TALLY_ARGUMENT_NONE, NULL, "all events in user mode alone", NULL, OPTION_ALL_USER },
+	{ 0, "all-kernel", TALLY_ARGUMENT_NONE, NULL, "all events in the kernel alone", NULL, OPTION_ALL_KERNEL },
 	{ 'p', "pid", TALLY_ARGUMENT_REQUIRED, "PIDS", "record these processes", NULL, 0 },
 	{ 't', "tid", TALLY_ARGUMENT_REQUIRED, "TIDS", "record these threads", NULL, 0 },
+	{ 'u', "uid", TALLY_ARGUMENT_REQUIRED, "USER", "record what this user runs now, and what that starts", NULL, 0 },
+	{ 'i', "no-inherit", TALLY_ARGUMENT_NONE, NULL, "without children and threads to come", NULL, 0 },
 	{ 'a', "all-cpus", TALLY_ARGUMENT_NONE, NULL, "record the whole system", NULL, 0 },
 	{ 'C', "cpu", TALLY_ARGUMENT_REQUIRED, "CPUS", "record these CPUs (0-3,7)", NULL, 0 },
 	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE", "tally.data; - is a pipe on standard output", NULL, 0 },
 	{ 'm', "mmap-pages", TALLY_ARGUMENT_REQUIRED, "SIZE", "ring per CPU: bytes with K, M, G, else pages", NULL, 0 },
-	{ 'D', "delay", TALLY_ARGUMENT_REQUIRED, "MS", "start sampling that many milliseconds later", NULL, 0 },
+	{ 'D', "delay", TALLY_ARGUMENT_REQUIRED, "MS", "start sampling that many milliseconds later; -1: when --control says", NULL,
+	  0 },
 	{ 0, "duration", TALLY_ARGUMENT_REQUIRED, "TIME", "stop after so long: 5, 500ms, 2m; a command gets SIGTERM",
 	  NULL, OPTION_DURATION },
+	{ 0, "control", TALLY_ARGUMENT_REQUIRED, "fifo:CTL[,ACK]|fd:CTL[,ACK]",
+	  "do as lines there say: enable, disable, snapshot, stop, ping", NULL, OPTION_CONTROL },
+	{ 0, "overwrite", TALLY_ARGUMENT_NONE, NULL, "a flight recorder: keep the last that the rings hold; SIGUSR2 writes\n"
+	  "it to a file of its own, the end to the output", NULL, OPTION_OVERWRITE },
+	{ 0, "switch-output", TALLY_ARGUMENT_OPTIONAL, "signal|SIZE|TIME", "go on in a new file at SIGUSR2, after SIZE (100M) or TIME (30s);\n"
+	  "the files' names end in the time", NULL, OPTION_SWITCH_OUTPUT },
+	{ 0, "switch-max-files", TALLY_ARGUMENT_REQUIRED, "N", "keep the last N of these files", NULL, OPTION_SWITCH_MAX_FILES },
+	{ 0, "timestamp-filename", TALLY_ARGUMENT_NONE, NULL, "the output's name ends in the time", NULL,
+	  OPTION_TIMESTAMP_FILENAME },
+	{ 0, "max-size", TALLY_ARGUMENT_REQUIRED, "SIZE", "stop when the output has so many bytes (500M)", NULL, OPTION_MAX_SIZE },
+	{ 'd', "data", TALLY_ARGUMENT_NONE, NULL, "with the addresses of data, and maps of it", NULL, 0 },
+	{ 0, "phys-data", TALLY_ARGUMENT_NONE, NULL, "with the physical addresses of data", NULL, OPTION_PHYS_DATA },
+	{ 0, "data-page-size", TALLY_ARGUMENT_NONE, NULL, "with the size of the page of data", NULL, OPTION_DATA_PAGE_SIZE },
+	{ 0, "code-page-size", TALLY_ARGUMENT_NONE, NULL, "with the size of the page of code", NULL, OPTION_CODE_PAGE_SIZE },
+	{ 'W', "weight", TALLY_ARGUMENT_NONE, NULL, "with the weight (cost) that the PMU gives", NULL, 0 },
+	{ 'R', "raw-samples", TALLY_ARGUMENT_NONE, NULL, "with the raw bytes of all events", NULL, 0 },
+	{ 'b', "branch-any", TALLY_ARGUMENT_NONE, NULL, "with the branches taken before the sample", NULL, 0 },
+	{ 'j', "branch-filter", TALLY_ARGUMENT_REQUIRED, "KINDS", "with those of some kinds: any_call,u", NULL, 0 },
+	{ 0, "switch-events", TALLY_ARGUMENT_NONE, NULL, "record context switches", NULL, OPTION_SWITCH_EVENTS },
+	{ 0, "namespaces", TALLY_ARGUMENT_NONE, NULL, "record the tasks' namespaces", NULL, OPTION_NAMESPACES },
+	{ 0, "all-cgroups", TALLY_ARGUMENT_NONE, NULL, "record control groups, and each sample's", NULL, OPTION_ALL_CGROUPS },
+	{ 'T', "timestamp", TALLY_ARGUMENT_NONE, NULL, NULL, NULL, 0 },
+	{ 'P', "period", TALLY_ARGUMENT_NONE, NULL, NULL, NULL, 0 },
+	{ 'N', "no-buildid-cache", TALLY_ARGUMENT_NONE, NULL, NULL, NULL, 0 },
 	{ 'z', "compression-level", TALLY_ARGUMENT_REQUIRED, "LEVEL", "zstd's, 1 to 22 (1); 0: plain", NULL, 0 },
 	{ 0, "no-pack", TALLY_ARGUMENT_NONE, NULL, "leave out the names: reports need the programs then\n(tally pack adds them)",
 	  NULL, OPTION_NO_PACK },
@@ -41,31 +78,6 @@ const struct tally_option record_options[] = {
 	SIMULATED_OPTION_TOGGLE(OPTION_TOGGLE),
 	TALLY_OPTIONS_END,
 };
-
-static int parse_call_graph(const char *value, struct tally_record_options *record, struct tally_error *err)
-{
-	unsigned long long bytes;
-	if (!strcmp(value, "fp")) {
-		record->call_graph = TALLY_CALL_GRAPH_FP;
-	} else if (!strcmp(value, "none") || !strcmp(value, "no")) {
-		record->call_graph = TALLY_CALL_GRAPH_NONE;
-	} else if (!strncmp(value, "dwarf", 5) && (!value[5] || value[5] == ',')) {
-		record->call_graph = TALLY_CALL_GRAPH_STACK;
-		if (value[5]) {
-			int result = tally_option_size("--call-graph dwarf", value + 6, &bytes, err);
-			if (result < 0)
-				return result;
-			if (bytes < 256 || bytes > 64512)
-				return tally_error_set(err, -EINVAL,
-						       "--call-graph dwarf: a stack copy has 256 to 64512 bytes, not %llu",
-						       bytes);
-			record->stack_bytes = (uint32_t)bytes;
-		}
-	} else {
-		return tally_error_set(err, -EINVAL, "--call-graph: '%s' is none of fp, dwarf, dwarf,SIZE, none", value);
-	}
-	return 0;
-}
 
 static int parse_rate(const char *value, struct record_request *request, struct tally_error *err)
 {
@@ -100,8 +112,53 @@ static int take_expression(struct record_request *request, const char *value, st
 {
 	if (request->expression_count == sizeof(request->expressions) / sizeof(request->expressions[0]))
 		return tally_error_set(err, -E2BIG, "too many -e: put events into one, separated by commas");
-	request->expressions[request->expression_count++] = value;
+	request->expressions[request->expression_count++] = (struct record_expression){ .text = value };
 	return 0;
+}
+
+/* Several filters of one -e hold together. */
+static int take_filter(struct record_request *request, const char *option, const char *value, struct tally_error *err)
+{
+	if (!request->expression_count)
+		return tally_error_set(err, -EINVAL, "%s belongs behind the -e whose tracepoints it is for", option);
+	struct record_expression *last = &request->expressions[request->expression_count - 1];
+	last->filter = last->filter ? tally_arena_printf(&request->arena, "(%s) && (%s)", last->filter, value) : value;
+	return last->filter ? 0 : tally_error_set(err, -ENOMEM, "out of memory");
+}
+
+static int exclude_own(struct record_request *request, struct tally_error *err)
+{
+	const char *text = tally_arena_printf(&request->arena, "common_pid != %d", (int)getpid());
+	return text ? take_filter(request, "--exclude-perf", text, err) : tally_error_set(err, -ENOMEM, "out of memory");
+}
+
+/* Options that set bits and no more: true when `id` is one. */
+static bool apply_flag(int id, struct tally_record_options *record)
+{
+	static const struct { int id; uint64_t sample_type, side_band, exclude, branches; } flags[] = {
+		{ 'd', TALLY_SAMPLE_ADDR | TALLY_SAMPLE_DATA_SRC, TALLY_ATTR_MMAP_DATA, 0, 0 },
+		{ 'W', TALLY_SAMPLE_WEIGHT_STRUCT, 0, 0, 0 },
+		{ 'R', TALLY_SAMPLE_RAW, 0, 0, 0 },
+		{ 'b', 0, 0, 0, TALLY_BRANCH_ANY },
+		{ OPTION_PHYS_DATA, TALLY_SAMPLE_PHYS_ADDR, 0, 0, 0 },
+		{ OPTION_DATA_PAGE_SIZE, TALLY_SAMPLE_DATA_PAGE_SIZE, 0, 0, 0 },
+		{ OPTION_CODE_PAGE_SIZE, TALLY_SAMPLE_CODE_PAGE_SIZE, 0, 0, 0 },
+		{ OPTION_SWITCH_EVENTS, 0, TALLY_ATTR_CONTEXT_SWITCH, 0, 0 },
+		{ OPTION_NAMESPACES, 0, TALLY_ATTR_NAMESPACES, 0, 0 },
+		{ OPTION_ALL_CGROUPS, TALLY_SAMPLE_CGROUP, TALLY_ATTR_CGROUP, 0, 0 },
+		{ OPTION_ALL_USER, 0, 0, TALLY_ATTR_EXCLUDE_KERNEL, 0 },
+		{ OPTION_ALL_KERNEL, 0, 0, TALLY_ATTR_EXCLUDE_USER, 0 },
+	};
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		if (flags[i].id != id)
+			continue;
+		record->sample_type |= flags[i].sample_type;
+		record->side_band |= flags[i].side_band;
+		record->exclude |= flags[i].exclude;
+		record->branches |= flags[i].branches;
+		return true;
+	}
+	return false;
 }
 
 static int parse_ring(const char *value, struct tally_record_options *record, struct tally_error *err)
@@ -122,6 +179,8 @@ static int apply_option(int id, const char *value, struct record_request *reques
 	struct tally_record_options *record = &request->record;
 	unsigned long long number = 0;
 	int result = 0;
+	if (apply_flag(id, record))
+		return 0;
 	switch (id) {
 	case 'e': return take_expression(request, value, err);
 	case 'F': return parse_rate(value, request, err);
@@ -134,7 +193,7 @@ static int apply_option(int id, const char *value, struct record_request *reques
 		if (record->call_graph == TALLY_CALL_GRAPH_NONE)
 			record->call_graph = TALLY_CALL_GRAPH_AUTO;
 		break;
-	case OPTION_CALL_GRAPH: return parse_call_graph(value, record, err);
+	case OPTION_CALL_GRAPH: return record_parse_call_graph(value, record, err);
 	case OPTION_NO_CALL_GRAPH: record->call_graph = TALLY_CALL_GRAPH_NONE; break;
 	case OPTION_KEEP_STACKS: record->keep_stacks = true; break;
 	case 'p': return tally_target_add_pids(&request->target, value, err);
@@ -143,9 +202,23 @@ static int apply_option(int id, const char *value, struct record_request *reques
 	case 'C': return tally_target_set_cpus(&request->target, value, err);
 	case 'o': request->output = value; break;
 	case 'm': return parse_ring(value, record, err);
-	case 'D':
-		result = tally_option_u64("-D", value, 0, 1000000000, &number, err);
-		record->delay_s = (double)number / 1000;
+	case 'D': return record_parse_delay(value, record, err);
+	case 'u': return tally_target_set_user(&request->target, value, err);
+	case 'i': record->no_inherit = true; break;
+	case 'j': return record_parse_branches(value, record, err);
+	case OPTION_FILTER: return take_filter(request, "--filter", value, err);
+	case OPTION_EXCLUDE_PERF: return exclude_own(request, err);
+	case OPTION_CONTROL: request->control = value; break;
+	case OPTION_OVERWRITE: record->overwrite = true; break;
+	case OPTION_SWITCH_OUTPUT: return record_parse_switch(value, &record->next_file, err);
+	case OPTION_SWITCH_MAX_FILES:
+		result = tally_option_u64("--switch-max-files", value, 1, 1000000, &number, err);
+		request->max_files = (size_t)number;
+		break;
+	case OPTION_TIMESTAMP_FILENAME: request->wants_time_in_name = true; break;
+	case OPTION_MAX_SIZE:
+		result = tally_option_size("--max-size", value, &number, err);
+		record->max_bytes = number;
 		break;
 	case OPTION_DURATION: return tally_option_seconds("--duration", value, &record->duration_s, err);
 	case 'z':

@@ -12,12 +12,17 @@
 
 #define RECORD_DEFAULT_HZ 999
 
+struct record_expression {
+	const char *text;
+	const char *filter; /* of its tracepoints, or NULL */
+};
+
 struct record_request {
 	struct tally_record_options record;
 	struct tally_target target;
 	struct tally_catalogue catalogue;
 	struct tally_arena arena;
-	const char *expressions[64]; /* -e: understood once the provider is known */
+	struct record_expression expressions[64]; /* -e: understood once the provider is known */
 	size_t expression_count;
 	struct tally_event_list events;
 	const char *provider_name;
@@ -31,11 +36,20 @@ struct record_request {
 	const char *default_event_note; /* why it isn't cycles, or NULL */
 	bool quiet;
 	bool no_pack;
+	const char *control;         /* --control's argument, or NULL */
+	bool wants_time_in_name;
+	size_t max_files;            /* of a switched output: the last so many are kept; 0: all */
 };
 
 /* record_options.c: 0; an exit status after the message was printed; -1 after help. */
 extern const struct tally_option record_options[];
 int record_parse_arguments(const struct tally_command *command, int argc, char **argv, struct record_request *request);
+
+/* record_choices.c: 0 or -EINVAL with a message. */
+int record_parse_call_graph(const char *value, struct tally_record_options *record, struct tally_error *err);
+int record_parse_branches(const char *value, struct tally_record_options *record, struct tally_error *err);
+int record_parse_switch(const char *value, struct tally_record_rotation *when, struct tally_error *err);
+int record_parse_delay(const char *value, struct tally_record_options *record, struct tally_error *err);
 
 /* record_events.c: what the expressions mean to the provider, or the default event. 0, or an exit status likewise. */
 int record_parse_events(const struct tally_command *command, struct record_request *request);

@@ -111,6 +111,7 @@ struct tally_event {
 	bool precise_max;        /* :P — the highest precise_ip that the PMU accepts; the attr says 0 */
 	bool host_guest_given;   /* H or G was typed */
 	const char *unit;        /* "" or the PMU's */
+	const char *filter;      /* of the fields of a tracepoint: what passes is counted; NULL: all does (not parsed here) */
 	double scale;
 	const char *cgroup;      /* counted in it alone; NULL: everywhere */
 };

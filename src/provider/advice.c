@@ -185,11 +185,15 @@ static void unsupported(const struct refusal *r)
 		not_there(r);
 		return;
 	}
+	if (r->attr->sample_type & TALLY_SAMPLE_BRANCH_STACK) {
+		tally_error_set(r->err, r->code, "the PMU of '%s' has no branch stacks", r->event->name);
+		tally_error_hint(r->err, "some CPUs record branches (Intel's LBR, AMD's since Zen 3, arm64's BRBE), of hardware "
+					 "events and seldom in virtual machines; --call-graph fp and dwarf work everywhere");
+		return;
+	}
 	tally_error_set(r->err, r->code, "the PMU of '%s' doesn't support what is asked of it", r->event->name);
 	if (tally_attr_precise(r->attr))
 		tally_error_hint(r->err, "it can't place samples precisely: leave out ':p'");
-	else if (r->attr->sample_type & TALLY_SAMPLE_BRANCH_STACK)
-		tally_error_hint(r->err, "it has no branch stacks: use other call chains (-g fp, -g dwarf)");
 	else if (r->attr->sample_period)
 		tally_error_hint(r->err, "it has no interrupt and can't sample, only count: sample cpu-clock, or count "
 					 "it with 'tally stat'");

@@ -53,7 +53,8 @@ static void choose_call_graph(struct tally_recorder *recorder)
 static void describe_call_graph(struct tally_recorder *recorder)
 {
 	static const char *const texts[] = { "", "", "call graphs by frame pointers",
-					     "call graphs by unwinding stack copies" };
+					     "call graphs by unwinding stack copies",
+					     "call graphs by the CPU's branch records" };
 	if (!recorder->call_graph_text[0])
 		snprintf(recorder->call_graph_text, sizeof(recorder->call_graph_text), "%s",
 			 texts[recorder->call_graph]);
@@ -100,6 +101,11 @@ static void set_call_graph(const struct tally_recorder *recorder, struct tally_a
 	if (recorder->call_graph == TALLY_CALL_GRAPH_NONE)
 		return;
 	attr->sample_type |= TALLY_SAMPLE_CALLCHAIN;
+	if (recorder->call_graph == TALLY_CALL_GRAPH_LBR) { /* the kernel makes the user's chain of it */
+		attr->sample_type |= TALLY_SAMPLE_BRANCH_STACK;
+		attr->branch_sample_type = TALLY_BRANCH_USER | TALLY_BRANCH_CALL_STACK | TALLY_BRANCH_NO_FLAGS |
+					   TALLY_BRANCH_NO_CYCLES | TALLY_BRANCH_HW_INDEX;
+	}
 	if (recorder->call_graph != TALLY_CALL_GRAPH_STACK || attr->flags & TALLY_ATTR_EXCLUDE_CALLCHAIN_USER)
 		return;
 	/* Hits come in bursts: with a copy each, a full ring loses most of them.  Only who asks gets copies there. */
@@ -111,6 +117,22 @@ static void set_call_graph(const struct tally_recorder *recorder, struct tally_a
 	attr->flags |= TALLY_ATTR_EXCLUDE_CALLCHAIN_USER;
 }
 
+static void set_extras(const struct tally_record_options *options, struct tally_attr *attr)
+{
+	attr->sample_type |= options->sample_type;
+	if (options->branches) {
+		attr->sample_type |= TALLY_SAMPLE_BRANCH_STACK;
+		attr->branch_sample_type |= options->branches;
+	}
+	if (options->exclude)
+		attr->flags = (attr->flags & ~(TALLY_ATTR_EXCLUDE_USER | TALLY_ATTR_EXCLUDE_KERNEL)) | options->exclude;
+}
+
+static bool inherits(const struct tally_recorder *recorder)
+{
+	return !recorder->target->all && !recorder->options.no_inherit;
+}
+
 static void make_source(struct tally_recorder *recorder, const struct tally_event *event,
 			struct tally_record_source *source)
 {
@@ -120,13 +142,14 @@ static void make_source(struct tally_recorder *recorder, const struct tally_even
 	attr->sample_type |= ALWAYS_SAMPLED | (event->kind == TALLY_EVENT_TRACEPOINT ? TALLY_SAMPLE_RAW : 0);
 	attr->read_format = TALLY_FORMAT_ID;
 	attr->flags |= TALLY_ATTR_DISABLED;
-	if (!recorder->target->all)
+	if (inherits(recorder))
 		attr->flags |= TALLY_ATTR_INHERIT;
-	if (tally_record_follows_command(recorder) && !(recorder->options.delay_s > 0))
+	if (tally_record_follows_command(recorder) && !(recorder->options.delay_s > 0) && !recorder->options.starts_off)
 		attr->flags |= TALLY_ATTR_ENABLE_ON_EXEC;
 	set_rate(&recorder->options, event, attr);
 	set_clock(attr);
 	set_call_graph(recorder, attr);
+	set_extras(&recorder->options, attr);
 	if (event->precise_max && event->kind != TALLY_EVENT_SOFTWARE)
 		attr->flags |= TALLY_ATTR_PRECISE_IP; /* 3; record_open.c goes down from there */
 
@@ -181,9 +204,10 @@ static void make_side_band(struct tally_recorder *recorder, struct tally_record_
 		.sample_type = TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME | TALLY_SAMPLE_CPU,
 		.read_format = TALLY_FORMAT_ID,
 		.flags = TALLY_ATTR_MMAP | TALLY_ATTR_MMAP2 | TALLY_ATTR_COMM | TALLY_ATTR_COMM_EXEC |
-			 TALLY_ATTR_TASK | TALLY_ATTR_EXCLUDE_KERNEL,
+			 TALLY_ATTR_TASK | TALLY_ATTR_EXCLUDE_KERNEL | TALLY_ATTR_KSYMBOL | TALLY_ATTR_BPF_EVENT |
+			 recorder->options.side_band,
 	};
-	if (!recorder->target->all)
+	if (inherits(recorder))
 		source->attr.flags |= TALLY_ATTR_INHERIT;
 	/* Who unwinds later finds .eh_frame_hdr through the maps that are not executable (perf's libunwind). */
 	if (recorder->call_graph == TALLY_CALL_GRAPH_STACK && recorder->options.keep_stacks)

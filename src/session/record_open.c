@@ -24,6 +24,8 @@ enum {
 	SMALL_SIDE_RING_BYTES = 32 << 10, /* where memory is short */
 };
 
+#define SINCE_LINUX_5_1 (TALLY_ATTR_KSYMBOL | TALLY_ATTR_BPF_EVENT)
+
 struct place {
 	pid_t tid; /* -1: all tasks */
 	int cpu;
@@ -120,6 +122,9 @@ static bool relax(struct tally_record_source *source, int code)
 	if (source->event && source->event->precise_max && precise) {
 		set_precise(&source->attr, precise - 1);
 		set_precise(&source->written, precise - 1);
+	} else if (invalid && !source->event && source->attr.flags & SINCE_LINUX_5_1) {
+		source->attr.flags &= ~SINCE_LINUX_5_1;
+		source->written.flags &= ~SINCE_LINUX_5_1;
 	} else if (invalid && source->attr.read_format & TALLY_FORMAT_LOST) {
 		source->attr.read_format &= ~TALLY_FORMAT_LOST; /* before Linux 6.0 */
 	} else if (invalid && may_drop_guest(source)) {
@@ -284,6 +289,10 @@ static int open_source(struct tally_recorder *recorder, size_t index, const stru
 		}
 		if (!i)
 			*handle = opened;
+		if (source->event->filter)
+			result = tally_record_set_filter(recorder, source->event, opened, err);
+		if (result < 0)
+			return result;
 		result = join_ring(recorder, &recorder->rings[place->ring], opened, place->cpu, &sizes->sample_pages,
 				   err);
 	}

@@ -27,6 +27,14 @@ enum tally_call_graph {
 	TALLY_CALL_GRAPH_NONE,
 	TALLY_CALL_GRAPH_FP,    /* the kernel follows frame pointers */
 	TALLY_CALL_GRAPH_STACK, /* copies of the stack, unwound while draining */
+	TALLY_CALL_GRAPH_LBR,   /* the CPU's branch records */
+};
+
+/* When to go on in a new file. */
+struct tally_record_rotation {
+	bool is_wanted, on_signal; /* SIGUSR2 */
+	uint64_t bytes;            /* of a file; 0: however many */
+	double seconds;            /* 0: for ever */
 };
 
 struct tally_record_options {
@@ -38,6 +46,15 @@ struct tally_record_options {
 	bool keep_stacks;      /* write the copies, unwound later */
 	size_t ring_bytes;     /* per CPU; 0: by default and budget */
 	double delay_s, duration_s; /* 0: none */
+	bool starts_off;       /* nothing is sampled until it is switched on (control) */
+	bool no_inherit;       /* without the children and threads to come */
+	uint64_t sample_type;  /* TALLY_SAMPLE_*: more of each sample than is always taken */
+	uint64_t side_band;    /* TALLY_ATTR_NAMESPACES and the like: more records than of maps, commands, forks, exits */
+	uint64_t exclude;      /* TALLY_ATTR_EXCLUDE_USER or _KERNEL: of all events; 0: as each says */
+	uint64_t branches;     /* branch_sample_type of the branch stacks to take; 0: none */
+	bool overwrite;        /* rings keep the youngest records, which are read at the end and at a switch alone */
+	struct tally_record_rotation next_file;
+	uint64_t max_bytes;    /* of a file, that end the recording; 0: none do */
 	int compression_level;
 	char **argv;           /* the command line behind "tally", for CMDLINE */
 	int argc;

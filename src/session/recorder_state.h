@@ -93,6 +93,10 @@ void tally_record_close(struct tally_recorder *recorder);
 /* Enables or disables what was opened disabled. */
 int tally_record_enable(struct tally_recorder *recorder, bool enable, struct tally_error *err);
 
+/* record_filter.c: puts the event's filter on; 0 or -errno with a message that says what is wrong with it. */
+int tally_record_set_filter(struct tally_recorder *recorder, const struct tally_event *event, int handle,
+			    struct tally_error *err);
+
 /* record_copy.c: which sizes of copies there are to be with rings of so many bytes; the smallest is in force. */
 void tally_record_copies_init(struct tally_recorder *recorder, size_t ring_bytes);
 /* Is the source one whose copies have several sizes? */

@@ -5,9 +5,11 @@
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int add_list(struct tally_pid_list *out, const char *list, const char *what, struct tally_error *err)
 {
@@ -33,6 +35,21 @@ int tally_target_add_pids(struct tally_target *target, const char *list, struct 
 int tally_target_add_threads(struct tally_target *target, const char *list, struct tally_error *err)
 {
 	return add_list(&target->threads, list, "thread", err);
+}
+
+int tally_target_set_user(struct tally_target *target, const char *name, struct tally_error *err)
+{
+	char room[4096], *end;
+	struct passwd entry, *found = NULL;
+	getpwnam_r(name, &entry, room, sizeof(room), &found);
+	errno = 0;
+	unsigned long number = strtoul(name, &end, 10);
+	bool is_number = *name >= '0' && *name <= '9' && !*end && !errno && number < UINT_MAX;
+	if (!found && !is_number)
+		return tally_error_set(err, -EINVAL, "there is no user '%s'", name);
+	target->user = found ? found->pw_uid : (uid_t)number;
+	target->has_user = true;
+	return 0;
 }
 
 int tally_target_set_cpus(struct tally_target *target, const char *list, struct tally_error *err)
@@ -67,17 +84,36 @@ static int add_new(struct tally_pid_list *to, const pid_t *tids, size_t count)
 	return 0;
 }
 
+static int add_process(struct tally_target *target, pid_t pid)
+{
+	struct tally_pid_list threads = { 0 };
+	int result = tally_proc_threads(pid, &threads) < 0 ? 0 : add_new(&target->tids, threads.items, threads.count);
+	tally_pid_list_release(&threads);
+	return result;
+}
+
+/* Not ourselves: the recording would record that it records. */
+static int add_of_user(struct tally_target *target)
+{
+	struct tally_pid_list pids = { 0 };
+	int result = tally_proc_pids(&pids);
+	for (size_t i = 0; i < pids.count && result >= 0; i++) {
+		struct tally_proc_status status;
+		if (pids.items[i] != getpid() && !tally_proc_status(pids.items[i], &status) && status.uid == target->user)
+			result = add_process(target, pids.items[i]);
+	}
+	tally_pid_list_release(&pids);
+	return result;
+}
+
 long tally_target_refresh(struct tally_target *target)
 {
 	size_t before = target->tids.count;
 	int result = add_new(&target->tids, target->threads.items, target->threads.count);
-	for (size_t i = 0; i < target->pids.count && result >= 0; i++) {
-		struct tally_pid_list threads = { 0 };
-		int listed = tally_proc_threads(target->pids.items[i], &threads);
-		if (listed >= 0)
-			result = add_new(&target->tids, threads.items, threads.count);
-		tally_pid_list_release(&threads);
-	}
+	for (size_t i = 0; i < target->pids.count && result >= 0; i++)
+		result = add_process(target, target->pids.items[i]);
+	if (target->has_user && result >= 0)
+		result = add_of_user(target);
 	return result < 0 ? result : (long)(target->tids.count - before);
 }
 
@@ -119,7 +155,7 @@ int tally_target_resolve(struct tally_target *target, struct tally_error *err)
 {
 	bool tasks = tally_target_has_tasks(target);
 	if (tasks && (target->all || target->has_cpu_list)) {
-		tally_error_set(err, -EINVAL, "processes (-p, -t) and CPUs (-a, -C) can't be counted at once");
+		tally_error_set(err, -EINVAL, "processes (-p, -t, -u) and CPUs (-a, -C) can't be counted at once");
 		tally_error_hint(err, "leave one of them out");
 		return -EINVAL;
 	}
@@ -137,6 +173,8 @@ int tally_target_resolve(struct tally_target *target, struct tally_error *err)
 	long listed = tally_target_refresh(target);
 	if (listed < 0)
 		return tally_error_set(err, (int)listed, "listing threads: %s", tally_errno_text((int)listed));
+	if (!listed && target->has_user)
+		return tally_error_set(err, -ESRCH, "user %u runs nothing", (unsigned)target->user);
 	return 0;
 }
 
@@ -171,6 +209,8 @@ void tally_target_text(const struct tally_target *target, char *out, size_t size
 		list_text(&target->pids, "process", "processes", out, size);
 	} else if (target->threads.count) {
 		list_text(&target->threads, "thread", "threads", out, size);
+	} else if (target->has_user) {
+		snprintf(out, size, "user %u", (unsigned)target->user);
 	} else if (target->command) {
 		command_text(target->command, out, size);
 		is_command = true;

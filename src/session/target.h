@@ -12,6 +12,8 @@ struct tally_target {
 	struct tally_pid_list pids;    /* processes asked for: all their threads */
 	struct tally_pid_list threads; /* single threads asked for */
 	struct tally_pid_list tids;    /* all threads to open events on; filled by resolve */
+	bool has_user;                 /* all processes of `user` that run now */
+	uid_t user;
 	bool all;                      /* every task */
 	bool has_cpu_list;             /* `cpus` was asked for (implies `all` unless tasks were asked for) */
 	struct tally_cpu_list cpus;    /* to open events on; with `all` and no list: the online ones */
@@ -23,11 +25,13 @@ struct tally_target {
 /* "12,34": adds; -EINVAL with a message that names the bad word. */
 int tally_target_add_pids(struct tally_target *target, const char *list, struct tally_error *err);
 int tally_target_add_threads(struct tally_target *target, const char *list, struct tally_error *err);
+/* A user's name or number. */
+int tally_target_set_user(struct tally_target *target, const char *name, struct tally_error *err);
 int tally_target_set_cpus(struct tally_target *target, const char *list, struct tally_error *err);
 
 static inline bool tally_target_has_tasks(const struct tally_target *target)
 {
-	return target->pids.count || target->threads.count;
+	return target->pids.count || target->threads.count || target->has_user;
 }
 
 /* Checks that the parts go together; nothing at all means the whole system; lists the threads and the CPUs.

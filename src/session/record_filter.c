@@ -1,0 +1,92 @@
+/* Filters on the fields of tracepoints: the kernel runs them (PERF_EVENT_IOC_SET_FILTER), and says EINVAL to a bad one
+ * without saying where.  Then it is compiled here, by the event's own format, to find that out.
+ */
+#include "session/recorder_state.h"
+
+#include "base/buffer.h"
+#include "filter/filter.h"
+#include "machine/tracefs.h"
+#include "tracepoint/format.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { CPUS_MAX = 8192 };
+
+static enum tally_filter_kind kind_of(const struct tally_tracepoint_field *field)
+{
+	bool is_text = field->is_string || (field->is_pointer && !strcmp(field->type, "char *"));
+	if (field->place == TALLY_FIELD_DATA_LOC)
+		return is_text ? TALLY_FILTER_DYNAMIC_STRING : strstr(field->type, "cpumask") ? TALLY_FILTER_CPUMASK
+											      : TALLY_FILTER_OTHER;
+	if (is_text)
+		return TALLY_FILTER_STRING;
+	return field->is_array || field->size_bytes > 8 ? TALLY_FILTER_OTHER : TALLY_FILTER_NUMBER;
+}
+
+static struct tally_tracepoint *read_format(const struct tally_event *event)
+{
+	struct tally_tracepoint *tracepoint = NULL;
+	struct tally_buffer text = { 0 };
+	char system[128], name[128];
+	if (sscanf(event->name, "%127[^:]:%127[^:]", system, name) != 2)
+		return NULL;
+	int tracefs = tally_tracefs_open(NULL);
+	if (tracefs >= 0 && !tally_tracefs_format(tracefs, system, name, &text))
+		tally_tracepoint_parse((const char *)text.bytes, text.length, NULL, &tracepoint, NULL);
+	if (tracefs >= 0)
+		close(tracefs);
+	tally_buffer_release(&text);
+	return tracepoint;
+}
+
+/* The names of the event's fields, for a hint. */
+static void list_fields(const struct tally_tracepoint *tracepoint, char *out, size_t size)
+{
+	size_t used = 0;
+	for (size_t i = tracepoint->common_count; i < tracepoint->field_count && used < size; i++)
+		used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ", " : "", tracepoint->fields[i].name);
+}
+
+static void find_reason(const struct tally_event *event, const struct tally_tracepoint *tracepoint, struct tally_error *err)
+{
+	struct tally_filter_error wrong = { .problem = TALLY_FILTER_GOOD };
+	struct tally_filter_field *fields = calloc(tracepoint->field_count, sizeof(*fields));
+	char names[400] = "";
+	if (!fields)
+		return;
+	for (size_t i = 0; i < tracepoint->field_count; i++) {
+		const struct tally_tracepoint_field *field = &tracepoint->fields[i];
+		fields[i] = (struct tally_filter_field){
+			.name = field->name, .offset = (uint16_t)field->offset, .size = (uint16_t)field->size_bytes,
+			.is_signed = field->is_signed, .kind = kind_of(field),
+		};
+	}
+	const struct tally_filter_fields all = { fields, tracepoint->field_count, CPUS_MAX };
+	if (tally_filter_compile(event->filter, &all, NULL, 0, &wrong) < 0) {
+		list_fields(tracepoint, names, sizeof(names));
+		tally_error_set(err, -EINVAL, "the filter of '%s' is wrong: %s\n  %s\n  %*s^", event->name, wrong.reason,
+				event->filter, (int)wrong.position, "");
+		tally_error_hint(err, "its fields are %s", *names ? names : "those that all events have: common_pid");
+	}
+	free(fields);
+}
+
+int tally_record_set_filter(struct tally_recorder *recorder, const struct tally_event *event, int handle,
+			    struct tally_error *err)
+{
+	int result = recorder->provider->ops->ioctl(recorder->provider, handle, TALLY_IOCTL_SET_FILTER,
+						    (void *)(uintptr_t)event->filter, 0);
+	if (result >= 0)
+		return 0;
+	tally_error_set(err, result, "the kernel refuses the filter '%s' of '%s': %s", event->filter, event->name,
+			tally_errno_text(result));
+	struct tally_tracepoint *tracepoint = result == -EINVAL ? read_format(event) : NULL;
+	if (tracepoint)
+		find_reason(event, tracepoint, err);
+	tally_tracepoint_free(tracepoint);
+	return result;
+}
