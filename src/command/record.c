@@ -107,10 +107,11 @@ static int record(const struct tally_command *command, struct record_request *re
 		signal(SIGPIPE, SIG_IGN); /* behind the fork: the command's own is as it was */
 		status = record_into(&run, fd);
 	}
-	tally_recorder_free(run.recorder);
 	tally_spawn_release(&run.spawn);
 	if (fd >= 0)
 		record_output_close(request, fd, run.began);
+	tally_recorder_close_apart(run.recorder);
+	tally_recorder_free(run.recorder);
 	tally_signals_release(&run.signals);
 	return status;
 }

@@ -75,12 +75,16 @@ static int set_filter(struct record_request *request, size_t first, const char *
 static int parse_expressions(struct record_request *request, struct tally_error *err)
 {
 	int result = 0;
+	size_t turns = 0;
 	for (size_t i = 0; result >= 0 && i < request->expression_count; i++) {
 		const struct record_expression *expression = &request->expressions[i];
 		size_t first = request->events.count;
 		result = tally_event_parse(expression->text, &request->catalogue, &request->arena, &request->events, err);
 		if (result >= 0 && expression->filter)
 			result = set_filter(request, first, expression->filter, err);
+		if (result >= 0 && expression->cgroups)
+			result = tally_event_assign_cgroups(&request->events, expression->cgroups, &request->arena, &turns,
+							    err);
 	}
 	return result;
 }

@@ -38,6 +38,8 @@ const struct tally_option record_options[] = {
 	{ 'i', "no-inherit", TALLY_ARGUMENT_NONE, NULL, "without children and threads to come", NULL, 0 },
 	{ 'a', "all-cpus", TALLY_ARGUMENT_NONE, NULL, "record the whole system", NULL, 0 },
 	{ 'C', "cpu", TALLY_ARGUMENT_REQUIRED, "CPUS", "record these CPUs (0-3,7)", NULL, 0 },
+	{ 'G', "cgroup", TALLY_ARGUMENT_REQUIRED, "NAMES", "the events of the -e before, in these control groups alone: one for all,\n"
+	  "or one for each; with -a", NULL, 0 },
 	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE", "tally.data; - is a pipe on standard output", NULL, 0 },
 	{ 'm', "mmap-pages", TALLY_ARGUMENT_REQUIRED, "SIZE", "ring per CPU: bytes with K, M, G, else pages", NULL, 0 },
 	{ 'D', "delay", TALLY_ARGUMENT_REQUIRED, "MS", "start sampling that many milliseconds later; -1: when --control says", NULL,
@@ -126,6 +128,15 @@ static int take_filter(struct record_request *request, const char *option, const
 	return last->filter ? 0 : tally_error_set(err, -ENOMEM, "out of memory");
 }
 
+static int take_cgroups(struct record_request *request, const char *value, struct tally_error *err)
+{
+	if (!request->expression_count)
+		return tally_error_set(err, -EINVAL, "-G belongs behind the -e whose events it is for");
+	struct record_expression *last = &request->expressions[request->expression_count - 1];
+	last->cgroups = last->cgroups ? tally_arena_printf(&request->arena, "%s,%s", last->cgroups, value) : value;
+	return last->cgroups ? 0 : tally_error_set(err, -ENOMEM, "out of memory");
+}
+
 static int exclude_own(struct record_request *request, struct tally_error *err)
 {
 	const char *text = tally_arena_printf(&request->arena, "common_pid != %d", (int)getpid());
@@ -204,6 +215,7 @@ static int apply_option(int id, const char *value, struct record_request *reques
 	case 'm': return parse_ring(value, record, err);
 	case 'D': return record_parse_delay(value, record, err);
 	case 'u': return tally_target_set_user(&request->target, value, err);
+	case 'G': return take_cgroups(request, value, err);
 	case 'i': record->no_inherit = true; break;
 	case 'j': return record_parse_branches(value, record, err);
 	case OPTION_FILTER: return take_filter(request, "--filter", value, err);
@@ -255,5 +267,14 @@ int record_parse_arguments(const struct tally_command *command, int argc, char *
 	if (!request->target.command && !request->target.all && !request->target.has_cpu_list &&
 	    !tally_target_has_tasks(&request->target))
 		return tally_command_misuse(command, "what to record? a command, -p PID, or -a for the whole system");
+	const struct tally_target *target = &request->target;
+	bool is_whole = target->all || target->has_cpu_list;
+	for (size_t i = 0; i < request->expression_count; i++)
+		if (request->expressions[i].cgroups && !is_whole)
+			return tally_command_misuse(command, "-G %s: control groups are recorded CPU by CPU: add -a, or -C CPUS",
+						    request->expressions[i].cgroups);
+	const uint64_t both = TALLY_ATTR_EXCLUDE_USER | TALLY_ATTR_EXCLUDE_KERNEL;
+	if (request->record.exclude == both)
+		return tally_command_misuse(command, "--all-user and --all-kernel leave nothing to record");
 	return record_parse_events(command, request);
 }

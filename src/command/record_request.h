@@ -14,7 +14,8 @@
 
 struct record_expression {
 	const char *text;
-	const char *filter; /* of its tracepoints, or NULL */
+	const char *filter;  /* of its tracepoints, or NULL */
+	const char *cgroups; /* of -G behind it: for the events up to here that had no turn yet; or NULL */
 };
 
 struct record_request {

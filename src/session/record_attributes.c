@@ -137,7 +137,7 @@ static void make_source(struct tally_recorder *recorder, const struct tally_even
 			struct tally_record_source *source)
 {
 	struct tally_attr *attr = &source->attr;
-	*source = (struct tally_record_source){ .attr = event->attr, .event = event, .name = event->name };
+	*source = (struct tally_record_source){ .attr = event->attr, .event = event, .name = event->name, .cgroup_fd = -1 };
 	attr->size = sizeof(*attr);
 	attr->sample_type |= ALWAYS_SAMPLED | (event->kind == TALLY_EVENT_TRACEPOINT ? TALLY_SAMPLE_RAW : 0);
 	attr->read_format = TALLY_FORMAT_ID;
@@ -194,7 +194,7 @@ static void join_groups(struct tally_recorder *recorder)
 
 static void make_side_band(struct tally_recorder *recorder, struct tally_record_source *source)
 {
-	*source = (struct tally_record_source){ .name = "dummy:HG" };
+	*source = (struct tally_record_source){ .name = "dummy:HG", .cgroup_fd = -1 };
 	source->attr = (struct tally_attr){
 		.type = TALLY_TYPE_SOFTWARE,
 		.size = sizeof(source->attr),

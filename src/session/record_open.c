@@ -8,6 +8,7 @@
 #include "base/vector.h"
 #include "machine/limits.h"
 #include "provider/advice.h"
+#include "session/cgroup.h"
 #include "session/counting.h"
 
 #include <errno.h>
@@ -151,7 +152,9 @@ static int open_one(struct tally_recorder *recorder, size_t source_index, const 
 			attr.sample_stack_user = copy_bytes;
 		if (copy_bytes && copy_bytes != recorder->copies.sizes[recorder->copies.now])
 			attr.flags &= ~TALLY_ATTR_ENABLE_ON_EXEC;
-		handle = provider->ops->open(provider, &attr, place->tid, place->cpu, leader, 0);
+		bool of_cgroup = source->cgroup_fd >= 0;
+		handle = provider->ops->open(provider, &attr, of_cgroup ? source->cgroup_fd : place->tid, place->cpu, leader,
+					     of_cgroup ? TALLY_FLAG_PID_CGROUP : 0);
 	} while (handle < 0 && relax(source, handle));
 	if (handle < 0)
 		return handle;
@@ -401,6 +404,21 @@ static void tell_of_small_rings(struct tally_recorder *recorder, const struct ri
 				    got / 1024, recorder->options.ring_bytes / 1024);
 }
 
+static int open_cgroups(struct tally_recorder *recorder, struct tally_error *err)
+{
+	for (size_t i = 0; i + 1 < recorder->source_count; i++) {
+		struct tally_record_source *source = &recorder->sources[i];
+		if (!source->event->cgroup)
+			continue;
+		const char *named = tally_arena_printf(&recorder->arena, "%s,%s", source->name, source->event->cgroup);
+		source->name = named ? named : source->name;
+		source->cgroup_fd = tally_cgroup_open(source->event->cgroup, err);
+		if (source->cgroup_fd < 0)
+			return source->cgroup_fd;
+	}
+	return 0;
+}
+
 int tally_record_open(struct tally_recorder *recorder, struct tally_error *err)
 {
 	if (!recorder->target->cpus.count) {
@@ -415,8 +433,10 @@ int tally_record_open(struct tally_recorder *recorder, struct tally_error *err)
 	if (!recorder->rings || !recorder->side_rings)
 		return tally_error_set(err, -ENOMEM, "out of memory");
 	tally_limits_raise_descriptors();
+	int result = open_cgroups(recorder, err);
+	if (result < 0)
+		return result;
 	struct ring_sizes sizes = choose_sizes(recorder), tried;
-	int result;
 	/* Rings that turned out smaller than planned want smaller watermarks, which only a new event gets. */
 	do {
 		tried = sizes;
@@ -440,8 +460,11 @@ int tally_record_open(struct tally_recorder *recorder, struct tally_error *err)
 void tally_record_close(struct tally_recorder *recorder)
 {
 	close_all(recorder);
-	for (size_t i = 0; i < recorder->source_count; i++)
+	for (size_t i = 0; recorder->sources && i < recorder->source_count; i++) {
 		tally_vector_release(&recorder->sources[i].ids);
+		if (recorder->sources[i].cgroup_fd >= 0)
+			close(recorder->sources[i].cgroup_fd);
+	}
 	tally_vector_release(&recorder->handles);
 	tally_vector_release(&recorder->side_handles);
 }

@@ -117,6 +117,9 @@ const char *tally_recorder_call_graph_text(const struct tally_recorder *recorder
 /* wait4(2)'s status of the command; false when it has not ended, or there is none. */
 bool tally_recorder_command_ended(const struct tally_recorder *recorder, int *wait_status);
 
+/* Before _free, when all is done: where closing takes the kernel long, it is left to a process of its own. */
+void tally_recorder_close_apart(struct tally_recorder *recorder);
+
 void tally_recorder_free(struct tally_recorder *recorder);
 
 #endif

@@ -13,6 +13,7 @@ struct tally_record_source {
 	struct tally_attr written; /* as the file has it: stacks unwound */
 	const struct tally_event *event; /* NULL for the side-band */
 	const char *name;
+	int cgroup_fd; /* -1: of no control group */
 	bool unwinds; /* its samples carry stack copies that are unwound while draining */
 	struct { uint64_t *items; size_t count, capacity; } ids;
 };

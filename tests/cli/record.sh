@@ -44,7 +44,7 @@ run 1 ./tally record -p 999999999 && has 'process 999999999' && [ ! -e tally.dat
 check "a process that is not there is an error"
 run 2 ./tally record -F 1000000000 true && has 'perf_event_max_sample_rate' && [ ! -e tally.data ]
 check "a rate above the kernel's is refused with the kernel's limit"
-run 2 ./tally record --call-graph lbr true && has 'fp, dwarf'
+run 2 ./tally record --call-graph lbf true && has 'fp, dwarf'
 check "an unknown kind of call graph is named"
 run 1 ./tally record -t 999999999 && has 'tasks' && [ ! -e tally.data ]
 check "a thread that is not there is an error"
