@@ -45,7 +45,7 @@ static int read_and_pack(struct naming *naming)
 	result = tally_profile_new(recording, &options, &profile, &naming->err);
 	if (result < 0)
 		return result;
-	result = tally_pack_names(profile, &naming->section);
+	result = tally_pack_names(profile, &naming->section, NULL, NULL);
 	tally_profile_free(profile);
 	return result < 0 ? tally_error_set(&naming->err, result, "out of memory") : 0;
 }

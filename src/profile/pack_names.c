@@ -19,7 +19,7 @@ struct packer {
 	const struct tally_profile *profile;
 	struct tally_names *names;
 	struct known_place *known;
-	size_t count;
+	size_t count, asked;
 	struct tally_map string_ids; /* the text's address → id + 1: interned texts have one */
 	uint32_t string_count;
 	uint32_t *function_ids; /* by the names' function: id + 1 */
@@ -155,6 +155,7 @@ static void drop_doubles(struct packer *packer)
 	for (size_t i = 0; i < packer->count; i++)
 		if (!kept || by_file_and_address(&packer->known[kept - 1], &packer->known[i]))
 			packer->known[kept++] = packer->known[i];
+	packer->asked -= packer->count - kept;
 	packer->count = kept;
 }
 
@@ -168,6 +169,7 @@ static int choose_places(struct packer *packer)
 	for (size_t i = 0; i < table->places.count; i++) {
 		const struct tally_place *place = &table->places.items[i];
 		uint32_t file = tally_names_file(packer->names, place);
+		packer->asked += file != TALLY_FILE_NONE;
 		if (file != TALLY_FILE_NONE && is_known(packer, file, &packer->profile->names[i], place))
 			packer->known[packer->count++] = (struct known_place){ file, (uint32_t)i, place };
 	}
@@ -186,7 +188,7 @@ static void put_places(struct packer *packer)
 	}
 }
 
-int tally_pack_names(struct tally_profile *profile, struct tally_buffer *out)
+int tally_pack_names(struct tally_profile *profile, struct tally_buffer *out, size_t *places, size_t *known)
 {
 	struct packer packer = { .profile = profile, .names = &profile->recording->names };
 	int result = choose_places(&packer);
@@ -199,6 +201,10 @@ int tally_pack_names(struct tally_profile *profile, struct tally_buffer *out)
 	}
 	if (packer.strings.failed || packer.functions.failed || packer.places.failed || out->failed)
 		result = -ENOMEM;
+	if (places)
+		*places = packer.asked;
+	if (known)
+		*known = packer.count;
 	tally_buffer_release(&packer.strings);
 	tally_buffer_release(&packer.functions);
 	tally_buffer_release(&packer.places);

@@ -1,0 +1,102 @@
+#include "command/new_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int fail(const struct tally_new_file *file, int code, struct tally_error *err)
+{
+	tally_error_set(err, code, "%s can't be written: %s", file->path, tally_errno_text(code));
+	if (code == -EACCES || code == -EPERM || code == -EROFS)
+		tally_error_hint(err, "-o names another file");
+	return code;
+}
+
+static int name_temporary(struct tally_new_file *file)
+{
+	uint32_t random = 0;
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		random = (uint32_t)getpid();
+	int length = snprintf(file->temporary, sizeof(file->temporary), "%s/.tally-%08x.new", file->folder, random);
+	return length < (int)sizeof(file->temporary) ? 0 : -ENAMETOOLONG;
+}
+
+int tally_new_file_open(struct tally_new_file *file, const char *path, struct tally_error *err)
+{
+	char real[PATH_MAX];
+	*file = (struct tally_new_file){ .fd = -1 };
+	const char *target = realpath(path, real) ? real : path;
+	if (snprintf(file->path, sizeof(file->path), "%s", target) >= (int)sizeof(file->path))
+		return fail(file, -ENAMETOOLONG, err);
+	strcpy(real, file->path);
+	snprintf(file->folder, sizeof(file->folder), "%s", dirname(real));
+	/* Without a name until it is whole, where the file system can. */
+	file->fd = open(file->folder, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+	if (file->fd >= 0)
+		return 0;
+	if (name_temporary(file) < 0)
+		return fail(file, -ENAMETOOLONG, err);
+	file->fd = open(file->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	int code = -errno;
+	if (file->fd < 0)
+		*file->temporary = '\0';
+	return file->fd < 0 ? fail(file, code, err) : 0;
+}
+
+static int give_name(struct tally_new_file *file)
+{
+	char self[40];
+	if (*file->temporary)
+		return 0;
+	int result = name_temporary(file);
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", file->fd);
+	if (!result && linkat(AT_FDCWD, self, AT_FDCWD, file->temporary, AT_SYMLINK_FOLLOW) < 0)
+		result = -errno;
+	if (result < 0)
+		*file->temporary = '\0';
+	return result;
+}
+
+static void look_like(int fd, int like)
+{
+	struct stat there;
+	if (like < 0 || fstat(like, &there) < 0)
+		return;
+	int ignored = fchown(fd, there.st_uid, there.st_gid);
+	ignored = fchmod(fd, there.st_mode & 0777);
+	(void)ignored;
+}
+
+int tally_new_file_keep(struct tally_new_file *file, int like, struct tally_error *err)
+{
+	look_like(file->fd, like);
+	int result = fsync(file->fd) < 0 ? -errno : give_name(file);
+	if (!result && rename(file->temporary, file->path) < 0)
+		result = -errno;
+	if (result < 0)
+		return fail(file, result, err);
+	*file->temporary = '\0';
+	int folder = open(file->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (folder >= 0) {
+		fsync(folder); /* what can't be made sure of is done all the same */
+		close(folder);
+	}
+	return 0;
+}
+
+void tally_new_file_release(struct tally_new_file *file)
+{
+	if (*file->temporary)
+		unlink(file->temporary);
+	if (file->fd >= 0)
+		close(file->fd);
+	file->fd = -1;
+}

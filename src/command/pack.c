@@ -1,0 +1,152 @@
+#include "base/buffer.h"
+#include "command/command.h"
+#include "command/new_file.h"
+#include "command/recording_warnings.h"
+#include "perfdata/graft.h"
+#include "profile/packed_names.h"
+#include "profile/profile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const struct tally_option options[] = {
+	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE", "the recording (tally.data, else perf.data)", NULL, 0 },
+	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE", "leave the recording as it is and write another", NULL, 0 },
+	{ 'q', "quiet", TALLY_ARGUMENT_NONE, NULL, "say nothing but warnings and errors", NULL, 0 },
+	TALLY_OPTIONS_END,
+};
+
+struct request {
+	const char *input, *output;
+	bool quiet;
+};
+
+/* The section's bytes.  0 or -errno. */
+static int make_section(const struct tally_command *command, const char *path, struct tally_buffer *section,
+			size_t *places, size_t *known, struct tally_error *err)
+{
+	struct tally_command_progress progress;
+	struct tally_profile_options samples = {
+		.merge_threads = true, .merge_cpus = true, .progress = tally_command_progress, .context = &progress,
+	};
+	struct tally_recording *recording;
+	struct tally_profile *profile;
+	int result = tally_recording_open(path, &recording, err);
+	if (result < 0)
+		return result;
+	recording->names.keep_mangled = true;
+	tally_names_use_cache(&recording->names);
+	tally_command_progress_start(&progress);
+	result = tally_profile_new(recording, &samples, &profile, err);
+	tally_command_progress_end(&progress);
+	if (result < 0)
+		return result;
+	result = tally_pack_names(profile, section, places, known);
+	tally_command_warn(command, profile->recording);
+	tally_profile_free(profile);
+	if (result < 0)
+		return tally_error_set(err, result, "out of memory");
+	if (section->length)
+		return 0;
+	tally_error_set(err, -ENOENT, *places ? "%s: nothing that was sampled can be named here" :
+						"%s: there is nothing to name", path);
+	tally_error_hint(err, "the programs that were recorded must be there, as they were; 'tally report' shows what is");
+	return -ENOENT;
+}
+
+static int write_file(const char *path, const struct tally_new_file *file, int from, const struct tally_buffer *section,
+		      struct tally_error *err)
+{
+	int result = tally_perfdata_graft(from, file->fd, TALLY_FEATURE_TALLY, section->bytes, section->length, err);
+	if (result != -ENOTSUP)
+		return result;
+	if (ftruncate(file->fd, 0) < 0)
+		return tally_error_set(err, -errno, "%s can't be written: %s", file->path, tally_errno_text(errno));
+	return tally_perfdata_rewrite(path, file->fd, 1, TALLY_FEATURE_TALLY, section->bytes, section->length, err);
+}
+
+static int pack(const struct tally_command *command, const struct request *request, struct tally_error *err)
+{
+	struct tally_buffer section = { 0 };
+	struct tally_new_file file = { .fd = -1 };
+	const char *output = request->output ? request->output : request->input;
+	size_t places = 0, known = 0;
+	int from = open(request->input, O_RDONLY | O_CLOEXEC);
+	if (from < 0)
+		return tally_error_set(err, -errno, "%s can't be read: %s", request->input, tally_errno_text(errno));
+	int result = make_section(command, request->input, &section, &places, &known, err);
+	if (!result)
+		result = tally_new_file_open(&file, output, err);
+	if (!result)
+		result = write_file(request->input, &file, from, &section, err);
+	if (!result)
+		result = tally_new_file_keep(&file, from, err);
+	if (!result && !request->quiet)
+		fprintf(stderr, "tally: %s carries the names of %zu of %zu sampled places, in %.1f KiB\n", output, known, places,
+			(double)section.length / 1024);
+	tally_new_file_release(&file);
+	tally_buffer_release(&section);
+	close(from);
+	return result;
+}
+
+static int check(const struct request *request, struct tally_error *err)
+{
+	struct stat file;
+	if (!strcmp(request->input, "-"))
+		return tally_error_set(err, -EINVAL, "a recording that comes down a pipe can't be packed: name its file");
+	if (stat(request->input, &file) < 0 || S_ISREG(file.st_mode))
+		return 0;
+	return tally_error_set(err, -EINVAL, "%s is no file", request->input);
+}
+
+static int run(const struct tally_command *command, int argc, char **argv)
+{
+	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
+	struct tally_error err = TALLY_ERROR_NONE;
+	struct request request = { 0 };
+	int id;
+	while ((id = tally_options_next(&walk)) != TALLY_OPTION_DONE || (!walk.dashes && walk.index < argc)) {
+		switch (id) {
+		case TALLY_OPTION_HELP: return TALLY_EXIT_OK;
+		case TALLY_OPTION_ERROR: return TALLY_EXIT_USAGE;
+		case 'i': request.input = walk.value; break;
+		case 'o': request.output = walk.value; break;
+		case 'q': request.quiet = true; break;
+		case TALLY_OPTION_DONE: /* options may stand behind the recording */
+			if (request.input)
+				return tally_command_misuse(command, "one recording at a time; what is '%s'?", argv[walk.index]);
+			request.input = argv[walk.index++];
+			break;
+		}
+	}
+	if (walk.index < argc && !request.input)
+		request.input = argv[walk.index++];
+	if (walk.index < argc)
+		return tally_command_misuse(command, "one recording at a time; what is '%s'?", argv[walk.index]);
+	if (!request.input)
+		request.input = access("tally.data", R_OK) && !access("perf.data", R_OK) ? "perf.data" : "tally.data";
+	if (check(&request, &err) < 0)
+		return tally_command_misuse(command, "%s", err.message);
+	return pack(command, &request, &err) < 0 ? tally_command_fail(command, &err) : TALLY_EXIT_OK;
+}
+
+const struct tally_command tally_command_pack = {
+	.name = "pack",
+	.summary = "put into a recording the names of what was sampled, to read it on any machine",
+	.usage = "[options] [FILE]",
+	.details = "Functions, inlined frames, source lines and build-ids of all sampled addresses are added to the file, which is\n"
+		   "replaced once the new one is whole.  `tally record` does so by itself; recordings of perf's, or that came\n"
+		   "down a pipe, are packed where the programs are:\n"
+		   "\n"
+		   "  perf record -g ./program && tally pack perf.data\n"
+		   "  tally pack stream.data -o tally.data\n"
+		   "\n"
+		   "perf reads the file as before.",
+	.options = options,
+	.run = run,
+};

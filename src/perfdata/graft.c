@@ -1,0 +1,219 @@
+/* A perf.data file copied, with one feature section more.
+ *
+ * The section table stands right behind the data, so there is no room for an entry more: what follows the data is laid out
+ * anew.  All before it is copied by the kernel, on file systems that can without a byte being moved; nothing in it tells
+ * of what follows, but for the header's bits.  The file may be of the other byte order. */
+#include "perfdata/graft.h"
+
+#include "base/buffer.h"
+#include "perfdata/disk.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { COPY_BYTES = 1 << 20, ATTR_BYTES_MAX = 4096 };
+
+struct graft {
+	int from, to;
+	uint64_t size; /* of the file */
+	struct tally_disk_header header; /* in this machine's byte order, but for the features */
+	bool swap;
+	bool narrow; /* features are words of 32 bits: a big-endian 32-bit machine's */
+	uint64_t data_end;
+};
+
+static uint64_t ours(const struct graft *graft, uint64_t value)
+{
+	return graft->swap ? __builtin_bswap64(value) : value;
+}
+
+static struct tally_disk_section our_section(const struct graft *graft, struct tally_disk_section section)
+{
+	return (struct tally_disk_section){ ours(graft, section.offset), ours(graft, section.size) };
+}
+
+/* ---- bytes --------------------------------------------------------------------------------------------- */
+
+static int read_at(int fd, void *out, size_t size, uint64_t offset)
+{
+	for (size_t done = 0; done < size;) {
+		ssize_t got = pread(fd, (char *)out + done, size - done, (off_t)(offset + done));
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got ? -errno : -EIO;
+		done += (size_t)got;
+	}
+	return 0;
+}
+
+static int write_at(int fd, const void *bytes, size_t size, uint64_t offset)
+{
+	for (size_t done = 0; done < size;) {
+		ssize_t wrote = pwrite(fd, (const char *)bytes + done, size - done, (off_t)(offset + done));
+		if (wrote < 0 && errno == EINTR)
+			continue;
+		if (wrote <= 0)
+			return wrote ? -errno : -ENOSPC;
+		done += (size_t)wrote;
+	}
+	return 0;
+}
+
+/* The kernel can't everywhere: between file systems, or out of some. */
+static int copy_by_hand(const struct graft *graft, uint64_t from, uint64_t to, uint64_t size)
+{
+	char *bytes = malloc(COPY_BYTES);
+	int result = bytes ? 0 : -ENOMEM;
+	for (uint64_t done = 0; !result && done < size;) {
+		size_t part = size - done < COPY_BYTES ? (size_t)(size - done) : COPY_BYTES;
+		result = read_at(graft->from, bytes, part, from + done);
+		if (!result)
+			result = write_at(graft->to, bytes, part, to + done);
+		done += part;
+	}
+	free(bytes);
+	return result;
+}
+
+static int copy(const struct graft *graft, uint64_t from, uint64_t to, uint64_t size)
+{
+	while (size) {
+		off_t in = (off_t)from, out = (off_t)to;
+		size_t part = size < 1 << 30 ? (size_t)size : 1 << 30;
+		ssize_t copied = copy_file_range(graft->from, &in, graft->to, &out, part, 0);
+		if (copied < 0 && errno == EINTR)
+			continue;
+		if (copied <= 0)
+			return copied < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG) ?
+				       -errno : copy_by_hand(graft, from, to, size);
+		from += (uint64_t)copied;
+		to += (uint64_t)copied;
+		size -= (uint64_t)copied;
+	}
+	return 0;
+}
+
+/* ---- features ------------------------------------------------------------------------------------------ */
+
+static bool has_bit(const struct graft *graft, unsigned feature)
+{
+	const uint64_t *words = graft->header.features;
+	if (!graft->narrow)
+		return ours(graft, words[feature / 64]) >> feature % 64 & 1;
+	uint32_t word;
+	memcpy(&word, (const char *)words + feature / 32 * 4, sizeof(word));
+	return __builtin_bswap32(word) >> feature % 32 & 1;
+}
+
+static void set_bit(struct graft *graft, unsigned feature, bool on)
+{
+	if (!graft->narrow) {
+		uint64_t bit = ours(graft, 1ull << feature % 64), *word = &graft->header.features[feature / 64];
+		*word = on ? *word | bit : *word & ~bit;
+		return;
+	}
+	uint32_t word, bit = __builtin_bswap32(1u << feature % 32);
+	char *at = (char *)graft->header.features + feature / 32 * 4;
+	memcpy(&word, at, sizeof(word));
+	word = on ? word | bit : word & ~bit;
+	memcpy(at, &word, sizeof(word));
+}
+
+static bool fits(struct tally_disk_section section, uint64_t end)
+{
+	return section.offset <= end && section.size <= end - section.offset;
+}
+
+/* A section that isn't in the file is not in the copy.  The entries of the new table go to `table`; -errno. */
+static int copy_features(struct graft *graft, unsigned feature, const void *bytes, size_t size, struct tally_buffer *table)
+{
+	uint64_t at = graft->data_end, entry = graft->data_end;
+	for (unsigned i = 0; i < TALLY_FEATURE_MAX; i++)
+		at += i == feature || has_bit(graft, i) ? sizeof(struct tally_disk_section) : 0;
+	for (unsigned i = 0; i < TALLY_FEATURE_MAX; i++) {
+		struct tally_disk_section section = { 0 }, moved = { at, size };
+		bool had = has_bit(graft, i);
+		if (had && read_at(graft->from, &section, sizeof(section), entry) < 0)
+			return -ENOTSUP;
+		entry += had ? sizeof(section) : 0;
+		section = our_section(graft, section);
+		if (i != feature) {
+			if (!had)
+				continue;
+			if (!fits(section, graft->size)) {
+				set_bit(graft, i, false);
+				continue;
+			}
+			moved.size = section.size;
+		}
+		int result = i == feature ? write_at(graft->to, bytes, size, at) : copy(graft, section.offset, at, section.size);
+		if (result < 0)
+			return result;
+		at += moved.size;
+		moved = our_section(graft, moved);
+		tally_buffer_append(table, &moved, sizeof(moved));
+	}
+	set_bit(graft, feature, true);
+	return table->failed ? -ENOMEM : 0;
+}
+
+/* ---- the whole ----------------------------------------------------------------------------------------- */
+
+/* An event's ids lie before the data, as do the events. */
+static bool are_ids_before(const struct graft *graft)
+{
+	uint64_t entry = graft->header.attr_size;
+	struct tally_disk_section ids;
+	if (entry < sizeof(ids) || entry > ATTR_BYTES_MAX || !fits(graft->header.attrs, graft->header.data.offset))
+		return false;
+	for (uint64_t at = entry; at <= graft->header.attrs.size; at += entry)
+		if (read_at(graft->from, &ids, sizeof(ids), graft->header.attrs.offset + at - sizeof(ids)) < 0 ||
+		    !fits(our_section(graft, ids), graft->header.data.offset))
+			return false;
+	return true;
+}
+
+/* False where the file isn't as perf lays one out. */
+static bool read_header(struct graft *graft)
+{
+	struct tally_disk_header *header = &graft->header;
+	struct stat file;
+	if (fstat(graft->from, &file) < 0 || !S_ISREG(file.st_mode) ||
+	    read_at(graft->from, header, sizeof(*header), 0) < 0)
+		return false;
+	graft->size = (uint64_t)file.st_size;
+	graft->swap = header->magic == TALLY_PERFDATA_MAGIC_SWAPPED;
+	header->size = ours(graft, header->size);
+	header->attr_size = ours(graft, header->attr_size);
+	header->attrs = our_section(graft, header->attrs);
+	header->data = our_section(graft, header->data);
+	graft->data_end = header->data.offset + header->data.size;
+	/* Of a 64-bit machine each recording has its host's name. */
+	graft->narrow = graft->swap && !has_bit(graft, TALLY_FEATURE_HOSTNAME);
+	return (header->magic == TALLY_PERFDATA_MAGIC || graft->swap) && header->size == sizeof(*header) &&
+	       header->data.size && fits(header->data, graft->size) && are_ids_before(graft);
+}
+
+int tally_perfdata_graft(int from, int to, unsigned feature, const void *bytes, size_t size, struct tally_error *err)
+{
+	struct graft graft = { .from = from, .to = to };
+	struct tally_buffer table = { 0 };
+	if (!read_header(&graft))
+		return -ENOTSUP;
+	int result = copy_features(&graft, feature, bytes, size, &table);
+	if (!result)
+		result = copy(&graft, 0, 0, graft.data_end);
+	if (!result)
+		result = write_at(to, table.bytes, table.length, graft.data_end);
+	if (!result)
+		result = write_at(to, graft.header.features, sizeof(graft.header.features),
+				  offsetof(struct tally_disk_header, features));
+	tally_buffer_release(&table);
+	return result < 0 && result != -ENOTSUP ?
+		       tally_error_set(err, result, "copying the recording failed: %s", tally_errno_text(result)) : result;
+}

@@ -1,0 +1,189 @@
+#!/bin/bash
+# A recording carries the names of what was sampled: where no binary, no debug file, no perf map and no kallsyms is there,
+# every view prints the same bytes as where it was made.  Made by `tally record`, or by `tally pack` of perf's.  TAP; $TALLY
+# is the binary, $WORKLOAD the program of record_workload.c.
+set -u
+number=0
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"; rm -f "${map:-/nonexistent}"' EXIT
+cd "$scratch" || exit 1
+export HOME=$scratch # where perf keeps copies of what it recorded
+export LC_ALL=C # the other machine has no locales
+
+ok() { number=$((number + 1)); echo "ok $number - $1"; }
+not_ok() { number=$((number + 1)); echo "not ok $number - $1"; head -n 40 out 2>/dev/null | sed 's/^/# /'; }
+skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
+check() { if "${@:2}" >out 2>&1; then ok "$1"; else not_ok "$1"; fi; }
+have() { command -v "$1" >/dev/null 2>&1; }
+record() { timeout 60 "$TALLY" record -q "$@" >record.out 2>&1; }
+
+if ! record -F 20000 -o first.data -- true; then
+	echo "1..0 # SKIP can't record: $(head -c 200 record.out | tr '\n#' '  ')"
+	exit 0
+fi
+
+# ---- another machine: tally and its libraries alone, at paths of their own
+
+mkdir -p root/t/lib root/w root/proc root/dev
+cp "$TALLY" root/t/tally
+ldd "$TALLY" | grep -o '/[^ ]*' | while read -r library; do cp -L "$library" root/t/lib/; done
+loader=$(ls root/t/lib | grep '^ld-' | head -n 1)
+: >root/dev/null
+elsewhere() {
+	timeout 100 unshare -m sh -c 'mount --bind /proc root/proc && mount --bind /dev/null root/dev/null &&
+		mount --bind /dev/null root/proc/kallsyms && exec chroot root /t/lib/'"$loader"' --library-path /t/lib /t/tally "$@"' \
+		elsewhere "$@"
+}
+hide=elsewhere
+if ! elsewhere help >out 2>&1; then hide=; fi
+
+VIEWS=('report' 'report -g' 'report -g callee --no-inline' 'report --json -g' 'report --sort dso,sym --no-children'
+       'report --no-demangle' 'script' 'script --no-inline' 'fold' 'flamegraph -o -')
+
+# carried NAME FILE: each view, here and there
+carried() {
+	if [ -z "$hide" ]; then skip "$1" "no namespaces or chroot for this user"; return; fi
+	cp "$2" root/w/
+	: >out
+	for view in "${VIEWS[@]}"; do
+		# shellcheck disable=SC2086
+		timeout 100 "$TALLY" $view "$2" >here 2>here.err </dev/null || echo "$view fails here: $(head -n 1 here.err)" >>out
+		# shellcheck disable=SC2086
+		$hide $view "/w/$2" >there 2>there.err </dev/null || echo "$view fails there: $(head -n 1 there.err)" >>out
+		sed -i "s,/w/$2,$2,g" there
+		cmp -s here there || { echo "$view differs:"; diff here there | head -n 6 | cut -c -160; } >>out
+		[ -s here ] || echo "$view prints nothing" >>out
+	done
+	rm -f "root/w/$2"
+	if [ -s out ]; then not_ok "$1"; else ok "$1"; fi
+}
+
+names() { "$TALLY" report --stdio --percent-limit 0 "$1" 2>/dev/null; }
+# without FILE: the same recording, the bit of section 255 taken away
+without() { cp "$1" plain.data; printf '\0' | dd of=plain.data bs=1 seek=103 conv=notrunc 2>/dev/null; }
+
+# ---- tally record
+
+carried "a command of a few milliseconds" first.data
+check "its names are told of" grep -q 'for the names' <(timeout 60 "$TALLY" record -F 20000 -o again.data -- true 2>&1)
+check "--no-pack leaves them out" sh -c "'$TALLY' record -q -F 20000 --no-pack -o bare.data -- true >/dev/null 2>&1
+	test \$(dd if=bare.data bs=1 skip=103 count=1 2>/dev/null | od -An -tu1) -eq 0"
+
+cat >inlines.c <<'P'
+#include <stdlib.h>
+static volatile unsigned sink;
+static inline __attribute__((always_inline)) void innermost(unsigned i) { sink += i * 2654435761u; }
+static inline __attribute__((always_inline)) void middle(unsigned n) { for (unsigned i = 0; i < n; i++) innermost(i); }
+__attribute__((noinline)) void outer(unsigned n) { middle(n); middle(n / 2); }
+int main(int argc, char **argv) { for (int i = 0; i < 300; i++) outer(argc > 1 ? (unsigned)atoi(argv[1]) : 200000); }
+P
+if have cc && cc -O2 -g -fno-omit-frame-pointer -o inlines inlines.c 2>out; then
+	record -F 4000 -o inlines.data -- ./inlines
+	carried "inlined functions" inlines.data
+	"$TALLY" script --stdio inlines.data >before
+	without inlines.data
+	"$TALLY" script --stdio plain.data >plain
+	check "the same as from the files" cmp before plain
+	check "inlined functions are among them" grep -q 'innermost.*(inlined)' before
+	echo 'int main(void) { return 1; }' >other.c
+	cc -o inlines other.c
+	"$TALLY" script --stdio inlines.data >after
+	check "a program that was rebuilt since is shown as it was" cmp before after
+	rm inlines
+	cat >mangled.cc <<'P'
+#include <map>
+namespace shop { struct till { std::map<int, int> sold; __attribute__((noinline)) void sell(int n) { for (int i = 0; i < n; i++) sold[i % 997]++; } }; }
+int main() { shop::till till; for (int i = 0; i < 60; i++) till.sell(100000); }
+P
+	if have c++ && c++ -O1 -g -o mangled mangled.cc 2>out; then
+		record -F 2000 -o mangled.data -- ./mangled
+		rm mangled
+		carried "C++" mangled.data
+		check "demangled" sh -c "'$TALLY' report --percent-limit 0 --stdio mangled.data | grep -q 'shop::till::sell'"
+		check "or as they stand, asked for so" \
+			sh -c "'$TALLY' report --percent-limit 0 --no-demangle --stdio mangled.data | grep -q '_ZN4shop4till4sellEi'"
+	fi
+else
+	skip "inlined functions" "no C compiler"
+fi
+
+cp "$WORKLOAD" workload && record -F 2000 -a -o system.data -- ./workload 3000 && rm workload &&
+	carried "the whole system: the kernel and its modules" system.data
+if have python3; then
+	record -F 2000 -o python.data -- python3 -c 'print(sum(len(str(i * i)) for i in range(600000)))'
+	carried "python3" python.data
+fi
+if have node; then
+	echo 'let s = 0; for (let i = 0; i < 3e7; i++) s = (s * 31 + i) % 1000003; function f(n) { return n < 2 ? n : f(n - 1) + f(n - 2); } console.log(s, f(30));
+		console.log("pid " + process.pid)' >program.js
+	record -F 2000 -o node.data -- node --perf-basic-prof program.js
+	map=/tmp/perf-$(sed -n 's/^pid //p' record.out).map
+	names node.data >before
+	rm -f "$map"
+	carried "node, with the perf map gone" node.data
+	check "its functions are named by the map that was there" grep -q 'program.js' before
+fi
+
+# ---- tally pack
+
+if have perf && timeout 60 perf record -q -g -F 2000 -o perf.data -- sh -c 'xz --version; ls -lR /usr/include 2>/dev/null | head -n 3000' >out 2>&1; then
+	cp perf.data untouched.data
+	chmod 640 perf.data
+	"$TALLY" report -g --stdio perf.data >unpacked 2>/dev/null
+	check "perf's recording is packed" "$TALLY" pack perf.data
+	"$TALLY" report -g --stdio perf.data >packed 2>/dev/null
+	check "and shown as before" cmp unpacked packed
+	check "it keeps its mode" test "$(stat -c %a perf.data)" = 640
+	check "nothing is left beside it" sh -c '! ls -a | grep -q "^\.tally-"'
+	carried "perf's recording, packed" perf.data
+	for view in 'script' 'report --stdio' 'report --header-only'; do
+		# shellcheck disable=SC2086
+		perf $view -i untouched.data 2>err1 | grep -v '^# (Tip' >perf1
+		# shellcheck disable=SC2086
+		perf $view -i perf.data 2>err2 | grep -v '^# (Tip' >perf2
+		sed -i '/^# captured on/d; /^# data offset/d; /^# feat offset/d' perf1 perf2
+		cmp perf1 perf2 >out && cmp err1 err2 >>out && [ -s perf1 ] && ok "perf $view: the same of a packed file" ||
+			not_ok "perf $view: the same of a packed file"
+	done
+	perf script -i first.data >perf1 2>err1
+	without first.data
+	perf script -i plain.data >perf2 2>err2
+	check "and of tally's" sh -c 'cmp perf1 perf2 && cmp err1 err2 && test -s perf1'
+	"$TALLY" pack -q untouched.data -o other.data
+	check "-o leaves the recording alone" sh -c "! cmp -s untouched.data other.data && cmp perf.data other.data"
+	cp perf.data twice.data
+	"$TALLY" pack -q twice.data
+	check "packing twice changes nothing" cmp perf.data twice.data
+	if timeout 60 perf record -q -z -g -F 2000 -o packed.zst.data -- true >out 2>&1; then
+		"$TALLY" pack -q packed.zst.data
+		carried "perf's compressed recording, packed" packed.zst.data
+	fi
+else
+	skip "perf's recordings" "perf can't record here"
+fi
+if timeout 60 "$TALLY" record -q -F 20000 -o - -- true >stream.data 2>out; then
+	"$TALLY" script --stdio stream.data >before 2>/dev/null
+	check "a stream that was kept is packed" "$TALLY" pack stream.data -o file.data
+	"$TALLY" script --stdio file.data >after 2>/dev/null
+	check "into a file that says the same" cmp before after
+	carried "and carries its names" file.data
+fi
+
+# ---- what goes wrong
+
+cp first.data damaged.data
+size=$(stat -c %s damaged.data)
+printf '\252\125' | dd of=damaged.data bs=1 seek=$((size - 40)) conv=notrunc 2>/dev/null
+"$TALLY" script --stdio first.data >before
+"$TALLY" script --stdio damaged.data >after 2>err
+check "damaged names are told of" grep -q 'the names that the recording carries are damaged' err
+check "and the files asked instead" cmp before after
+check "without a recording there is an error" sh -c "! '$TALLY' pack nothing.data 2>err && grep -q 'nothing.data can.t be read' err"
+echo text >text.data
+check "a text is no recording, and stays as it is" sh -c "! '$TALLY' pack text.data 2>err && grep -q text text.data"
+mkdir -p closed && cp first.data closed/ && chmod 500 closed
+if [ "$(id -u)" != 0 ]; then
+	check "a folder that can't be written is told of" sh -c "! '$TALLY' pack closed/first.data 2>err && grep -q 'hint: -o' err"
+fi
+chmod 700 closed
+echo "1..$number"
