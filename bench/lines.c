@@ -7,6 +7,7 @@
  * folder of its own.  Least of REPEAT runs, CPU time and wall time. */
 #include "object/cache.h"
 #include "object/object.h"
+#include "object/search.h"
 #include "symbol/lines.h"
 
 #include <errno.h>
@@ -88,7 +89,7 @@ static struct times ask(struct bench *bench, struct tally_disk_cache *cache)
 	struct times times = { seconds(CLOCK_PROCESS_CPUTIME_ID), seconds(CLOCK_MONOTONIC) };
 	if (!answers || tally_object_open(AT_FDCWD, bench->program, &object, NULL) < 0)
 		die("can't open the program");
-	struct tally_object *debug = tally_object_open_debug(object);
+	struct tally_object *debug = tally_search_debug(NULL, object, NULL);
 	if (tally_lines_new(object, debug, &lines, NULL) < 0)
 		die("out of memory");
 	tally_lines_use_cache(lines, cache);

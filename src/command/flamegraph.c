@@ -1,6 +1,7 @@
 #include "command/command.h"
 #include "command/filter_options.h"
 #include "command/load_stacks.h"
+#include "command/name_options.h"
 
 #include "output/flamegraph.h"
 
@@ -23,6 +24,7 @@ static const struct tally_option options[] = {
 	  OPTION_EVENT },
 	TALLY_FILTER_TASK_OPTIONS("pid", "tid"),
 	TALLY_FILTER_OPTIONS,
+	TALLY_NAME_OPTIONS,
 	{ 0, "weight", TALLY_ARGUMENT_REQUIRED, "WHAT", "what widths show: samples, or period: the time or\nevents that "
 	  "samples stand for (period, where it is known)", NULL, OPTION_WEIGHT },
 	{ 0, "title", TALLY_ARGUMENT_REQUIRED, "TEXT", "the title (the input's name)", NULL, OPTION_TITLE },
@@ -101,7 +103,9 @@ static int take_option(struct flamegraph *graph, int id, const char *value, stru
 		chosen = choose_word("--theme", value, themes, err);
 		graph->drawing.theme = chosen < 0 ? TALLY_THEME_AUTO : (enum tally_flamegraph_theme)chosen;
 		break;
-	default: return tally_filter_option(id, value, &graph->input.filter, err);
+	default:
+		chosen = tally_name_option(id, value, &graph->input.names, err);
+		return chosen ? chosen : tally_filter_option(id, value, &graph->input.filter, err);
 	}
 	return chosen < 0 ? chosen : 0;
 }

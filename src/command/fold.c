@@ -1,6 +1,7 @@
 #include "command/command.h"
 #include "command/filter_options.h"
 #include "command/load_stacks.h"
+#include "command/name_options.h"
 
 #include "output/folded.h"
 
@@ -18,6 +19,7 @@ static const struct tally_option options[] = {
 	  OPTION_EVENT },
 	TALLY_FILTER_OPTIONS,
 	TALLY_FILTER_TASK_OPTIONS("pids", "tids"),
+	TALLY_NAME_OPTIONS,
 	{ 0, "weight", TALLY_ARGUMENT_REQUIRED, "WHAT", "samples, or period: the time or events that\nthey stand for "
 	  "(period, where it is known)", NULL, OPTION_WEIGHT },
 	{ 0, "pid", TALLY_ARGUMENT_NONE, NULL, "tell processes apart: comm-PID", NULL, OPTION_PID },
@@ -45,6 +47,7 @@ struct fold {
 static int take_option(struct fold *fold, int id, const char *value, struct tally_error *err)
 {
 	struct tally_folded_options *folded = &fold->folded;
+	int result;
 	switch (id) {
 	case 'i': fold->input.path = value; break;
 	case 'o': fold->output = value; break;
@@ -58,7 +61,9 @@ static int take_option(struct fold *fold, int id, const char *value, struct tall
 	case 'j': folded->suffix_jit = true; break;
 	case 'I': folded->suffix_inlined = true; break;
 	case 'a': folded->suffix_kernel = folded->suffix_jit = folded->suffix_inlined = true; break;
-	default: return tally_filter_option(id, value, &fold->input.filter, err);
+	default:
+		result = tally_name_option(id, value, &fold->input.names, err);
+		return result ? result : tally_filter_option(id, value, &fold->input.filter, err);
 	}
 	return 0;
 }

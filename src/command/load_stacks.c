@@ -81,6 +81,7 @@ static int load_recording(const struct tally_command *command, const char *path,
 	options.filter = input->filter;
 	recording->names.no_inlines = input->no_inlines;
 	tally_names_use_cache(&recording->names);
+	tally_names_use_sources(&recording->names, &input->names);
 	tally_command_progress_start(&progress);
 	result = tally_profile_new(recording, &options, &profile, err);
 	tally_command_progress_end(&progress);

@@ -3,6 +3,7 @@
 #define TALLY_COMMAND_LOAD_STACKS_H
 
 #include "command/command.h"
+#include "profile/names.h"
 #include "profile/sample_filter.h"
 #include "profile/stacks.h"
 
@@ -13,6 +14,7 @@ struct tally_stacks_input {
 			    * else the last recording */
 	const char *event; /* NULL: the first there is */
 	struct tally_profile_filter filter; /* of a recording's samples */
+	struct tally_name_sources names;
 	bool no_inlines; /* leave out what was inlined */
 };
 

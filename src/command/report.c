@@ -3,6 +3,7 @@
 #include "command/command.h"
 #include "command/filter_options.h"
 #include "command/header_options.h"
+#include "command/name_options.h"
 #include "command/recording_path.h"
 #include "command/recording_warnings.h"
 #include "output/pager.h"
@@ -35,6 +36,7 @@ static const struct tally_option options[] = {
 	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "only this event, by name or number", NULL, OPTION_EVENT },
 	TALLY_FILTER_TASK_OPTIONS("pid", "tid"),
 	TALLY_FILTER_OPTIONS,
+	TALLY_NAME_OPTIONS,
 	{ 0, "dso", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these objects", NULL, OPTION_DSO },
 	{ 0, "symbol", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these functions", NULL, OPTION_SYMBOL },
 	TALLY_HEADER_OPTIONS,
@@ -50,6 +52,7 @@ struct request {
 	const char *input, *event;
 	struct tally_profile_filter filter;
 	struct tally_header_request header;
+	struct tally_name_sources names;
 	struct tally_report_options report;
 	bool children_given, percent_given, json, no_pager, mangled, no_inlines;
 };
@@ -129,7 +132,10 @@ static int apply_option(int id, const char *value, struct request *request, stru
 	case OPTION_STDIO: request->no_pager = true; break;
 	case 'j': request->json = true; break;
 	default:
-		return tally_header_option(id, &request->header) ? 0 : tally_filter_option(id, value, &request->filter, err);
+		if (tally_header_option(id, &request->header))
+			return 0;
+		result = tally_name_option(id, value, &request->names, err);
+		return result ? result : tally_filter_option(id, value, &request->filter, err);
 	}
 	return result;
 }
@@ -249,6 +255,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	recording->names.keep_mangled = request.mangled;
 	recording->names.no_inlines = request.no_inlines;
 	tally_names_use_cache(&recording->names);
+	tally_names_use_sources(&recording->names, &request.names);
 	recording->leaves_only = request.children_given && !request.report.children &&
 				 request.report.tree == TALLY_TREE_NONE;
 	struct tally_profile_options samples = {

@@ -3,6 +3,7 @@
 #include "command/command.h"
 #include "command/filter_options.h"
 #include "command/header_options.h"
+#include "command/name_options.h"
 #include "command/recording_path.h"
 #include "command/recording_warnings.h"
 #include "output/pager.h"
@@ -23,6 +24,7 @@ static const struct tally_option options[] = {
 	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "only this event, by name or number", NULL, OPTION_EVENT },
 	TALLY_FILTER_TASK_OPTIONS("pid", "tid"),
 	TALLY_FILTER_OPTIONS,
+	TALLY_NAME_OPTIONS,
 	{ 0, "records", TALLY_ARGUMENT_NONE, NULL, "every record with all its fields, not samples alone", NULL,
 	  OPTION_RECORDS },
 	{ 'F', "fields", TALLY_ARGUMENT_REQUIRED, "+FIELDS", "besides what is shown anyway: +brstack, +brstacksym", NULL, 0 },
@@ -39,6 +41,7 @@ struct request {
 	struct tally_profile_filter filter;
 	struct tally_header_request header;
 	struct tally_script_fields fields;
+	struct tally_name_sources names;
 	bool records, mangled, no_inlines, no_pager;
 };
 
@@ -127,6 +130,7 @@ static int print_all(struct tally_recording *recording, const struct request *re
 
 static int take_option(struct request *request, int id, const char *value, struct tally_error *err)
 {
+	int result;
 	switch (id) {
 	case 'i': request->input = value; break;
 	case 'F': return parse_fields(value, &request->fields, err);
@@ -136,7 +140,10 @@ static int take_option(struct request *request, int id, const char *value, struc
 	case OPTION_NO_INLINE: request->no_inlines = true; break;
 	case OPTION_STDIO: request->no_pager = true; break;
 	default:
-		return tally_header_option(id, &request->header) ? 0 : tally_filter_option(id, value, &request->filter, err);
+		if (tally_header_option(id, &request->header))
+			return 0;
+		result = tally_name_option(id, value, &request->names, err);
+		return result ? result : tally_filter_option(id, value, &request->filter, err);
 	}
 	return 0;
 }
@@ -166,6 +173,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	recording->names.keep_mangled = request.mangled;
 	recording->names.no_inlines = request.no_inlines;
 	tally_names_use_cache(&recording->names);
+	tally_names_use_sources(&recording->names, &request.names);
 	recording->keep_groups = request.records;
 	int result = tally_recording_filter(recording, &request.filter, &err);
 	if (!result) {

@@ -1,5 +1,7 @@
 /* Finding the separate debug file, as gdb's manual has it ("Debugging Information in Separate Files"). */
 #include "object/object.h"
+#include "object/search.h"
+#include "object/unpack.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,8 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define DEBUG_ROOT "/usr/lib/debug"
+
+enum { DEBUGDATA_MAX = 256 << 20 };
 
 /* CRC-32 (IEEE 802.3, as in gdb's manual), eight bytes at a time: debug files are hundreds of megabytes. */
 static uint32_t crc32(const uint8_t *bytes, size_t size)
@@ -37,30 +42,75 @@ static uint32_t crc32(const uint8_t *bytes, size_t size)
 	return ~crc;
 }
 
-/* root_fd AT_FDCWD: this machine's own root. */
-static struct tally_object *open_candidate(int root_fd, const char *path)
+/* Below another root no link leads out of it: what lies there may be a container's. */
+static int open_below(const char *root, const char *path, struct tally_object **out)
 {
-	struct tally_object *found = NULL;
-	int rc = root_fd == AT_FDCWD ? tally_object_open(AT_FDCWD, path, &found, NULL)
-				     : tally_object_open_in_root(root_fd, path, &found, NULL);
-	return rc < 0 ? NULL : found;
+	if (!root)
+		return tally_object_open(AT_FDCWD, path, out, NULL);
+	int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int rc = root_fd < 0 ? -errno : tally_object_open_in_root(root_fd, path, out, NULL);
+	if (root_fd >= 0)
+		close(root_fd);
+	return rc;
 }
 
-static struct tally_object *open_by_build_id(const struct tally_object *object, int root_fd)
+static struct tally_object *open_candidate(const char *root, const char *path)
 {
-	const struct tally_build_id *id = tally_object_build_id(object);
-	if (id->size < 2)
-		return NULL;
-	char hex[2 * TALLY_BUILD_ID_MAX + 1], path[PATH_MAX];
-	tally_build_id_format(id, hex);
-	snprintf(path, sizeof(path), DEBUG_ROOT "/.build-id/%.2s/%s.debug", hex, hex + 2);
-	struct tally_object *found = open_candidate(root_fd, path);
+	struct tally_object *found = NULL;
+	return open_below(root, path, &found) < 0 ? NULL : found;
+}
+
+static struct tally_object *if_wanted(struct tally_object *found, const struct tally_build_id *id)
+{
 	if (found && !tally_build_id_equal(id, tally_object_build_id(found))) {
 		tally_object_unref(found);
 		return NULL;
 	}
 	return found;
 }
+
+/* ---- by build-id ---------------------------------------------------------------------------------------------- */
+
+bool tally_search_kept_path(const struct tally_object_search *search, const struct tally_build_id *id, const char *name,
+			    char *path)
+{
+	char hex[2 * TALLY_BUILD_ID_MAX + 1];
+	const char *home = getenv("HOME");
+	tally_build_id_format(id, hex);
+	int length = search->build_ids ? snprintf(path, PATH_MAX, "%s/.build-id/%.2s/%s/%s", search->build_ids, hex, hex + 2, name) :
+					 snprintf(path, PATH_MAX, "%s/.debug/.build-id/%.2s/%s/%s", home ? home : "", hex, hex + 2, name);
+	return id->size >= 2 && (search->build_ids || home) && length < PATH_MAX && access(path, R_OK) == 0;
+}
+
+static struct tally_object *open_debug_by_build_id(const char *root, const struct tally_build_id *id)
+{
+	char hex[2 * TALLY_BUILD_ID_MAX + 1], path[sizeof(DEBUG_ROOT) + 32 + sizeof(hex)];
+	if (id->size < 2)
+		return NULL;
+	tally_build_id_format(id, hex);
+	snprintf(path, sizeof(path), DEBUG_ROOT "/.build-id/%.2s/%s.debug", hex, hex + 2);
+	return if_wanted(open_candidate(root, path), id);
+}
+
+struct tally_object *tally_search_by_build_id(const struct tally_object_search *search, const struct tally_build_id *id)
+{
+	static const char *const NAMES[] = { "elf", "vdso" };
+	struct tally_object *found = NULL;
+	char path[PATH_MAX];
+	for (size_t i = 0; !found && i < sizeof(NAMES) / sizeof(*NAMES); i++)
+		if (tally_search_kept_path(search, id, NAMES[i], path))
+			found = if_wanted(open_candidate(NULL, path), id);
+	if (!found && search->root)
+		found = open_debug_by_build_id(search->root, id);
+	return found ? found : open_debug_by_build_id(NULL, id);
+}
+
+int tally_search_open(const struct tally_object_search *search, const char *path, struct tally_object **out)
+{
+	return open_below(search->root, path, out);
+}
+
+/* ---- by link -------------------------------------------------------------------------------------------------- */
 
 /* The file that belongs to the object: by build-id, which says it for certain, else by checksum. */
 static bool belongs(const struct tally_object *object, const struct tally_object *found, uint32_t crc)
@@ -90,27 +140,34 @@ static bool read_debuglink(const struct tally_object *object, const char **name,
 	return strchr(*name, '/') == NULL; /* a name, not a way out of the directory */
 }
 
-static struct tally_object *open_by_debuglink(const struct tally_object *object, int root_fd)
+/* What a file of this machine's is called below a root. */
+static const char *path_below(const char *root, const char *path)
 {
+	char *real = root ? realpath(root, NULL) : NULL;
+	size_t length = real && real[1] ? strlen(real) : 0;
+	bool is_below = length && !strncmp(path, real, length) && path[length] == '/';
+	free(real);
+	return is_below ? path + length : path;
+}
+
+static struct tally_object *open_by_debuglink(const struct tally_object *object, const char *root)
+{
+	static const char *const PLACES[][2] = { { "", "" }, { "", "/.debug" }, { DEBUG_ROOT, "" } };
 	const char *name;
 	uint32_t crc;
 	if (!read_debuglink(object, &name, &crc))
 		return NULL;
 	/* Links are laid beside the file itself, not beside what points to it. */
-	char *real = root_fd == AT_FDCWD ? realpath(tally_object_path(object), NULL) : NULL;
-	const char *path = real ? real : tally_object_path(object);
+	char *real = root ? NULL : realpath(tally_object_path(object), NULL);
+	const char *path = real ? real : path_below(root, tally_object_path(object));
 	const char *slash = strrchr(path, '/');
-	int directory_length = slash ? (int)(slash - path) : 0;
-
-	static const char *const PLACES[][2] = { { "", "" }, { "", "/.debug" }, { DEBUG_ROOT, "" } };
 	struct tally_object *found = NULL;
 	for (size_t i = 0; slash && !found && i < sizeof(PLACES) / sizeof(PLACES[0]); i++) {
 		char candidate[PATH_MAX];
-		int length = snprintf(candidate, sizeof(candidate), "%s%.*s%s/%s", PLACES[i][0], directory_length,
-				      path, PLACES[i][1], name);
-		if (length < 0 || (size_t)length >= sizeof(candidate))
+		if (snprintf(candidate, sizeof(candidate), "%s%.*s%s/%s", PLACES[i][0], (int)(slash - path), path,
+			     PLACES[i][1], name) >= PATH_MAX)
 			continue;
-		found = open_candidate(root_fd, candidate);
+		found = open_candidate(root, candidate);
 		if (found && !belongs(object, found, crc)) {
 			tally_object_unref(found);
 			found = NULL;
@@ -120,13 +177,47 @@ static struct tally_object *open_by_debuglink(const struct tally_object *object,
 	return found;
 }
 
-struct tally_object *tally_object_open_debug(const struct tally_object *object)
+/* ---- what is in the object itself ----------------------------------------------------------------------------- */
+
+static struct tally_object *open_debugdata(const struct tally_object *object, bool *lacks_library)
 {
-	return tally_object_open_debug_in_root(object, AT_FDCWD);
+	struct tally_section section;
+	struct tally_object *found = NULL;
+	uint8_t *bytes;
+	size_t size;
+	if (tally_object_section(object, ".symtab", &section) ||
+	    !tally_object_section(object, ".gnu_debugdata", &section) || !section.bytes)
+		return NULL;
+	int rc = tally_unpack(section.bytes, section.size, DEBUGDATA_MAX, &bytes, &size);
+	if (rc < 0) {
+		if (lacks_library)
+			*lacks_library = rc == -ENOPKG;
+		return NULL;
+	}
+	if (tally_object_open_memory(tally_object_path(object), bytes, size, &found, NULL) < 0)
+		found = NULL;
+	free(bytes);
+	return found;
 }
 
-struct tally_object *tally_object_open_debug_in_root(const struct tally_object *object, int root_fd)
+/* ---- all of them ---------------------------------------------------------------------------------------------- */
+
+struct tally_object *tally_search_debug(const struct tally_object_search *search, const struct tally_object *object,
+					bool *lacks_library)
 {
-	struct tally_object *found = open_by_build_id(object, root_fd);
-	return found ? found : open_by_debuglink(object, root_fd);
+	static const struct tally_object_search PLAIN;
+	const struct tally_build_id *id = tally_object_build_id(object);
+	char path[PATH_MAX];
+	if (!search)
+		search = &PLAIN;
+	const char *const roots[] = { search->root, NULL };
+	struct tally_object *found = NULL;
+	for (size_t i = search->root ? 0 : 1; !found && i < 2; i++) {
+		found = open_debug_by_build_id(roots[i], id);
+		if (!found)
+			found = open_by_debuglink(object, roots[i]);
+	}
+	if (!found && tally_search_kept_path(search, id, "debug", path))
+		found = if_wanted(open_candidate(NULL, path), id);
+	return found ? found : open_debugdata(object, lacks_library);
 }

@@ -13,7 +13,9 @@
 #include <fcntl.h>
 #include <gelf.h>
 #include <libelf.h>
+#include <limits.h>
 #include <linux/openat2.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -183,8 +185,7 @@ static int read_whole(int fd, size_t size, uint8_t **out)
 	return 0;
 }
 
-/* The descriptor stays the caller's. */
-static int open_descriptor(int fd, const char *path, struct tally_object **out, struct tally_error *err)
+int tally_object_open_descriptor(int fd, const char *path, struct tally_object **out, struct tally_error *err)
 {
 	struct stat status;
 	if (fstat(fd, &status) < 0)
@@ -228,9 +229,22 @@ int tally_object_open(int directory_fd, const char *path, struct tally_object **
 	int fd = openat(directory_fd, path, OPEN_FLAGS);
 	if (fd < 0)
 		return open_failed(path, -errno, err);
-	int rc = open_descriptor(fd, path, out, err);
+	int rc = tally_object_open_descriptor(fd, path, out, err);
 	close(fd);
 	return rc;
+}
+
+/* What the file is called from here, when it can be seen from here. */
+static bool path_of_descriptor(int fd, char path[PATH_MAX])
+{
+	char link[32];
+	struct stat there, seen;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	ssize_t length = readlink(link, path, PATH_MAX - 1);
+	if (length <= 0)
+		return false;
+	path[length] = '\0';
+	return !fstat(fd, &there) && !stat(path, &seen) && there.st_dev == seen.st_dev && there.st_ino == seen.st_ino;
 }
 
 int tally_object_open_in_root(int root_fd, const char *path, struct tally_object **out, struct tally_error *err)
@@ -239,7 +253,9 @@ int tally_object_open_in_root(int root_fd, const char *path, struct tally_object
 	int fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
 	if (fd < 0)
 		return open_failed(path, -errno, err);
-	int rc = open_descriptor(fd, path, out, err);
+	char again[PATH_MAX];
+	bool can_again = path_of_descriptor(fd, again);
+	int rc = tally_object_open_descriptor(fd, can_again ? again : path, out, err);
 	close(fd);
 	return rc;
 }

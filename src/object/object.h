@@ -40,8 +40,12 @@ struct tally_object;
 /* Opens an ELF file; `directory_fd` as in openat(2).  -ENOENT, -EACCES …, -ENOEXEC when it is no ELF file. */
 int tally_object_open(int directory_fd, const char *path, struct tally_object **out, struct tally_error *err);
 
-/* The same below another root (a container's, /proc/PID/root): no symbolic link or ".." leads out of it. */
+/* The same below another root (a container's, /proc/PID/root; --symfs): no symbolic link or ".." leads out of it.  The
+ * object's path is then the one by which it can be opened again, where there is one. */
 int tally_object_open_in_root(int root_fd, const char *path, struct tally_object **out, struct tally_error *err);
+
+/* An open file, wherever it came from; `path` is what it is called.  The descriptor stays the caller's. */
+int tally_object_open_descriptor(int fd, const char *path, struct tally_object **out, struct tally_error *err);
 
 /* An image in memory (the vdso, a test's bytes), copied.  `name` serves as its path. */
 int tally_object_open_memory(const char *name, const void *bytes, size_t size, struct tally_object **out,
@@ -75,13 +79,6 @@ bool tally_object_address_of_offset(const struct tally_object *object, uint64_t 
 
 /* The bytes mapped at an address in the object, as many as there are from there (at most one segment's). */
 const uint8_t *tally_object_bytes_at(const struct tally_object *object, uint64_t address, size_t *available);
-
-/* The separate debug file: by build-id below /usr/lib/debug/.build-id, then .gnu_debuglink (CRC checked) beside the
- * object, in .debug/ and below /usr/lib/debug.  New reference, or NULL when there is none. */
-struct tally_object *tally_object_open_debug(const struct tally_object *object);
-
-/* The same for an object of another root: the debug file is looked for there. */
-struct tally_object *tally_object_open_debug_in_root(const struct tally_object *object, int root_fd);
 
 /* Reads a build-id from notes (SHT_NOTE/PT_NOTE contents, /sys/kernel/notes), of either byte order. */
 bool tally_build_id_from_notes(const void *notes, size_t size, struct tally_build_id *out);

@@ -120,7 +120,9 @@ struct tally_name_table *tally_name_table_of(struct tally_names *names, uint32_t
 
 struct tally_object_entry *tally_name_table_entry(struct tally_names *names, uint32_t file)
 {
-	if (file == TALLY_FILE_KERNEL || names->tables.items[file].is_jit || names->tasks->files.items[file].pid)
+	if (file == TALLY_FILE_KERNEL)
+		return names->kernel->is_read && names->vmlinux.state == TALLY_OBJECT_UNTRIED ? NULL : tally_kernel_object(names);
+	if (names->tables.items[file].is_jit || names->tasks->files.items[file].pid)
 		return NULL;
 	struct tally_object_entry *entry = tally_objects_get(&names->objects, names->tasks, file);
 	return entry && entry->object ? entry : NULL;
@@ -137,8 +139,8 @@ static bool read_kept_symbols(struct tally_name_table *table, struct tally_disk_
 	return false;
 }
 
-static void read_symbols(const struct tally_names *names, struct tally_name_table *table,
-			 struct tally_object_entry *entry)
+void tally_name_table_read_object(const struct tally_names *names, struct tally_name_table *table,
+				  struct tally_object_entry *entry)
 {
 	struct tally_object *debug = tally_objects_debug(entry);
 	const struct tally_cache_key key = {
@@ -164,7 +166,7 @@ int tally_name_table_read(struct tally_names *names, struct tally_name_table *ta
 	if (!table->is_read && table->is_kernel)
 		tally_kernel_names_read(names, table);
 	else if (!table->is_read && entry)
-		read_symbols(names, table, entry);
+		tally_name_table_read_object(names, table, entry);
 	table->is_read = true;
 	if (!lines || table->lines_tried || !entry)
 		return 0;

@@ -18,6 +18,7 @@ struct tally_name_table {
 	bool is_open, is_read, lines_tried;
 	bool is_jit, is_kernel; /* addresses are raw ones */
 	bool is_partial; /* the kernel without its modules */
+	bool is_vmlinux; /* the kernel's symbols are those of its file */
 	uint32_t object; /* string id */
 	enum tally_frame_kind kind;
 };
@@ -48,7 +49,22 @@ const struct tally_symbol *tally_name_table_called(const struct tally_name_table
 uint32_t tally_name_table_object(struct tally_names *names, const struct tally_name_table *table,
 				 const struct tally_symbol **symbol);
 
-/* kernel_names.c: reads the kernel's symbols, from the cache or kallsyms.  Nothing else of `names` than what is told of
+/* kernel_object.c: the recorded kernel's vmlinux, looked for once: by the name that was asked for, by build-id, by release;
+ * `names->vmlinux_shift` is set with it.  NULL: none. */
+struct tally_object_entry *tally_kernel_object(struct tally_names *names);
+
+/* perf's MMAP of the kernel has the address of the symbol "_text" as its file offset, and the symbol in its name; NULL
+ * when the recording has none. */
+const struct tally_mapping *tally_kernel_reference(const struct tally_names *names, const char **symbol);
+
+/* The build-id of the kernel that runs here. */
+bool tally_kernel_running_build_id(struct tally_build_id *id);
+
+/* Reads an object's symbols, from the cache where they are kept. */
+void tally_name_table_read_object(const struct tally_names *names, struct tally_name_table *table,
+				  struct tally_object_entry *entry);
+
+/* kernel_names.c: reads the kernel's symbols, from the cache, kallsyms or vmlinux.  Nothing else of `names` than what is told of
  * the kernel is touched: other files may be read at the same time. */
 void tally_kernel_names_read(struct tally_names *names, struct tally_name_table *table);
 

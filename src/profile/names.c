@@ -20,8 +20,16 @@ void tally_names_use_cache(struct tally_names *names)
 		names->cache = tally_cache_open();
 }
 
+void tally_names_use_sources(struct tally_names *names, const struct tally_name_sources *sources)
+{
+	names->sources = *sources;
+	names->objects.search = sources->search;
+}
+
 void tally_names_release(struct tally_names *names)
 {
+	tally_object_unref(names->vmlinux.object);
+	tally_object_unref(names->vmlinux.debug);
 	for (size_t i = 0; i < names->tables.count; i++)
 		tally_name_table_release(&names->tables.items[i]);
 	if (names->kernel)

@@ -54,9 +54,18 @@ struct tally_names_gaps {
 	size_t distrusted_maps;   /* /tmp/perf-PID.map that another user wrote */
 	size_t map_lines_skipped; /* of maps that were read */
 	bool kernel_hidden;   /* kallsyms shows no addresses (kptr_restrict) */
-	bool kernel_differs;  /* another kernel than the recorded one runs */
 	bool packed_damaged;  /* the names that the recording carries can't be read */
 	bool packed_newer;    /* … are a newer tally's */
+	bool kernel_differs;  /* another kernel than the recorded one runs, and there is no file of the recorded one */
+	bool vmlinux_differs; /* the vmlinux that was asked for is of another build; it is used */
+	bool lacks_xz;        /* tables that can't be read without liblzma */
+};
+
+/* Where names come from besides the files of the recording; all of it may be 0.  The texts must outlive the names. */
+struct tally_name_sources {
+	struct tally_object_search search;
+	const char *vmlinux;  /* the kernel that was recorded; NULL: looked for where distributions put it */
+	const char *kallsyms; /* a copy of its /proc/kallsyms; NULL: this machine's, if it runs that kernel */
 };
 
 struct tally_names {
@@ -69,7 +78,11 @@ struct tally_names {
 	struct { struct tally_name_table *items; size_t count, capacity; } tables; /* by file id */
 	struct tally_name_table *kernel;
 	bool kernel_tried;
-	int64_t kernel_shift;   /* what the recorded kernel's addresses are above the running one's */
+	struct tally_name_sources sources;
+	struct tally_object_entry vmlinux; /* the recorded kernel's file, once tried */
+	int64_t kernel_shift;   /* what the recorded kernel's addresses are above those of its table */
+	int64_t vmlinux_shift;  /* the same above those in vmlinux */
+	const char *kernel_release; /* recorded; NULL: not known */
 	bool foreign_machine;   /* recorded on another kernel: kallsyms of this one must not be used */
 	struct tally_build_id kernel_build_id; /* recorded; size 0: not known */
 	bool keep_mangled;
@@ -87,6 +100,9 @@ void tally_names_use_cache(struct tally_names *names);
 /* Places are named by what the recording carries (feature section 255) where it says something of them; files and the
  * kernel are asked for the others only.  The bytes must outlive the names. */
 void tally_names_use_packed(struct tally_names *names, const void *section, size_t size);
+
+/* Before anything is named. */
+void tally_names_use_sources(struct tally_names *names, const struct tally_name_sources *sources);
 
 void tally_names_release(struct tally_names *names);
 

@@ -2,6 +2,7 @@
 #include "base/radix_sort.h"
 #include "base/vector.h"
 #include "profile/name_functions.h"
+#include "profile/name_tables.h"
 #include "profile/packed_names.h"
 #include "symbol/symbol.h"
 
@@ -27,11 +28,26 @@ static struct tally_packed_names *packed_of(struct tally_names *names)
 	return names->packed;
 }
 
+/* Who says where to look wants to see what is there; where nothing is, what the recording says holds. */
+static bool has_asked_for_file(struct tally_names *names, uint32_t file)
+{
+	const struct tally_name_sources *sources = &names->sources;
+	bool has_places = sources->search.root || sources->search.build_ids;
+	if (file == TALLY_FILE_KERNEL)
+		return sources->vmlinux || sources->kallsyms || (has_places && tally_kernel_object(names));
+	return has_places && tally_name_table_of(names, file) && tally_name_table_entry(names, file);
+}
+
 const struct tally_packed_place *tally_names_packed_place(struct tally_names *names, const struct tally_place *place)
 {
 	struct tally_packed_names *packed = packed_of(names);
 	uint32_t file = packed ? tally_names_file(names, place) : TALLY_FILE_NONE;
-	return file == TALLY_FILE_NONE ? NULL : tally_packed_names_find(packed, names->tasks, file, place);
+	if (file == TALLY_FILE_NONE || has_asked_for_file(names, file))
+		return NULL;
+	const struct tally_packed_place *known = tally_packed_names_find(packed, names->tasks, file, place);
+	/* What had no name then may have one by now: of a debug file that was installed since. */
+	const struct tally_packed_frame *outer = known ? &packed->frames.items[known->first + known->count - 1] : NULL;
+	return outer && packed->functions.items[outer->function].name ? known : NULL;
 }
 
 static uint32_t intern_name(struct tally_names *names, const char *text)

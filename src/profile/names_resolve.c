@@ -114,6 +114,19 @@ static int see_names(struct job *job)
 	return result;
 }
 
+/* The kernel's lines are those of its file, whose addresses may be others than its table's. */
+static int find_lines(struct job *job)
+{
+	const struct tally_names *names = job->names;
+	uint64_t moved = job->table->is_kernel ? (uint64_t)(names->kernel_shift - names->vmlinux_shift) : 0;
+	for (size_t i = 0; moved && i < job->count; i++)
+		job->addresses[i] += moved;
+	int result = tally_lines_find(job->table->lines, job->addresses, job->count, job->answers);
+	for (size_t i = 0; moved && i < job->count; i++)
+		job->addresses[i] -= moved;
+	return result;
+}
+
 static int run(struct job *job)
 {
 	size_t cursor = 0;
@@ -126,8 +139,7 @@ static int run(struct job *job)
 	for (size_t i = 0; i < job->count; i++)
 		job->symbols[i] = tally_name_table_called(job->table, job->addresses[i],
 							  job->places[job->sorted[i].index].before, &cursor);
-	if (lines && job->table->lines &&
-	    tally_lines_find(job->table->lines, job->addresses, job->count, job->answers) < 0)
+	if (lines && job->table->lines && find_lines(job) < 0)
 		return -ENOMEM;
 	if (lines && job->table->lines && job->count >= COUNT_WORTH_KEEPING)
 		tally_lines_keep(job->table->lines); /* what little comes later is kept when the table is released */
@@ -242,6 +254,7 @@ static int intern_job(struct job *job, struct tally_place_name *out)
 	uint32_t function = UINT32_MAX;
 	if (intern_texts(job) < 0)
 		return -ENOMEM;
+	names->gaps.lacks_xz |= job->entry && job->entry->lacks_library;
 	for (size_t i = 0; i < job->count; i++) {
 		const struct tally_symbol *symbol = job->symbols[i];
 		const struct tally_line_answer *answer = &job->answers[i];

@@ -40,6 +40,7 @@ static void see_machine(struct tally_recording *recording)
 	const char *release = tally_perfdata_feature_text(recording->data, TALLY_FEATURE_OSRELEASE);
 	if (release && !uname(&here) && strcmp(release, here.release))
 		recording->names.foreign_machine = true;
+	recording->names.kernel_release = release;
 }
 
 /* Takes over `data`. */

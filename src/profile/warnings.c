@@ -26,6 +26,11 @@ static void warn_names(const struct tally_names_gaps *gaps, struct tally_buffer 
 	if (gaps->kernel_hidden)
 		tally_buffer_text(out, "kernel functions are not named: /proc/kallsyms hides its addresses "
 				       "(root, or sysctl kernel.kptr_restrict=0 and kernel.perf_event_paranoid=1)\n");
+	if (gaps->vmlinux_differs)
+		tally_buffer_text(out, "the vmlinux that was given is of another build than the recorded kernel: its names may be "
+				       "wrong\n");
+	if (gaps->lacks_xz)
+		tally_buffer_text(out, "names in .gnu_debugdata are left out: liblzma.so.5 is not installed (Debian: liblzma5)\n");
 	if (gaps->kernel_differs)
 		tally_buffer_text(out, "kernel functions are not named: the recording is of another kernel\n");
 }

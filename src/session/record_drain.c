@@ -40,6 +40,8 @@ static int take_side_band(struct tally_recorder *recorder, const void *bytes, si
 {
 	count_record(recorder, record);
 	int result = tally_tasks_record(&recorder->tasks, record);
+	if (!result)
+		tally_objects_see(&recorder->objects, &recorder->tasks, record);
 	if (result < 0)
 		return tally_error_set(err, result, "out of memory");
 	return write_records(recorder, bytes, size, err);

@@ -71,9 +71,11 @@ static int finish(struct synthesis *synthesis, uint32_t type, uint16_t misc, pid
 	synthesis->size += tally_sample_id_size(attr);
 	struct tally_record_header header = { type, misc, (uint16_t)synthesis->size };
 	memcpy(synthesis->bytes, &header, sizeof(header));
-	if (!tally_record_decode(attr, synthesis->bytes, synthesis->size, &record) &&
-	    tally_tasks_record(&recorder->tasks, &record) < 0)
-		return tally_error_set(synthesis->err, -ENOMEM, "out of memory");
+	if (!tally_record_decode(attr, synthesis->bytes, synthesis->size, &record)) {
+		if (tally_tasks_record(&recorder->tasks, &record) < 0)
+			return tally_error_set(synthesis->err, -ENOMEM, "out of memory");
+		tally_objects_see(&recorder->objects, &recorder->tasks, &record);
+	}
 	return tally_perfdata_write(recorder->writer, synthesis->bytes, synthesis->size, synthesis->err);
 }
 

@@ -70,6 +70,7 @@ int tally_recorder_new(struct tally_provider *provider, const struct tally_event
 	if (!recorder)
 		return tally_error_set(err, -ENOMEM, "out of memory");
 	recorder->provider = provider;
+	recorder->objects.is_live = provider == tally_provider_kernel();
 	recorder->target = target;
 	recorder->options = *options;
 	recorder->spawn = spawn;
@@ -209,14 +210,18 @@ static int flush(struct loop *loop, struct tally_error *err)
 	return tally_perfdata_flush(loop->recorder->writer, err);
 }
 
-/* All rings are as large as the first that is there. */
+/* All rings are as large as the first that is there.  Files that only the processes lead to which have them mapped (of
+ * containers) must be opened while these live: no ring that fills slowly keeps us from a look. */
 static int next_look_ms(struct loop *loop)
 {
+	enum { SEE_FILES_MS = 50 };
 	const struct tally_recorder *recorder = loop->recorder;
+	int longest_ms = recorder->objects.is_live ? SEE_FILES_MS : -1;
 	if (!recorder->ring_count || !recorder->rings[0].page)
-		return -1;
-	return tally_record_pace_ms(&loop->pace, now_ns(), recorder->status.lost, recorder->found_bytes,
+		return longest_ms;
+	int ms = tally_record_pace_ms(&loop->pace, now_ns(), recorder->status.lost, recorder->found_bytes,
 				    recorder->rings[0].mask + 1);
+	return ms < 0 || (longest_ms >= 0 && longest_ms < ms) ? longest_ms : ms;
 }
 
 static int drain_until_end(struct loop *loop,
@@ -290,6 +295,7 @@ int tally_recorder_run(struct tally_recorder *recorder, struct tally_signals *si
 		return tally_error_set(err, -ENOMEM, "out of memory");
 	}
 
+	loop.look_ms = next_look_ms(&loop);
 	tally_latency_ask_low(); /* the command is forked already: it keeps its own */
 	bool enable_now = !loop.enable_at && !(recorder->sources[0].attr.flags & TALLY_ATTR_ENABLE_ON_EXEC);
 	int result = enable_now ? tally_record_enable(recorder, true, err) : 0;

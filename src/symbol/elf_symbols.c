@@ -165,6 +165,20 @@ static int add_table(struct tally_symbols_builder *builder, const struct tally_o
 	return rc < 0 ? rc : 1;
 }
 
+bool tally_symbols_value_in(const struct tally_object *object, const char *name, uint64_t *value)
+{
+	struct tally_symtab table;
+	Elf64_Sym symbol;
+	for (size_t i = tally_symtab_open(object, ".symtab", &table) ? table.count : 0; i-- > 0;) {
+		tally_symtab_entry(&table, i, &symbol);
+		if (symbol.st_shndx == SHN_UNDEF || strcmp(tally_symtab_name(&table, &symbol), name) != 0)
+			continue;
+		*value = symbol.st_value;
+		return true;
+	}
+	return false;
+}
+
 /* A table refers to the objects that its names lie in. */
 static struct tally_object *hold(const struct tally_object *object)
 {

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,6 +28,9 @@ struct tally_symbols; /* a table */
  * An object without symbols gives an empty table, not an error. */
 int tally_symbols_from_object(const struct tally_object *object, const struct tally_object *debug,
 			      struct tally_symbols **out, struct tally_error *err);
+
+/* The value of the symbol of a name in .symtab, whatever it stands for; false when there is none. */
+bool tally_symbols_value_in(const struct tally_object *object, const char *name, uint64_t *value);
 
 /* /proc/kallsyms text: functions, modules' too ("name [module]" gives module()).  -EPERM when every address is 0
  * (kptr_restrict). */

@@ -1,6 +1,7 @@
 #include "task/objects.h"
 
 #include "base/vector.h"
+#include "task/live_file.h"
 #include "unwind/unwind.h"
 
 #include <elf.h>
@@ -26,55 +27,59 @@ static bool is_wanted(const struct tally_object *object, const struct tally_buil
 	return !wanted->size || tally_build_id_equal(tally_object_build_id(object), wanted);
 }
 
-/* A copy by build-id: perf's cache (~/.debug), then the distribution's folder. */
-static struct tally_object *open_by_build_id(const struct tally_build_id *id)
+/* While recording the path alone doesn't tell which file it is: a task may see others than we do. */
+static void open_live(const struct tally_objects *objects, struct tally_object_entry *entry,
+		      const struct tally_mapped_file *file, const char *path)
 {
-	char hex[2 * TALLY_BUILD_ID_MAX + 1], path[512];
-	const char *home = getenv("HOME");
-	struct tally_object *object;
-	if (id->size < 2)
-		return NULL;
-	tally_build_id_format(id, hex);
-	static const char *const NAMES[] = { "elf", "vdso" };
-	for (size_t i = 0; home && i < sizeof(NAMES) / sizeof(*NAMES); i++) {
-		snprintf(path, sizeof(path), "%s/.debug/.build-id/%.2s/%s/%s", home, hex, hex + 2, NAMES[i]);
-		if (!tally_object_open(AT_FDCWD, path, &object, NULL)) {
-			if (is_wanted(object, id))
-				return object;
-			tally_object_unref(object);
-		}
-	}
-	snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/%.2s/%s.debug", hex, hex + 2);
-	if (!tally_object_open(AT_FDCWD, path, &object, NULL)) {
-		if (is_wanted(object, id))
-			return object;
-		tally_object_unref(object);
-	}
-	return NULL;
+	enum tally_live_match match = tally_live_match(file, path);
+	if (match != TALLY_LIVE_SAME)
+		entry->object = tally_live_open(file, path, &entry->root);
+	if (!entry->object && match != TALLY_LIVE_OTHER && tally_search_open(&objects->search, path, &entry->object) < 0)
+		entry->object = NULL;
 }
 
-static void open_entry(struct tally_object_entry *entry, const struct tally_mapped_file *file, const char *path)
+static void open_recorded(const struct tally_objects *objects, struct tally_object_entry *entry,
+			  const struct tally_mapped_file *file, const char *path)
 {
-	const struct tally_build_id *wanted = &file->build_id;
-	entry->state = TALLY_OBJECT_NO_FILE;
-	if (file->is_kernel || file->pid)
-		return;
-	entry->state = TALLY_OBJECT_MISSING;
-	if (!strcmp(path, "[vdso]")) {
-		size_t size;
-		const void *image = tally_vdso_image(&size);
-		if (image && tally_object_open_memory(path, image, size, &entry->object, NULL) < 0)
-			entry->object = NULL;
-	} else if (path[0] == '/' && tally_object_open(AT_FDCWD, path, &entry->object, NULL) < 0) {
+	if (tally_search_open(&objects->search, path, &entry->object) < 0)
 		entry->object = NULL;
-	}
-	if (entry->object && !is_wanted(entry->object, wanted)) {
+	if (entry->object && !is_wanted(entry->object, &file->build_id)) {
 		tally_object_unref(entry->object);
 		entry->object = NULL;
 		entry->state = TALLY_OBJECT_CHANGED;
 	}
 	if (!entry->object)
-		entry->object = open_by_build_id(wanted);
+		entry->object = tally_search_by_build_id(&objects->search, &file->build_id);
+	/* Without a build-id, another process of that number may have the file. */
+	if (!entry->object && (file->build_id.size || file->inode))
+		entry->object = tally_live_open(file, path, &entry->root);
+}
+
+static void open_entry(const struct tally_objects *objects, struct tally_object_entry *entry,
+		       const struct tally_mapped_file *file, const char *path)
+{
+	entry->search = &objects->search;
+	entry->state = TALLY_OBJECT_NO_FILE;
+	if (file->is_kernel || file->pid)
+		return;
+	entry->state = TALLY_OBJECT_MISSING;
+	entry->tried_pid = file->seen.pid;
+	entry->tries++;
+	if (!strcmp(path, "[vdso]")) {
+		size_t size;
+		const void *image = tally_vdso_image(&size);
+		if (image && tally_object_open_memory(path, image, size, &entry->object, NULL) < 0)
+			entry->object = NULL;
+		if (entry->object && !is_wanted(entry->object, &file->build_id)) {
+			tally_object_unref(entry->object);
+			entry->object = tally_search_by_build_id(&objects->search, &file->build_id);
+			entry->state = entry->object ? TALLY_OBJECT_OPEN : TALLY_OBJECT_CHANGED;
+		}
+	} else if (path[0] == '/' && objects->is_live) {
+		open_live(objects, entry, file, path);
+	} else if (path[0] == '/') {
+		open_recorded(objects, entry, file, path);
+	}
 	if (entry->object)
 		entry->state = TALLY_OBJECT_OPEN;
 }
@@ -82,6 +87,7 @@ static void open_entry(struct tally_object_entry *entry, const struct tally_mapp
 struct tally_object_entry *tally_objects_get(struct tally_objects *objects, const struct tally_tasks *tasks,
 					     uint32_t file)
 {
+	enum { TRIES_MAX = 16 };
 	static struct tally_object_entry none = { .state = TALLY_OBJECT_NO_FILE };
 	if (file >= tasks->files.count)
 		return &none;
@@ -89,15 +95,38 @@ struct tally_object_entry *tally_objects_get(struct tally_objects *objects, cons
 		if (tally_vector_push(&objects->entries, (struct tally_object_entry){ 0 }) < 0)
 			return NULL;
 	struct tally_object_entry *entry = &objects->entries.items[file];
-	if (entry->state == TALLY_OBJECT_UNTRIED)
-		open_entry(entry, &tasks->files.items[file], tally_tasks_path(tasks, file));
+	const struct tally_mapped_file *mapped = &tasks->files.items[file];
+	bool again = entry->state == TALLY_OBJECT_MISSING && objects->is_live && entry->tried_pid != mapped->seen.pid &&
+		     entry->tries < TRIES_MAX;
+	if (entry->state == TALLY_OBJECT_UNTRIED || again)
+		open_entry(objects, entry, mapped, tally_tasks_path(tasks, file));
 	return entry;
+}
+
+void tally_objects_see(struct tally_objects *objects, const struct tally_tasks *tasks, const struct tally_record *record)
+{
+	bool is_map = record->header.type == TALLY_RECORD_MMAP || record->header.type == TALLY_RECORD_MMAP2;
+	const struct tally_mapping *mapping =
+		is_map ? tally_tasks_find(tasks, record->mmap.pid, false, record->mmap.start) : NULL;
+	if (!mapping || !mapping->executable)
+		return;
+	const struct tally_mapped_file *file = &tasks->files.items[mapping->file];
+	const char *path = tally_tasks_path(tasks, mapping->file);
+	bool is_tried = mapping->file < objects->entries.count &&
+			objects->entries.items[mapping->file].state != TALLY_OBJECT_UNTRIED &&
+			objects->entries.items[mapping->file].state != TALLY_OBJECT_MISSING;
+	if (!is_tried && !file->pid && path[0] == '/' && tally_live_match(file, path) != TALLY_LIVE_SAME)
+		tally_objects_get(objects, tasks, mapping->file);
 }
 
 struct tally_object *tally_objects_debug(struct tally_object_entry *entry)
 {
-	if (!entry->debug_tried && entry->object)
-		entry->debug = tally_object_open_debug(entry->object);
+	if (!entry->debug_tried && entry->object) {
+		struct tally_object_search search = entry->search ? *entry->search : (struct tally_object_search){ 0 };
+		if (entry->root)
+			search.root = entry->root;
+		entry->debug = tally_search_debug(&search, entry->object, &entry->lacks_library);
+	}
 	entry->debug_tried = true;
 	return entry->debug;
 }
@@ -125,6 +154,7 @@ void tally_objects_release(struct tally_objects *objects)
 		tally_unwind_table_free(entry->unwind);
 		tally_object_unref(entry->object);
 		tally_object_unref(entry->debug);
+		free(entry->root);
 	}
 	tally_vector_release(&objects->entries);
 }

@@ -1,11 +1,13 @@
 /* The ELF objects behind mapped files, opened once and shared: for names, for unwinding.
  *
  * A file is used only when its build-id is the recorded one; a copy in perf's or the distribution's build-id
- * folders is tried next, and what stays unusable says why.
+ * folders is tried next, then what a process that had it mapped still has (live_file.h), and what stays unusable says
+ * why.  While recording (`is_live`) there is no build-id yet: the inode tells which file it is.
  */
 #ifndef TALLY_TASK_OBJECTS_H
 #define TALLY_TASK_OBJECTS_H
 
+#include "object/search.h"
 #include "task/tasks.h"
 #include "unwind/unwind.h"
 
@@ -22,6 +24,11 @@ struct tally_object_entry {
 	struct tally_object *object;
 	struct tally_object *debug; /* separate debug file, or NULL */
 	bool debug_tried;
+	bool lacks_library; /* liblzma, which names of it would need */
+	const struct tally_object_search *search;
+	char *root;         /* the folder of another root that it was found in, or NULL */
+	uint32_t tried_pid; /* of what is missing: a later process may still have it */
+	uint32_t tries;
 	struct tally_unwind_table *unwind; /* NULL: none, or not tried */
 	bool unwind_tried;
 };
@@ -31,11 +38,17 @@ struct tally_objects {
 	enum tally_unwind_machine machine;        /* whose stacks are unwound: this one's unless set */
 	struct tally_unwind_cache *unwind_cache;  /* made when the first stack is unwound */
 	bool unwind_interpreted;                  /* for tests: the slow reference, without the cache */
+	bool is_live;                             /* what is mapped is of this machine, and of now */
+	struct tally_object_search search;        /* set before anything is opened */
 };
 
 /* The entry of a file, opened on first use; NULL when memory is out. */
 struct tally_object_entry *tally_objects_get(struct tally_objects *objects, const struct tally_tasks *tasks,
 					     uint32_t file);
+
+/* To be told of each record while recording, after the tasks were: files that can only be had by way of the process that
+ * has them mapped are opened now, since it may end. */
+void tally_objects_see(struct tally_objects *objects, const struct tally_tasks *tasks, const struct tally_record *record);
 
 /* The separate debug file, looked for on first use; NULL when there is none. */
 struct tally_object *tally_objects_debug(struct tally_object_entry *entry);

@@ -40,8 +40,10 @@ static uint32_t intern_file(struct tally_tasks *tasks, const struct tally_mapped
 		uint64_t *slot = tally_map_put(&tasks->file_index, key, &added);
 		if (!slot)
 			return TALLY_FILE_NONE;
-		if (!added && same_file(&tasks->files.items[*slot], file))
+		if (!added && same_file(&tasks->files.items[*slot], file)) {
+			tasks->files.items[*slot].seen = file->seen;
 			return (uint32_t)*slot;
+		}
 		if (!added)
 			continue;
 		if (tally_vector_push(&tasks->files, *file) < 0)
@@ -58,6 +60,7 @@ static uint32_t file_of_record(struct tally_tasks *tasks, const struct tally_rec
 		.is_kernel = mmap->pid == KERNEL_PID,
 		.pid = is_private(mmap->filename) ? mmap->pid : 0,
 		.build_id.size = mmap->build_id_size,
+		.seen = { mmap->pid, mmap->start, mmap->start + mmap->length },
 	};
 	if (file.path == TALLY_STRING_NONE)
 		return TALLY_FILE_NONE;

@@ -32,6 +32,7 @@ struct tally_mapped_file {
 	bool is_kernel;
 	bool is_symbol; /* of a KSYMBOL record: kernel code that was made at run time; `path` is its name */
 	uint64_t symbol_start;
+	struct { uint32_t pid; uint64_t start, end; } seen; /* who mapped it last, and where; says nothing of which file it is */
 };
 
 struct tally_mapping {

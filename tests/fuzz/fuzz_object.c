@@ -1,5 +1,6 @@
 /* An ELF file as it comes: everything of it that tally reads, and every byte that it hands out. */
 #include "object/object.h"
+#include "object/search.h"
 #include "symbol/symbol.h"
 
 #include <stdlib.h>
@@ -65,6 +66,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	read_sections(object);
 	read_segments(object, size);
 	read_symbols(object);
+	struct tally_object *mini = tally_search_debug(NULL, object, NULL); /* .gnu_debugdata, and links to what isn't there */
+	if (mini)
+		read_symbols(mini);
+	tally_object_unref(mini);
 	tally_object_unref(object);
 	return 0;
 }

@@ -7,6 +7,7 @@
  */
 #include "object/cache.h"
 #include "object/object.h"
+#include "object/search.h"
 #include "symbol/lines.h"
 
 #include <dwarf.h>
@@ -43,7 +44,7 @@ static struct addresses read_addresses(const struct tally_object *object, uint64
 
 static void print_ours(struct tally_object *object, const struct addresses *addresses, const char *cache_folder)
 {
-	struct tally_object *debug = tally_object_open_debug(object);
+	struct tally_object *debug = tally_search_debug(NULL, object, NULL);
 	struct tally_disk_cache *cache = cache_folder ? tally_cache_open_at(cache_folder, (uint64_t)1 << 30) : NULL;
 	struct tally_lines *lines;
 	struct tally_line_answer *answers = calloc(addresses->count + 1, sizeof(*answers));

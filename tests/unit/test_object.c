@@ -4,6 +4,8 @@
 
 #include "base/buffer.h"
 #include "object/object.h"
+#include "object/search.h"
+#include "object/unpack.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -180,14 +182,14 @@ static void debuglink_is_followed_when_the_checksum_fits(void **state)
 	assert_int_equal(tally_object_build_id(object)->size, 0);
 	struct tally_section section;
 	assert_false(tally_object_section(object, ".symtab", &section));
-	struct tally_object *debug = tally_object_open_debug(object);
+	struct tally_object *debug = tally_search_debug(NULL, object, NULL);
 	assert_non_null(debug);
 	assert_true(tally_object_section(debug, ".symtab", &section));
 	assert_non_null(section.bytes);
 	tally_object_unref(debug);
 
 	assert_true(run(*state, "mkdir .debug && mv prog.debug .debug"));
-	debug = tally_object_open_debug(object);
+	debug = tally_search_debug(NULL, object, NULL);
 	assert_non_null(debug);
 	tally_object_unref(debug);
 
@@ -196,7 +198,7 @@ static void debuglink_is_followed_when_the_checksum_fits(void **state)
 	int rc = tally_object_open_in_root(root, "/stripped", &in_root, NULL);
 	if (rc != -ENOSYS) {
 		assert_int_equal(rc, 0);
-		debug = tally_object_open_debug_in_root(in_root, root);
+		debug = tally_search_debug(&(struct tally_object_search){ .root = *state }, in_root, NULL);
 		assert_non_null(debug);
 		tally_object_unref(debug);
 		tally_object_unref(in_root);
@@ -204,7 +206,7 @@ static void debuglink_is_followed_when_the_checksum_fits(void **state)
 	close(root);
 
 	assert_true(run(*state, "printf x >>.debug/prog.debug"));
-	assert_null(tally_object_open_debug(object));
+	assert_null(tally_search_debug(NULL, object, NULL));
 	tally_object_unref(object);
 }
 
@@ -215,12 +217,12 @@ static void debug_file_of_another_build_is_refused(void **state)
 			    "gcc -Wl,--build-id=0x0$n -g -x c - -o p$n; done; objcopy --only-keep-debug p1 p1.debug && "
 			    "objcopy --add-gnu-debuglink=p1.debug p1 && objcopy --add-gnu-debuglink=p1.debug p2");
 	struct tally_object *object = open_fixture(state, "p1");
-	struct tally_object *debug = tally_object_open_debug(object);
+	struct tally_object *debug = tally_search_debug(NULL, object, NULL);
 	assert_non_null(debug);
 	tally_object_unref(debug);
 	tally_object_unref(object);
 	object = open_fixture(state, "p2");
-	assert_null(tally_object_open_debug(object));
+	assert_null(tally_search_debug(NULL, object, NULL));
 	tally_object_unref(object);
 }
 
@@ -285,7 +287,7 @@ static unsigned exercise(const void *bytes, size_t size)
 		if (at)
 			sum += at[0] + at[available - 1];
 	}
-	tally_object_unref(tally_object_open_debug(object));
+	tally_object_unref(tally_search_debug(NULL, object, NULL));
 	tally_object_unref(object);
 	return sum;
 }
@@ -330,6 +332,44 @@ static void mutants_do_no_harm(void **state)
 	tally_buffer_release(&file);
 }
 
+/* ---- what is compressed as a whole ---- */
+
+static void packed_bytes_are_the_same_when_unpacked(void **state)
+{
+	static const char *const WAYS[] = { "xz", "zstd -q", "gzip" };
+	struct tally_buffer plain = { 0 }, packed = { 0 };
+	char path[256], line[512];
+	assert_true(run(*state, "seq 100000 >plain"));
+	snprintf(path, sizeof(path), "%s/plain", (const char *)*state);
+	assert_int_equal(tally_buffer_read_file(&plain, AT_FDCWD, path, 1 << 24), 0);
+	assert_false(tally_is_packed(plain.bytes, plain.length));
+	snprintf(path, sizeof(path), "%s/packed", (const char *)*state);
+	for (size_t i = 0; i < sizeof(WAYS) / sizeof(WAYS[0]); i++) {
+		uint8_t *out;
+		size_t size;
+		snprintf(line, sizeof(line), "%s -c <plain >packed", WAYS[i]);
+		if (!run(*state, line))
+			continue;
+		tally_buffer_clear(&packed);
+		assert_int_equal(tally_buffer_read_file(&packed, AT_FDCWD, path, 1 << 24), 0);
+		assert_true(tally_is_packed(packed.bytes, packed.length));
+		assert_int_equal(tally_unpack(packed.bytes, packed.length, 1 << 24, &out, &size), 0);
+		assert_int_equal(size, plain.length);
+		assert_memory_equal(out, plain.bytes, size);
+		free(out);
+		assert_int_equal(tally_unpack(packed.bytes, packed.length, plain.length - 1, &out, &size), -EBADMSG);
+		assert_int_equal(tally_unpack(packed.bytes, packed.length - 9, 1 << 24, &out, &size), -EBADMSG);
+		memset(packed.bytes + packed.length / 2, 0, 8);
+		int rc = tally_unpack(packed.bytes, packed.length, 1 << 24, &out, &size);
+		assert_true(rc == -EBADMSG || rc == 0); /* without a checksum it may pass for something else */
+		if (!rc)
+			free(out);
+	}
+	assert_int_equal(tally_unpack(plain.bytes, plain.length, 1 << 24, (uint8_t *[]){ NULL }, (size_t[]){ 0 }), -EBADMSG);
+	tally_buffer_release(&plain);
+	tally_buffer_release(&packed);
+}
+
 #define IN_DIRECTORY(test) cmocka_unit_test_setup_teardown(test, make_directory, remove_directory)
 
 int main(void)
@@ -338,6 +378,7 @@ int main(void)
 		cmocka_unit_test(file_and_memory_agree),
 		cmocka_unit_test(vdso_opens_from_memory),
 		cmocka_unit_test(references_keep_it_open),
+		IN_DIRECTORY(packed_bytes_are_the_same_when_unpacked),
 		IN_DIRECTORY(what_is_no_elf_file_says_so),
 		IN_DIRECTORY(links_do_not_lead_out_of_a_root),
 		cmocka_unit_test(build_ids_are_read_in_either_byte_order),

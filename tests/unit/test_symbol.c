@@ -4,6 +4,7 @@
 
 #include "base/buffer.h"
 #include "object/object.h"
+#include "object/search.h"
 #include "symbol/symbol.h"
 
 #include <errno.h>
@@ -171,7 +172,7 @@ static void symbols_of_a_stripped_object_come_from_its_debug_file(void **state)
 		skip();
 	struct tally_object *object = open_in(*state, "s");
 	struct tally_object *whole = open_in(*state, "p");
-	struct tally_object *debug = tally_object_open_debug(object);
+	struct tally_object *debug = tally_search_debug(NULL, object, NULL);
 	assert_non_null(debug);
 	struct tally_symbols *with, *want;
 	assert_int_equal(tally_symbols_from_object(object, debug, &with, NULL), 0);

@@ -1,0 +1,52 @@
+#include "command/name_options.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int take_folder(const char *option, const char *value, const char **out, struct tally_error *err)
+{
+	struct stat status;
+	*out = value;
+	if (stat(value, &status) < 0)
+		return tally_error_set(err, -errno, "option --%s: %s: %s", option, value, tally_errno_text(-errno));
+	if (!S_ISDIR(status.st_mode))
+		return tally_error_set(err, -ENOTDIR, "option --%s: %s is not a folder", option, value);
+	return 1;
+}
+
+/* /boot has compressed images, which look as if they would do. */
+static int take_vmlinux(const char *value, const char **out, struct tally_error *err)
+{
+	struct tally_error why = TALLY_ERROR_NONE;
+	struct tally_object *object;
+	int rc = tally_object_open(AT_FDCWD, value, &object, &why);
+	*out = value;
+	if (rc < 0)
+		return tally_error_set(err, rc, "option --vmlinux: %s%s", why.message, rc != -ENOEXEC ? "" :
+				       " (what is wanted is the kernel before it was compressed; of Debian's, package "
+				       "linux-image-RELEASE-dbg has it)");
+	tally_object_unref(object);
+	return 1;
+}
+
+static int take_file(const char *option, const char *value, const char **out, struct tally_error *err)
+{
+	*out = value;
+	if (access(value, R_OK) < 0)
+		return tally_error_set(err, -errno, "option --%s: %s can't be read: %s", option, value,
+				       tally_errno_text(-errno));
+	return 1;
+}
+
+int tally_name_option(int id, const char *value, struct tally_name_sources *sources, struct tally_error *err)
+{
+	switch (id) {
+	case TALLY_OPTION_SYMFS: return take_folder("symfs", value, &sources->search.root, err);
+	case TALLY_OPTION_BUILD_IDS: return take_folder("buildid-dir", value, &sources->search.build_ids, err);
+	case TALLY_OPTION_VMLINUX: return take_vmlinux(value, &sources->vmlinux, err);
+	case TALLY_OPTION_KALLSYMS: return take_file("kallsyms", value, &sources->kallsyms, err);
+	default: return 0;
+	}
+}

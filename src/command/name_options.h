@@ -1,0 +1,25 @@
+/* Options of every view of a recording that say where names come from. */
+#ifndef TALLY_COMMAND_NAME_OPTIONS_H
+#define TALLY_COMMAND_NAME_OPTIONS_H
+
+#include "command/command.h"
+#include "profile/names.h"
+
+enum { TALLY_OPTION_SYMFS = 0x2000, TALLY_OPTION_BUILD_IDS, TALLY_OPTION_VMLINUX, TALLY_OPTION_KALLSYMS };
+
+/* Rows of a command's table of options. */
+#define TALLY_NAME_OPTIONS \
+	{ 0, "symfs", TALLY_ARGUMENT_REQUIRED, "DIR", "look for programs, libraries and debug files below DIR", NULL, \
+	  TALLY_OPTION_SYMFS }, \
+	{ 0, "buildid-dir", TALLY_ARGUMENT_REQUIRED, "DIR", "perf's cache of copies by build-id (~/.debug)", NULL, \
+	  TALLY_OPTION_BUILD_IDS }, \
+	{ 0, "vmlinux", TALLY_ARGUMENT_REQUIRED, "FILE", "the recorded kernel, for its functions' names and lines", NULL, \
+	  TALLY_OPTION_VMLINUX }, \
+	{ 0, "kallsyms", TALLY_ARGUMENT_REQUIRED, "FILE", "a copy of the recorded kernel's /proc/kallsyms", NULL, \
+	  TALLY_OPTION_KALLSYMS }
+
+/* Takes one of these options, whose text is kept: 1, 0 when it is another option, or -errno with a message that names
+ * it. */
+int tally_name_option(int id, const char *value, struct tally_name_sources *sources, struct tally_error *err);
+
+#endif

@@ -1,0 +1,126 @@
+#include "object/unpack.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+#include <zstd.h>
+#include <zstd_errors.h>
+
+static const uint8_t XZ[] = { 0xfd, '7', 'z', 'X', 'Z', 0 }, ZSTD[] = { 0x28, 0xb5, 0x2f, 0xfd }, GZIP[] = { 0x1f, 0x8b };
+
+static bool begins(const void *bytes, size_t size, const uint8_t *magic, size_t length)
+{
+	return size > length && !memcmp(bytes, magic, length);
+}
+
+bool tally_is_packed(const void *bytes, size_t size)
+{
+	return begins(bytes, size, XZ, sizeof(XZ)) || begins(bytes, size, ZSTD, sizeof(ZSTD)) ||
+	       begins(bytes, size, GZIP, sizeof(GZIP));
+}
+
+/* Nobody says before how large it will be, or can't be believed: a try into a buffer gives 1 when that was too small. */
+struct unpacking {
+	const void *bytes;
+	size_t size;
+	void *library;
+	int (*decode_xz)(uint64_t *memory_limit, uint32_t flags, const void *allocator, const uint8_t *in, size_t *in_at,
+			 size_t in_size, uint8_t *out, size_t *out_at, size_t out_size); /* as lzma/container.h has it */
+	int (*inflate_init)(z_stream *stream, int window_bits, const char *version, int stream_size);
+	int (*inflate)(z_stream *stream, int flush);
+	int (*inflate_end)(z_stream *stream);
+	int (*attempt)(const struct unpacking *unpacking, uint8_t *out, size_t room, size_t *out_size);
+};
+
+static bool find(const struct unpacking *unpacking, const char *name, void *function)
+{
+	void *address = unpacking->library ? dlsym(unpacking->library, name) : NULL;
+	memcpy(function, &address, sizeof(address));
+	return address;
+}
+
+/* ---- xz ------------------------------------------------------------------------------------------------------- */
+
+static int try_xz(const struct unpacking *unpacking, uint8_t *out, size_t room, size_t *out_size)
+{
+	enum { OK = 0, BUFFER_TOO_SMALL = 10, MEMORY = 5 };
+	uint64_t memory_limit = (uint64_t)512 << 20;
+	size_t at = 0;
+	*out_size = 0;
+	int rc = unpacking->decode_xz(&memory_limit, 0, NULL, unpacking->bytes, &at, unpacking->size, out, out_size, room);
+	return rc == OK ? 0 : rc == BUFFER_TOO_SMALL ? 1 : rc == MEMORY ? -ENOMEM : -EBADMSG;
+}
+
+/* ---- zstd ----------------------------------------------------------------------------------------------------- */
+
+static int try_zstd(const struct unpacking *unpacking, uint8_t *out, size_t room, size_t *out_size)
+{
+	*out_size = ZSTD_decompress(out, room, unpacking->bytes, unpacking->size);
+	if (!ZSTD_isError(*out_size))
+		return 0;
+	return ZSTD_getErrorCode(*out_size) == ZSTD_error_dstSize_tooSmall ? 1 : -EBADMSG;
+}
+
+/* ---- gzip ----------------------------------------------------------------------------------------------------- */
+
+static int try_gzip(const struct unpacking *unpacking, uint8_t *out, size_t room, size_t *out_size)
+{
+	enum { WITH_GZIP_HEADER = 15 + 16 };
+	if (unpacking->size > UINT32_MAX || room > UINT32_MAX)
+		return -EBADMSG;
+	z_stream stream = { .next_in = (Bytef *)(uintptr_t)unpacking->bytes, .avail_in = (uInt)unpacking->size,
+			    .next_out = out, .avail_out = (uInt)room };
+	if (unpacking->inflate_init(&stream, WITH_GZIP_HEADER, ZLIB_VERSION, sizeof(stream)) != Z_OK)
+		return -ENOMEM;
+	int rc = unpacking->inflate(&stream, Z_FINISH);
+	*out_size = stream.total_out;
+	bool is_full = !stream.avail_out;
+	unpacking->inflate_end(&stream);
+	return rc == Z_STREAM_END ? 0 : is_full ? 1 : rc == Z_MEM_ERROR ? -ENOMEM : -EBADMSG;
+}
+
+/* ---- all of them ---------------------------------------------------------------------------------------------- */
+
+static int run(const struct unpacking *unpacking, size_t size_max, uint8_t **out, size_t *out_size)
+{
+	size_t room = unpacking->size < size_max / 8 ? 8 * unpacking->size : size_max;
+	for (;;) {
+		uint8_t *bytes = malloc(room ? room : 1);
+		if (!bytes)
+			return -ENOMEM;
+		int rc = unpacking->attempt(unpacking, bytes, room, out_size);
+		if (!rc) {
+			*out = bytes;
+			return 0;
+		}
+		free(bytes);
+		if (rc < 0 || room >= size_max)
+			return rc < 0 ? rc : -EBADMSG;
+		room = room < size_max / 4 ? 4 * room : size_max;
+	}
+}
+
+int tally_unpack(const void *bytes, size_t size, size_t size_max, uint8_t **out, size_t *out_size)
+{
+	struct unpacking unpacking = { .bytes = bytes, .size = size, .attempt = try_zstd };
+	bool is_there = true;
+	if (begins(bytes, size, XZ, sizeof(XZ))) {
+		unpacking.library = dlopen("liblzma.so.5", RTLD_NOW | RTLD_LOCAL);
+		unpacking.attempt = try_xz;
+		is_there = find(&unpacking, "lzma_stream_buffer_decode", &unpacking.decode_xz);
+	} else if (begins(bytes, size, GZIP, sizeof(GZIP))) {
+		unpacking.library = dlopen("libz.so.1", RTLD_NOW | RTLD_LOCAL);
+		unpacking.attempt = try_gzip;
+		is_there = find(&unpacking, "inflateInit2_", &unpacking.inflate_init) &&
+			   find(&unpacking, "inflate", &unpacking.inflate) &&
+			   find(&unpacking, "inflateEnd", &unpacking.inflate_end);
+	} else if (!begins(bytes, size, ZSTD, sizeof(ZSTD))) {
+		return -EBADMSG;
+	}
+	int rc = is_there ? run(&unpacking, size_max, out, out_size) : -ENOPKG;
+	if (unpacking.library)
+		dlclose(unpacking.library);
+	return rc;
+}

@@ -1,0 +1,105 @@
+/* The kernel's own file, vmlinux: for the lines of its functions, and for their names where kallsyms can't tell.
+ *
+ * Where it lies is each distribution's own affair, and it is large and often absent.  By build-id it is certain; where
+ * the recording has none, the release in its name must do.  The kernel runs elsewhere than it was linked for (KASLR):
+ * recordings tell the address of one symbol, and by how much that is off all others are. */
+#include "base/buffer.h"
+#include "profile/name_tables.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+enum { NOTES_BYTES_MAX = 1 << 16 };
+
+bool tally_kernel_running_build_id(struct tally_build_id *id)
+{
+	struct tally_buffer notes = { 0 };
+	bool found = !tally_buffer_read_file(&notes, AT_FDCWD, "/sys/kernel/notes", NOTES_BYTES_MAX) &&
+		     tally_build_id_from_notes(notes.bytes, notes.length, id);
+	tally_buffer_release(&notes);
+	return found;
+}
+
+const struct tally_mapping *tally_kernel_reference(const struct tally_names *names, const char **symbol)
+{
+	static const char prefix[] = "[kernel.kallsyms]";
+	const struct tally_process *kernel = &names->tasks->kernel;
+	for (size_t i = 0; i < kernel->count; i++) {
+		const char *path = tally_tasks_path(names->tasks, kernel->mappings[i].file);
+		*symbol = path + sizeof(prefix) - 1;
+		if (!strncmp(path, prefix, sizeof(prefix) - 1) && **symbol)
+			return &kernel->mappings[i];
+	}
+	return NULL;
+}
+
+static struct tally_object *if_of(struct tally_object *object, const struct tally_build_id *id)
+{
+	if (object && id->size && !tally_build_id_equal(tally_object_build_id(object), id)) {
+		tally_object_unref(object);
+		return NULL;
+	}
+	return object;
+}
+
+static struct tally_object *find_by_release(const struct tally_names *names, const char *release,
+					    const struct tally_build_id *id)
+{
+	static const char *const PLACES[][2] = {
+		{ "/usr/lib/debug/boot/vmlinux-", "" }, { "/usr/lib/debug/lib/modules/", "/vmlinux" },
+		{ "/lib/modules/", "/build/vmlinux" }, { "/boot/vmlinux-", "" }, { "/usr/lib/debug/boot/vmlinux-", ".debug" },
+		{ "/lib/modules/", "/vmlinux" },
+	};
+	struct tally_object *found = NULL;
+	bool is_release = *release && !strchr(release, '/');
+	for (size_t i = 0; is_release && !found && i < sizeof(PLACES) / sizeof(PLACES[0]); i++) {
+		char path[PATH_MAX];
+		snprintf(path, sizeof(path), "%s%s%s", PLACES[i][0], release, PLACES[i][1]);
+		if (tally_search_open(&names->objects.search, path, &found) < 0)
+			found = NULL;
+		found = if_of(found, id);
+	}
+	return found;
+}
+
+static struct tally_object *find(struct tally_names *names)
+{
+	struct tally_build_id id = names->kernel_build_id;
+	struct utsname here;
+	struct tally_object *found = NULL;
+	if (names->sources.vmlinux) {
+		if (tally_object_open(AT_FDCWD, names->sources.vmlinux, &found, NULL) < 0)
+			return NULL;
+		names->gaps.vmlinux_differs = id.size && !tally_build_id_equal(tally_object_build_id(found), &id);
+		return found;
+	}
+	if (!id.size && !names->foreign_machine)
+		tally_kernel_running_build_id(&id);
+	if (id.size)
+		found = tally_search_by_build_id(&names->objects.search, &id);
+	const char *release = names->kernel_release ? names->kernel_release : uname(&here) ? "" : here.release;
+	return found ? found : find_by_release(names, release, &id);
+}
+
+struct tally_object_entry *tally_kernel_object(struct tally_names *names)
+{
+	struct tally_object_entry *entry = &names->vmlinux;
+	const char *symbol;
+	uint64_t linked;
+	if (entry->state == TALLY_OBJECT_UNTRIED) {
+		const struct tally_mapping *reference = tally_kernel_reference(names, &symbol);
+		entry->state = TALLY_OBJECT_MISSING;
+		entry->search = &names->objects.search;
+		entry->object = find(names);
+		if (entry->object && reference &&
+		    (tally_symbols_value_in(entry->object, symbol, &linked) ||
+		     (tally_objects_debug(entry) && tally_symbols_value_in(entry->debug, symbol, &linked))))
+			names->vmlinux_shift = (int64_t)(reference->file_offset - linked);
+		if (entry->object)
+			entry->state = TALLY_OBJECT_OPEN;
+	}
+	return entry->object ? entry : NULL;
+}

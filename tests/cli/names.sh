@@ -1,0 +1,261 @@
+#!/bin/bash
+# SPEC G6: names from wherever they are: debug files, small tables in the object, other roots, removed files, the kernel's
+# file.  TAP; $TALLY is the binary, $SOURCE the source's folder.
+set -u
+number=0
+scratch=$(mktemp -d) || exit 1
+running=
+trap '[ -z "$running" ] || kill $running 2>/dev/null; rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 1
+export PAGER=cat NO_COLOR= HOME=$scratch XDG_CACHE_HOME=$scratch/cache DEBUGINFOD_URLS=
+mkdir cache
+
+ok() { number=$((number + 1)); echo "ok $number - $1"; }
+not_ok() { number=$((number + 1)); echo "not ok $number - $1"; sed 's/^/# /' out | head -30; }
+skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
+check() { if "${@:2}"; then ok "$1"; else not_ok "$1"; fi; }
+have() { command -v "$1" >/dev/null 2>&1; }
+
+cat >spin.c <<'END'
+#include <stdio.h>
+#include <time.h>
+volatile unsigned long sink;
+static inline __attribute__((always_inline)) void leaf_that_is_inlined(unsigned long n) { for (unsigned long i = 0; i < n; i++) sink += i; }
+static __attribute__((noinline)) void hidden_in_the_middle(void) { leaf_that_is_inlined(10000); sink++; }
+int main(int argc, char **argv)
+{
+	double seconds = argc > 1 ? 0.1 * (argv[1][0] - '0') : 0.3;
+	clock_t end = clock() + (clock_t)(seconds * CLOCKS_PER_SEC);
+	puts("up"); fflush(stdout);
+	while (clock() < end) hidden_in_the_middle();
+	return 0;
+}
+END
+if ! have gcc || ! have objcopy || ! gcc -g -O2 -fno-omit-frame-pointer -o spin spin.c 2>out ||
+	! timeout 20 "$TALLY" record -e cpu-clock -F 2000 -g -o tally.data -- ./spin >out 2>&1; then
+	echo "1..0 # SKIP needs gcc, binutils, and a kernel that may be asked"
+	exit 0
+fi
+
+# names FILE [option…]: the function names of its stacks are in `out`
+names() { timeout 60 "$TALLY" script --stdio -i "$1" "${@:2}" >out 2>err; }
+# shows FILE TEXT [option…]
+shows() { names "$1" "${@:3}" && grep -q -- "$2" out; }
+misses() { ! shows "$@"; }
+record() { timeout 60 "$TALLY" record --no-pack -e cpu-clock -F 2000 -g -o "$1" "${@:2}" >out 2>err; }
+# The names of kernel frames by both, one a line, sorted: the same.  same_as_perf FILE PERF-OPTIONS -- TALLY-OPTIONS
+same_as_perf() {
+	local file=$1 perf_options=()
+	shift
+	while [ "$1" != -- ]; do perf_options+=("$1"); shift; done
+	timeout 100 perf script --no-inline -F ip,sym,dso -i "$file" "${perf_options[@]}" 2>/dev/null |
+		awk 'NF >= 3 && $3 ~ /^.\[kernel|vmlinux/ { print $2 }' | sort >perf.names
+	names "$file" --no-inline "${@:2}"
+	awk 'NF >= 3 && $1 ~ /^[0-9a-f]+$/ && $NF ~ /^.\[kernel/ { sub(/\+0x[0-9a-f]+$/, "", $2); print $2 }' out | sort >tally.names
+	[ -s perf.names ] && diff perf.names tally.names >out
+}
+
+# ---- files of debug information -------------------------------------------------------------------------------------
+
+objcopy --only-keep-debug spin spin.debug
+nm --defined-only spin | awk '{ print $3 }' | sort >all
+mkdir bin
+strip -o bin/spin spin
+record stripped.data bin/spin
+check "a stripped program has no names" misses stripped.data hidden_in_the_middle
+
+objcopy --add-gnu-debuglink=spin.debug bin/spin bin/linked && mv bin/linked bin/spin
+record linked.data bin/spin
+check "a debug link that leads nowhere gives none" misses linked.data hidden_in_the_middle
+cp spin.debug bin/
+check "a debug link is followed beside the program" shows linked.data hidden_in_the_middle
+check "… with its lines and what was inlined" shows linked.data leaf_that_is_inlined
+check "… which --no-inline leaves out" misses linked.data leaf_that_is_inlined --no-inline
+mkdir bin/.debug && mv bin/spin.debug bin/.debug/
+check "a debug link is followed in .debug" shows linked.data hidden_in_the_middle
+printf x >>bin/.debug/spin.debug
+check "a debug file of another checksum is refused" misses linked.data hidden_in_the_middle
+rm -r bin/.debug
+
+id=$(readelf -n spin | sed -n 's/.*Build ID: //p')
+mkdir -p "symfs$scratch/bin" "symfs/usr/lib/debug/.build-id/${id:0:2}" && cp bin/spin "symfs$scratch/bin/spin"
+cp spin.debug "symfs/usr/lib/debug/.build-id/${id:0:2}/${id:2}.debug"
+check "--symfs: a debug file by build-id below it" shows linked.data hidden_in_the_middle --symfs symfs
+rm -r symfs/usr
+mkdir -p "symfs/usr/lib/debug$scratch/bin" && cp spin.debug "symfs/usr/lib/debug$scratch/bin/"
+check "--symfs: by debug link below its usr/lib/debug" shows linked.data leaf_that_is_inlined --symfs symfs
+rm -r symfs/usr && cp spin.debug "symfs$scratch/bin/"
+check "--symfs: by debug link beside the program there" shows linked.data leaf_that_is_inlined --symfs symfs
+mkdir elsewhere
+check "--symfs: nothing outside of it is taken" misses linked.data hidden_in_the_middle --symfs elsewhere
+"$TALLY" report --symfs nowhere -i linked.data >out 2>&1
+check "--symfs: a folder that isn't there is an error" grep -q "option --symfs: nowhere: No such file" out
+
+timeout 60 "$TALLY" record -e cpu-clock -F 2000 -g -o packed.data bin/spin >out 2>&1
+check "what had no name when it was recorded has none" misses packed.data hidden_in_the_middle
+cp spin.debug bin/
+check "… until its debug file is there" shows packed.data hidden_in_the_middle
+timeout 60 "$TALLY" record -e cpu-clock -F 2000 -g -o packed.data bin/spin >out 2>&1
+rm bin/spin.debug && mv bin/spin gone
+check "names that the recording carries stay when the program goes" shows packed.data leaf_that_is_inlined
+mkdir -p "other_root$scratch/bin" && objcopy --remove-section .gnu_debuglink gone "other_root$scratch/bin/spin"
+check "--symfs: who asks for files gets what these say" misses packed.data hidden_in_the_middle --symfs other_root
+check "… where there are any" shows packed.data hidden_in_the_middle --symfs elsewhere
+check "a program that is gone has no names" misses linked.data hidden_in_the_middle
+mkdir -p "kept/.build-id/${id:0:2}/${id:2}" && cp spin "kept/.build-id/${id:0:2}/${id:2}/elf"
+check "--buildid-dir: perf's cache" shows linked.data leaf_that_is_inlined --buildid-dir kept
+mv kept .debug
+check "perf's cache in ~/.debug" shows linked.data leaf_that_is_inlined
+rm -r .debug
+
+# ---- .gnu_debugdata -------------------------------------------------------------------------------------------------
+
+# As distributions make it: functions that .dynsym lacks.
+if have xz; then
+	strip -o mini/spin spin 2>/dev/null || { mkdir mini && strip -o mini/spin spin; }
+	objcopy -S --remove-section .gdb_index --remove-section .comment --keep-symbol=hidden_in_the_middle spin.debug mini/debugdata 2>/dev/null
+	xz -k mini/debugdata && objcopy --add-section .gnu_debugdata=mini/debugdata.xz mini/spin
+	record mini.data mini/spin
+	check ".gnu_debugdata names what .dynsym lacks" shows mini.data hidden_in_the_middle
+	names mini.data && ! grep -q ' main+' out
+	check "… and no more" test $? = 0
+	head -c 100 mini/debugdata.xz >mini/damaged
+	objcopy --update-section .gnu_debugdata=mini/damaged mini/spin
+	check "… which may be damaged" misses mini.data hidden_in_the_middle
+else
+	skip ".gnu_debugdata names what .dynsym lacks" "there is no xz"
+fi
+
+# ---- other roots, removed files --------------------------------------------------------------------------------------
+
+# in_other_root NAME COMMAND…: records a process, 2 s long, that the command starts, from outside and by its id.
+if [ "$(id -u)" = 0 ] && have unshare && unshare -m true 2>/dev/null && gcc -static -g -O2 -fno-omit-frame-pointer -o static spin.c 2>/dev/null; then
+	mkdir root hole && printf 'int main(void) { return 0; }' | gcc -x c - -o hole/spin
+	# attach OUTPUT RECORD-OPTION…: to the process that has said that it is up
+	attach() {
+		local output=$1 tries=100 pid=
+		while [ ! -s up ] && [ $((tries -= 1)) -gt 0 ]; do sleep 0.05; done
+		pid=$(pgrep -n -P $running || echo $running)
+		timeout 20 "$TALLY" record --no-pack -e cpu-clock -F 1000 -o "$output" -p "$pid" "${@:2}" -- sleep 0.3 >out 2>err
+	}
+	stop() { pkill -P $running 2>/dev/null; kill $running 2>/dev/null; wait $running 2>/dev/null; running=; rm -f up; }
+
+	unshare -m sh -c "mount -t tmpfs none $scratch/hole && cp $scratch/static $scratch/hole/spin && exec $scratch/hole/spin 9" >up &
+	running=$!
+	attach mount.data -g
+	check "a container's file is named while it lives" shows mount.data leaf_that_is_inlined
+	if have perf && perf record -N -q -e cpu-clock -F 1000 -g -o perf.mount.data -p $running -- sleep 0.3 >out 2>&1; then
+		check "… in perf's recordings, too" shows perf.mount.data leaf_that_is_inlined
+	else
+		skip "… in perf's recordings, too" "perf can't record it"
+	fi
+	stop
+	check "… and not by the file that lies there for us" misses mount.data '__libc_start_main.*hole/spin'
+	"$TALLY" script --stdio --records -i mount.data >out 2>&1
+	static_id=$(readelf -n static | sed -n 's/.*Build ID: //p')
+	mkdir -p ".debug/.build-id/${static_id:0:2}/${static_id:2}" && cp static ".debug/.build-id/${static_id:0:2}/${static_id:2}/elf"
+	check "… its build-id is recorded: a copy names it later" shows mount.data leaf_that_is_inlined
+	rm -r .debug
+
+	unshare -m sh -c "mount -t tmpfs none $scratch/hole && cp $scratch/static $scratch/hole/spin && exec $scratch/hole/spin 9" >up &
+	running=$!
+	attach dwarf.data --call-graph dwarf
+	check "… and its stacks are unwound" shows dwarf.data 'main+'
+	stop
+
+	cp static root/spin
+	chroot root /spin 9 >up &
+	running=$!
+	attach chroot.data -g
+	check "a program of another root" shows chroot.data leaf_that_is_inlined
+	stop
+	# The kernel has told of its path, as the program sees it.
+	record chroot_exec.data chroot root /spin
+	static_id=$(readelf -n static | sed -n 's/.*Build ID: //p')
+	mkdir -p ".debug/.build-id/${static_id:0:2}/${static_id:2}" && cp static ".debug/.build-id/${static_id:0:2}/${static_id:2}/elf"
+	names chroot_exec.data
+	check "… which it is started in" grep -q "leaf_that_is_inlined" out # the process is gone: by its build-id
+
+	cp static removed
+	./removed 9 >up &
+	running=$!
+	tries=100; while [ ! -s up ] && [ $((tries -= 1)) -gt 0 ]; do sleep 0.05; done
+	rm removed
+	attach removed.data -g
+	check "a removed program is named while it lives" shows removed.data leaf_that_is_inlined
+	cp hole/spin removed
+	check "… also when another has taken its place" shows removed.data leaf_that_is_inlined
+	stop
+else
+	skip "a container's file is named while it lives" "needs root, and namespaces"
+fi
+
+# ---- the kernel's file ------------------------------------------------------------------------------------------------
+
+# make_vmlinux FILE BUILD-ID: the running kernel's functions at other addresses, each on a line of its own.
+make_vmlinux() {
+	python3 - >vmlinux.s <<'END' &&
+base = last = None
+seen = {'_text'}
+print('\t.globl _text\n\t.text')
+for line in sorted((l for l in open('/proc/kallsyms') if '[' not in l), key=lambda l: int(l.split()[0], 16)):
+    address, kind, name = line.split()
+    address = int(address, 16)
+    if name == '_text':
+        base = address
+        print('_text:')
+    if base is None or kind not in 'tT' or address == last or address < base or '.' in name or name in seen:
+        continue
+    last = address
+    seen.add(name)
+    print(f'\t.org {address - base:#x}\n\t.type {name}, @function\n{name}: nop')
+END
+	as -g -o vmlinux.o vmlinux.s 2>out && ld -Ttext=0xffffffff81000000 --build-id="0x$2" -e _text -o "$1" vmlinux.o 2>/dev/null
+}
+
+release=$(uname -r)
+kernel_id=$(timeout 20 perf buildid-list -k 2>/dev/null)
+syscalls() { timeout 60 "$TALLY" record --no-pack -e cpu-clock:k -F 4000 -g -o "$1" -- dd if=/dev/zero of=/dev/null bs=512 count=300000 >out 2>&1; }
+if have perf && have python3 && have as && [ "$(id -u)" = 0 ] && [ -n "$kernel_id" ] && syscalls kernel.data &&
+	make_vmlinux vmlinux "$kernel_id" 2>out; then
+	names kernel.data && cp out without
+	check "the kernel's functions are named without a vmlinux" grep -q 'do_syscall_64+' without
+	check "--vmlinux: perf gives the same names" same_as_perf kernel.data -k vmlinux -- --vmlinux vmlinux
+	check "--vmlinux: as kallsyms has them" shows kernel.data 'do_syscall_64+.*(\[kernel.kallsyms\])' --vmlinux vmlinux
+
+	# One function with what was inlined in it, at its place: what every one of its addresses says.
+	text=$(awk '$3 == "_text" { print $1 }' /proc/kallsyms) hot=$(awk '$3 == "do_syscall_64" { print $1 }' /proc/kallsyms)
+	cat >hot.c <<'END'
+__attribute__((section(".text.first"))) void _text(void) { }
+static inline __attribute__((always_inline)) void inlined_in_the_kernel(void) { __asm__ volatile(".skip 256, 0x90"); }
+__attribute__((section(".hot"))) void do_syscall_64(void) { inlined_in_the_kernel(); }
+END
+	hot=$(printf '%#x' $((0xffffffff81000000 + 0x$hot - 0x$text)))
+	make_hot() { gcc -g -O2 -fno-pie -mcmodel=kernel -nostdlib -static -Wl,-Ttext=0xffffffff81000000,--section-start=.hot=$hot,--build-id=0x$2,-e_text -o "$1" hot.c; }
+	mkdir -p kernel_root/usr/lib/debug/boot && make_hot "kernel_root/usr/lib/debug/boot/vmlinux-$release" "$kernel_id" >out 2>&1
+	names kernel.data --symfs kernel_root && cp out ours
+	check "vmlinux is found by release and build-id" grep -q '	 *[0-9a-f]* inlined_in_the_kernel+.*(inlined)' out
+	# perf 6.1 shows what is inlined in programs alone: it has the function as often.
+	timeout 100 perf script -F ip,sym -i kernel.data -k "kernel_root/usr/lib/debug/boot/vmlinux-$release" 2>/dev/null >theirs
+	echo "$(grep -c inlined_in_the_kernel ours) frames, perf has $(grep -c do_syscall_64 theirs)" >out
+	check "… inlined in all that perf names so" test "$(grep -c inlined_in_the_kernel ours)" = "$(grep -c do_syscall_64 theirs)"
+	check "… which --no-inline leaves out" misses kernel.data inlined_in_the_kernel --symfs kernel_root --no-inline
+	make_hot "kernel_root/usr/lib/debug/boot/vmlinux-$release" 0123456789
+	check "… and a kernel of another build isn't taken" misses kernel.data inlined_in_the_kernel --symfs kernel_root
+
+	make_vmlinux other 0123456789 && "$TALLY" report --stdio -i kernel.data --vmlinux other >out 2>&1
+	check "… of another build is used when asked for, with a warning" grep -q 'vmlinux that was given is of another build' out
+	head -c 4096 /dev/urandom >vmlinuz
+	"$TALLY" report --stdio -i kernel.data --vmlinux vmlinuz >out 2>&1
+	check "a compressed kernel is refused" grep -q 'is not an ELF file (what is wanted is the kernel before' out
+
+	cp /proc/kallsyms kallsyms
+	sed 's/ do_syscall_64$/ renamed_function/' kallsyms >renamed
+	check "--kallsyms: a copy" shows kernel.data 'renamed_function+' --kallsyms renamed
+	check "… as perf has it" same_as_perf kernel.data --kallsyms renamed -- --kallsyms renamed
+	check "… which is not remembered" misses kernel.data 'renamed_function'
+else
+	skip "the kernel's functions are named by vmlinux" "needs root, perf, python3, as, and kallsyms"
+fi
+
+echo "1..$number"
