@@ -11,7 +11,7 @@ FLOORS = {
     "sim": 3, "valgrind": 3, # hosts
     "perfdata": 3, "symbol": 3, "unwind": 3, "counts": 3,
     "provider": 4, "task": 4,
-    "profile": 5, "session": 5, "library": 5,
+    "profile": 5, "session": 5, "library": 6,
     "output": 6,
     "command": 7,
 }

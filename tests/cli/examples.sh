@@ -77,4 +77,34 @@ else
 	skip "self_count" "the kernel refuses perf events"
 fi
 
+# --- libtally's other examples -----------------------------------------------------------------------------------
+if "$TALLY" stat -j -e task-clock:u true 2>&1 | grep -q '"source":"kernel"'; then
+	run 0 "$EXAMPLES/ratio" && grep -qE '^ratio=[0-9.]+ ' out && [ "$(grep -cE '^[a-z:-]+=[1-9][0-9]*$' out)" = 2 ]
+	check "ratio counts two events together"
+	run 0 "$EXAMPLES/self_sample" && eval "$(grep -oE '[a-z]+=[0-9]+' out)" &&
+		[ "$heavy" -gt $((4 * light)) ] && [ "$light" -gt 0 ] && [ "$lost" = 0 ]
+	check "self_sample sees that one of its functions is nine times the other"
+	run 1 "$REFUSE_PERF" EPERM "$EXAMPLES/ratio" && grep -q '^ratio: ' out
+	check "ratio says why it can't count"
+	run 1 "$REFUSE_PERF" EPERM "$EXAMPLES/self_sample" && grep -q '^self_sample: ' out
+	check "self_sample says why it can't sample"
+else
+	skip "ratio and self_sample" "the kernel refuses perf events"
+fi
+if [ -s data ]; then
+	"$TALLY" report -i data --no-children --sort dso,sym --percent-limit 0 -j >report 2>/dev/null
+	run 0 "$EXAMPLES/top_functions" data && python3 -c '
+import json
+rows = json.load(open("report"))["events"][0]["entries"]
+total = sum(row["self_samples"] for row in rows)
+shown = [line.split() for line in open("out")]
+wanted = sorted(("%.2f%%" % (100 * row["self_samples"] / total) for row in rows), key=lambda p: -float(p[:-1]))
+assert [line[0] for line in shown] == wanted[:len(shown)], (shown, wanted[:10])' 2>>out
+	check "top_functions gives each function the samples that report gives it"
+	run 1 "$EXAMPLES/top_functions" /nowhere && grep -q '/nowhere' out
+	check "top_functions names the recording that is not there"
+else
+	skip "top_functions" "there is no recording"
+fi
+
 echo "1..$number"

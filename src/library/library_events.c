@@ -1,0 +1,52 @@
+#include "library/library_events.h"
+
+#include "provider/advice.h"
+#include "provider/kernel_catalogue.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+int tally_library_events_parse(struct tally_library_events *events, const char *expression, struct tally_error *err)
+{
+	events->provider = tally_provider_kernel();
+	int result = tally_catalogue_init(&events->catalogue);
+	if (result < 0)
+		return tally_error_set(err, result, "out of memory");
+	result = tally_kernel_catalogue(&events->catalogue, err);
+	if (!result)
+		result = tally_event_parse(expression, &events->catalogue, &events->arena, &events->list, err);
+	return result;
+}
+
+int tally_library_events_open(struct tally_library_events *events, size_t index, int pid, int group,
+			      struct tally_error *err)
+{
+	struct tally_event *event = &events->list.items[index];
+	event->attr.size = sizeof(event->attr);
+	int handle = events->provider->ops->open(events->provider, &event->attr, pid, -1, group, 0);
+	if (handle < 0)
+		tally_provider_open_error(event, handle, pid, -1, err);
+	return handle;
+}
+
+void tally_library_events_release(struct tally_library_events *events)
+{
+	tally_event_list_release(&events->list);
+	tally_catalogue_release(&events->catalogue);
+	tally_arena_release(&events->arena);
+}
+
+int tally_library_result(int result)
+{
+	if (result >= 0)
+		return 0;
+	errno = -result;
+	return -1;
+}
+
+void tally_library_fail(int result, const struct tally_error *err, char *error, size_t error_size)
+{
+	if (error && error_size)
+		snprintf(error, error_size, "%s%s%s", err->message, err->hint[0] ? "; " : "", err->hint);
+	errno = -result;
+}

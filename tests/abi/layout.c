@@ -1,0 +1,48 @@
+/* Prints how libtally's public structures lie in memory: compared with libtally.x86_64.abi, and one such file an
+ * architecture.  What is printed differently breaks programs that were built before. */
+#include <stddef.h>
+#include <stdio.h>
+#include <tally/counter.h>
+#include <tally/data.h>
+#include <tally/group.h>
+#include <tally/ring.h>
+
+#define SIZE(name) printf("struct %s %zu\n", #name, sizeof(struct name))
+#define AT(name, field) printf("struct %s.%s %zu\n", #name, #field, offsetof(struct name, field))
+
+int main(void)
+{
+	SIZE(tally_count);
+	AT(tally_count, running_ns);
+	SIZE(tally_event_ring_options);
+	AT(tally_event_ring_options, frequency);
+	AT(tally_event_ring_options, fields);
+	AT(tally_event_ring_options, disabled);
+	SIZE(tally_attr);
+	AT(tally_attr, config);
+	AT(tally_attr, flags);
+	SIZE(tally_record_header);
+	SIZE(tally_record);
+	AT(tally_record, sample_id);
+	AT(tally_record, sample);
+	SIZE(tally_sample);
+	AT(tally_sample, ip);
+	AT(tally_sample, period);
+	AT(tally_sample, chain);
+	AT(tally_sample, raw);
+	AT(tally_sample, branches);
+	AT(tally_sample, stack);
+	AT(tally_sample, aux_size);
+	SIZE(tally_sample_id);
+	SIZE(tally_record_mmap);
+	AT(tally_record_mmap, filename);
+	SIZE(tally_record_task);
+	SIZE(tally_read_values);
+	SIZE(tally_data_frame);
+	AT(tally_data_frame, line);
+	SIZE(tally_data_sample);
+	AT(tally_data_sample, time);
+	AT(tally_data_sample, frames);
+	AT(tally_data_sample, record);
+	return 0;
+}
