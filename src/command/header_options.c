@@ -23,6 +23,11 @@ void tally_command_header(const struct tally_recording *recording, const char *p
 	struct stat status;
 	bool is_stdin = !strcmp(path, "-");
 	bool is_known = is_stdin ? !fstat(STDIN_FILENO, &status) : !stat(path, &status);
+	char data[4096];
+	if (is_known && S_ISDIR(status.st_mode)) {
+		snprintf(data, sizeof(data), "%s/data", path);
+		is_known = !stat(data, &status);
+	}
 	struct tally_buffer text = { 0 };
 	tally_recording_header(recording->data, is_known ? status.st_mtime : 0, request->full, &text);
 	char *clean = tally_buffer_room(out, text.length + 1);

@@ -3,6 +3,7 @@
 #include "output/tool_record_dump.h"
 
 #include "base/reader.h"
+#include "perfdata/cpu_map.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -116,9 +117,48 @@ static void put_event_update(struct tally_reader *reader, size_t size, struct ta
 	tally_buffer_printf(out, " type=%" PRIu64, type);
 	put_u64(reader, "id", out);
 	size_t left = size - tally_reader_offset(reader);
-	if (reader->failed || !left || (type != UNIT && type != NAME))
+	if (reader->failed || !left)
+		return;
+	if (type == SCALE) {
+		uint64_t word = tally_reader_u64(reader);
+		double scale;
+		memcpy(&scale, &word, sizeof(scale));
+		tally_buffer_printf(out, " scale=%g", scale);
+	} else if (type == CPUS) {
+		tally_buffer_text(out, " cpus=");
+		tally_cpu_map_text(reader, out);
+	}
+	if (type != UNIT && type != NAME)
 		return;
 	put_text(type == UNIT ? "unit" : "name", tally_reader_bytes(reader, left), left, out);
+}
+
+static void put_cpu_map(struct tally_reader *reader, struct tally_buffer *out)
+{
+	tally_buffer_text(out, " cpus=");
+	tally_cpu_map_text(reader, out);
+}
+
+/* A tracepoint's number and name. */
+static void put_event_type(struct tally_reader *reader, struct tally_buffer *out)
+{
+	put_u64(reader, "id", out);
+	const char *name = tally_reader_bytes(reader, 64);
+	if (name)
+		put_text("name", name, 64, out);
+}
+
+static void put_auxtrace_error(struct tally_reader *reader, size_t size, struct tally_buffer *out)
+{
+	static const char *const names[] = { "type", "code", "cpu", "pid", "tid", "fmt" };
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		put_u32(reader, names[i], out);
+	put_hex(reader, "ip", out);
+	put_u64(reader, "time", out);
+	size_t left = size - tally_reader_offset(reader);
+	const char *text = reader->failed ? NULL : tally_reader_bytes(reader, left < 64 ? left : 64);
+	if (text)
+		put_text("message", text, left < 64 ? left : 64, out);
 }
 
 static void put_auxtrace(struct tally_reader *reader, struct tally_buffer *out)
@@ -165,6 +205,9 @@ void tally_tool_record_dump(const struct tally_raw_record *raw, struct tally_buf
 	case TALLY_RECORD_EVENT_UPDATE: put_event_update(&reader, raw->size, out); break;
 	case TALLY_RECORD_THREAD_MAP: put_thread_map(&reader, out); break;
 	case TALLY_RECORD_AUXTRACE: put_auxtrace(&reader, out); break;
+	case TALLY_RECORD_AUXTRACE_ERROR: put_auxtrace_error(&reader, raw->size, out); break;
+	case TALLY_RECORD_HEADER_EVENT_TYPE: put_event_type(&reader, out); break;
+	case TALLY_RECORD_CPU_MAP: put_cpu_map(&reader, out); break;
 	case TALLY_RECORD_AUXTRACE_INFO: put_u32(&reader, "type", out); break;
 	case TALLY_RECORD_TIME_CONV: put_time_conv(&reader, out); break;
 	case TALLY_RECORD_STAT_CONFIG: put_list(&reader, stat_names, 2, out); break;

@@ -62,7 +62,7 @@ struct tally_disk_event_update {
 	uint64_t id;
 };
 
-enum { TALLY_EVENT_UPDATE_NAME = 2 };
+enum { TALLY_EVENT_UPDATE_UNIT, TALLY_EVENT_UPDATE_SCALE, TALLY_EVENT_UPDATE_NAME, TALLY_EVENT_UPDATE_CPUS };
 
 /* HEADER_TRACING_DATA: `size` bytes follow the record, which is itself 12 bytes. */
 struct tally_disk_tracing_record {

@@ -10,7 +10,7 @@
  * one ended (in another block) make one run with it.  Runs lie in a heap by the time of their next record; to give
  * one is to look at the run on top, whose next record then says where in the heap it belongs.  Bytes stay where they
  * are, in the mapping or in blocks that the stretches hold; only records that the reader had to copy are copied.
- * A recording without rounds is held to its end, as stretches.
+ * A recording without rounds is held to its end, as stretches; so is one of several files, which stand one behind the other.
  *
  * Of records of equal time and kind the one that stands first in the file comes first: stretches are numbered in
  * the file's order, and the number is part of the place in the heap.
@@ -295,7 +295,7 @@ static int read_round(struct tally_order *order, struct tally_raw_record *record
 		if (!result)
 			return end_round(order, UINT64_MAX);
 		memcpy(&header, record->bytes, sizeof(header));
-		if (header.type == TALLY_RECORD_FINISHED_ROUND)
+		if (header.type == TALLY_RECORD_FINISHED_ROUND && !order->data->is_directory)
 			return end_round(order, order->latest_before);
 		result = hold(order, record);
 		if (result <= 0)

@@ -58,6 +58,10 @@ struct tally_recorded_event {
 	bool is_named;    /* by the recording; the writer looks at the name alone */
 	const uint64_t *ids;
 	size_t id_count;
+	/* From EVENT_UPDATE; of no use to the writer. */
+	const char *unit; /* "msec", of the count times `scale`; NULL: counts are what they are */
+	double scale;     /* 0: not told */
+	const char *cpus; /* "0-3", that the event's PMU counts on; NULL: not told */
 	struct tally_sample_layout layout; /* set by the reader, of no use to the writer */
 };
 
@@ -86,7 +90,7 @@ struct tally_raw_record {
 	const struct tally_recorded_event *event;
 };
 
-/* Opens by path; "-" is stdin (a pipe).  The message names the file and what is wrong with it at which offset. */
+/* Opens by path; "-" is stdin (a pipe); a directory as perf record --threads makes them is read whole.  The message names the file and what is wrong with it at which offset. */
 int tally_perfdata_open(const char *path, struct tally_perfdata **out, struct tally_error *err);
 
 /* Over bytes in memory: a file's or a pipe's, told by its header.  Not copied: must outlive the reader. */

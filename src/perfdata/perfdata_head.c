@@ -353,25 +353,6 @@ static int apply_attr(struct tally_perfdata *data, const uint8_t *bytes, size_t 
 					(size - head - attr_size) / 8);
 }
 
-static int apply_event_update(struct tally_perfdata *data, const uint8_t *bytes, size_t size)
-{
-	struct tally_disk_event_update update;
-	if (size <= sizeof(update))
-		return 0;
-	memcpy(&update, bytes, sizeof(update));
-	const uint64_t *index = tally_map_get(&data->event_by_id, update.id);
-	const char *name = (const char *)bytes + sizeof(update);
-	size_t length = strnlen(name, size - sizeof(update));
-	if (update.type != TALLY_EVENT_UPDATE_NAME || !index || !length)
-		return 0;
-	char *copy = tally_arena_copy(&data->arena, name, length);
-	if (!copy)
-		return -ENOMEM;
-	data->events[*index].name = copy;
-	data->events[*index].is_named = true;
-	return 0;
-}
-
 static int apply_feature_record(struct tally_perfdata *data, const uint8_t *bytes, size_t size, uint64_t offset)
 {
 	struct tally_disk_feature_record record;
@@ -414,7 +395,7 @@ int tally_perfdata_apply_record(struct tally_perfdata *data, const void *bytes, 
 		 size >= sizeof(header) + sizeof(struct tally_disk_event_type))
 		tally_perfdata_apply_event_type(data, (const uint8_t *)bytes + sizeof(header), false);
 	else if (header.type == TALLY_RECORD_EVENT_UPDATE)
-		result = apply_event_update(data, bytes, size);
+		result = tally_perfdata_apply_event_update(data, bytes, size);
 	else if (header.type == TALLY_RECORD_HEADER_FEATURE)
 		result = apply_feature_record(data, bytes, size, offset);
 	else if (header.type == TALLY_RECORD_HEADER_BUILD_ID)

@@ -161,9 +161,15 @@ static int open_source(struct tally_perfdata *data, const char *path, struct tal
 			tally_error_hint(err, "make one with tally record, or name another with -i");
 		return result;
 	}
-	if (S_ISDIR(status.st_mode))
-		return tally_error_set(err, -EISDIR, "is a directory: recordings of perf record --threads are not "
-						     "read yet");
+	if (S_ISDIR(status.st_mode)) {
+		fd = tally_directory_open(data, fd, err);
+		if (fd < 0)
+			return fd;
+		close(data->source.fd);
+		data->source.fd = fd;
+		if (fstat(fd, &status) < 0)
+			return tally_error_set(err, -errno, "can't open the recording: %s", tally_errno_text(-errno));
+	}
 	if (!S_ISREG(status.st_mode))
 		return 0;
 	if (!status.st_size)
@@ -174,6 +180,7 @@ static int open_source(struct tally_perfdata *data, const char *path, struct tal
 		data->mapping = NULL;
 		return tally_error_set(err, result, "can't map the recording: %s", tally_errno_text(result));
 	}
+	data->mapping_size = (size_t)status.st_size;
 	data->source.memory = data->mapping;
 	data->source.memory_size = (size_t)status.st_size;
 	return 0;
@@ -463,6 +470,8 @@ static int step(struct tally_perfdata *data, struct tally_raw_record *record)
 		return 0;
 	}
 	offset = data->source.offset;
+	if (offset >= data->data_end && tally_directory_next(data))
+		return -EAGAIN;
 	bytes = next_whole(data, &header);
 	if (!bytes) {
 		if (!data->ended && data->unpacker.start < data->unpacker.end)
@@ -568,9 +577,10 @@ void tally_perfdata_close(struct tally_perfdata *data)
 		return;
 	tally_unpacker_release(data); /* its thread reads the mapping */
 	if (data->mapping)
-		munmap(data->mapping, data->source.memory_size);
+		munmap(data->mapping, data->mapping_size);
 	if (data->source.fd > STDERR_FILENO)
 		close(data->source.fd);
+	tally_directory_release(data);
 	tally_source_release(&data->source);
 	tally_block_drop(&data->blocks, data->slurped);
 	tally_blocks_release(&data->blocks);

@@ -57,6 +57,13 @@ struct tally_tracepoint_text {
 	size_t length;
 };
 
+/* A file of a directory's, beside `data`. */
+struct tally_perfdata_part {
+	void *bytes;
+	size_t size;
+	long number;
+};
+
 /* Where an event's records have a field of eight bytes; those that lack it are told by no record being large enough. */
 struct tally_field_places {
 	uint32_t sample_at, sample_size_min;       /* bytes from a sample's start; of the sample */
@@ -77,6 +84,10 @@ struct tally_perfdata {
 	struct tally_blocks blocks;
 	struct tally_source source;
 	struct tally_arena arena;
+	bool is_directory;
+	TALLY_VECTOR(struct tally_perfdata_part) parts;
+	size_t part; /* of these: the next */
+	size_t mapping_size;
 	void *mapping; /* to be unmapped; NULL: the caller's memory, or a pipe */
 	struct tally_block *slurped; /* a file that came down a pipe */
 	bool is_pipe;
@@ -138,6 +149,8 @@ void tally_perfdata_apply_event_type(struct tally_perfdata *data, const uint8_t 
 
 /* Records that describe the recording.  -ENOMEM or 0. */
 int tally_perfdata_apply_record(struct tally_perfdata *data, const void *bytes, size_t size, uint64_t offset);
+/* perfdata_update.c: EVENT_UPDATE.  -ENOMEM or 0. */
+int tally_perfdata_apply_event_update(struct tally_perfdata *data, const uint8_t *bytes, size_t size);
 /* HEADER_TRACING_DATA's payload. */
 int tally_perfdata_apply_tracing(struct tally_perfdata *data, const void *bytes, size_t size, uint64_t offset);
 
@@ -161,6 +174,12 @@ void tally_tool_record_swap(void *record, uint32_t cpu_count);
 
 /* How many CPUs NRCPUS tells of, 0 when it isn't there. */
 uint32_t tally_perfdata_cpus(const struct tally_perfdata *data);
+
+/* perfdata_directory.c: the descriptor of the directory's `data`, whose other files are in data->parts then; or -errno. */
+int tally_directory_open(struct tally_perfdata *data, int directory, struct tally_error *err);
+/* Goes on with the next part, behind the end of another; false behind the last. */
+bool tally_directory_next(struct tally_perfdata *data);
+void tally_directory_release(struct tally_perfdata *data);
 
 static inline bool tally_record_is_compressed(const struct tally_record_header *header)
 {

@@ -129,6 +129,11 @@ static void say_nothing_is_left(const struct tally_profile *profile, struct tall
 	uint64_t filtered = profile->filtered + profile->recording->counts.filtered;
 	if (!filtered) {
 		tally_error_set(err, -ENOENT, "the recording has no samples");
+		if (profile->recording->counts.stat_counts) {
+			tally_error_set(err, -ENOENT, "the recording holds counts, and no samples: perf stat record made it");
+			tally_error_hint(err, "perf stat report shows them; tally stat -j saves counts that tally compare reads");
+			return;
+		}
 		tally_error_hint(err, "what was recorded may have run too shortly, or hardly have used the CPU: "
 				      "a higher -F, or -c 1 with another event, sees more");
 		return;

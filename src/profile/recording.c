@@ -219,6 +219,8 @@ static int apply_tools_record(struct tally_recording *recording, const struct ta
 		return -ENOMEM;
 	if (!tally_record_type_name(header->type))
 		recording->counts.unknown++;
+	else if (header->type == TALLY_RECORD_STAT)
+		recording->counts.stat_counts++;
 	else if (header->type == TALLY_RECORD_HEADER_FEATURE)
 		see_machine(recording); /* a pipe tells of its machine in the stream */
 	else if (header->type == TALLY_RECORD_HEADER_BUILD_ID)

@@ -29,6 +29,7 @@ struct tally_recording_counts {
 	uint64_t lost_records;  /* how many LOST records told so */
 	uint64_t throttled;
 	uint64_t undecodable;   /* records whose fields don't fit; skipped */
+	uint64_t stat_counts;   /* STAT records: of perf stat record, which takes no samples */
 	uint64_t unknown;       /* record types that nobody defined; skipped */
 	uint64_t unknown_ids;   /* values of groups whose id no event has; left out */
 	uint64_t stacks;        /* user stacks unwound here */

@@ -52,6 +52,16 @@ static void warn_cut(const struct tally_recording_counts *counts, struct tally_b
 	tally_buffer_text(out, "\n");
 }
 
+/* Sections that some other tool, or a later perf, has added. */
+static void warn_features(const struct tally_perfdata *data, struct tally_buffer *out)
+{
+	unsigned unknown = 0;
+	for (unsigned feature = TALLY_FEATURE_PMU_CAPS + 1; feature < TALLY_FEATURE_MAX; feature++)
+		unknown += feature != TALLY_FEATURE_TALLY && tally_perfdata_feature(data, feature).size;
+	if (unknown)
+		tally_buffer_printf(out, "%u feature sections of unknown kinds were skipped\n", unknown);
+}
+
 void tally_profile_warnings(const struct tally_recording *recording, struct tally_buffer *out)
 {
 	const struct tally_recording_counts *counts = &recording->counts;
@@ -76,6 +86,7 @@ void tally_profile_warnings(const struct tally_recording *recording, struct tall
 	if (counts->unknown_ids)
 		tally_buffer_printf(out, "%" PRIu64 " counts of events that the recording does not describe were left "
 				    "out\n", counts->unknown_ids);
+	warn_features(recording->data, out);
 	if (counts->unknown)
 		tally_buffer_printf(out, "%" PRIu64 " records of unknown types were skipped\n", counts->unknown);
 	warn_names(&recording->names.gaps, out);

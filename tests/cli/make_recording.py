@@ -276,6 +276,68 @@ def lbr(path):
     write_file(path, events, branch_samples(False), {**common_features(events), SPECIAL["branch_stack"]: b""})
 
 
+# ---- records of tools -------------------------------------------------------------------------------------------
+
+def header_attr(event):
+    return record("HEADER_ATTR", event.attr + u64(*event.ids))
+
+
+def header_feature(number, body):
+    return record("HEADER_FEATURE", u64(number) + body)
+
+
+def tool_records(known_to_perf):
+    """Every record that perf writes for itself, at least once, around samples."""
+    event = Event("cycles", [5, 6], type=0, sample_type=IP | TID | TIME | PERIOD | IDENTIFIER)
+    side = [r[:6] + u16(len(r) + 8) + r[8:] + u64(5) for r in side_band("tools")]
+    sample = u64(5, BASE + 0x20001) + u32(LIBRARY_PID, LIBRARY_PID) + u64(2000, 1000)
+    late = u64(5, BASE + 0x30001) + u32(LIBRARY_PID, LIBRARY_PID) + u64(9000, 1000)
+    records = [header_attr(event)]
+    for number, body in every_feature([event]).items():
+        if number not in (SPECIAL["groups"], SPECIAL["auxtrace"], SPECIAL["stat"], SPECIAL["compressed"]):
+            records.append(header_feature(number, body))
+    records += [
+        header_feature(32, b""),
+        record("EVENT_UPDATE", u64(0, 5) + padded("msec")),
+        record("EVENT_UPDATE", u64(1, 5) + struct.pack("<d", 1e-6)),
+        record("EVENT_UPDATE", u64(2, 5) + padded("renamed")),
+        record("EVENT_UPDATE", u64(3, 5) + u16(0, 3, 0, 1, 3) + bytes(6)),
+        record("HEADER_BUILD_ID", u32(0xffffffff) + bytes(range(20)) + u32(0) + padded("/nowhere/at-all"), USER),
+        record("ID_INDEX", u64(2, 5, 0, 0, LIBRARY_PID, 6, 1, 1, LIBRARY_PID)),
+        record("THREAD_MAP", u64(1, LIBRARY_PID) + b"tools".ljust(16, b"\0")),
+        record("CPU_MAP", u16(0, 2, 0, 1)),
+        record("TIME_CONV", u64(31, 1 << 31, 0, 0, (1 << 64) - 1) + bytes([1, 1]) + bytes(6)),
+        record("FINISHED_INIT", b""), *side, record("SAMPLE", sample, USER), record("FINISHED_ROUND", b""),
+        record("STAT_CONFIG", u64(1, 1, 4)),
+        record("SAMPLE", late, USER), record("FINISHED_ROUND", b"")]
+    if not known_to_perf:
+        junk = record("SAMPLE", sample, USER) * 3 # what is traced may look like anything
+        records += [record("AUXTRACE_INFO", u32(1, 0) + u64(1, 2)),
+                    record("AUXTRACE", u64(len(junk), 0, 0) + u32(0, LIBRARY_PID, 0, 0)) + junk,
+                    record("AUXTRACE_ERROR", u32(1, 2, 0, LIBRARY_PID, LIBRARY_PID, 0) + u64(BASE, 3000) + padded("odd", 64)),
+                    record("HEADER_EVENT_TYPE", u64(77) + b"old:tracepoint".ljust(64, b"\0")),
+                    record("STAT_ROUND", u64(1, 5000)), record("STAT", u64(5) + u32(0, 0) + u64(1, 2, 3)),
+                    record(200, b"later tool"), record(201, b"")]
+    return records
+
+
+def tool_pipe(path):
+    """A pipe with all that perf takes without a warning."""
+    write_pipe(path, tool_records(True))
+
+
+def tool_pipe_more(path):
+    """The same with the rest, and with records that nobody knows."""
+    write_pipe(path, tool_records(False))
+
+
+def tool_file(path):
+    """What a recording of perf stat record with such records would be."""
+    event = Event("cycles", [5], type=0)
+    write_file(path, [event], [record("STAT_CONFIG", u64(1, 1, 4)), record("STAT", u64(5) + u32(0, 0) + u64(1, 2, 3)),
+                               record("STAT_ROUND", u64(1, 5000))], {**common_features([event]), SPECIAL["stat"]: b""})
+
+
 KINDS = {name: value for name, value in list(globals().items())
          if callable(value) and getattr(value, "__code__", None) and value.__code__.co_varnames[:1] == ("path",)
          and not name.startswith("write_")}

@@ -1,0 +1,93 @@
+#!/bin/bash
+# What perf writes besides what the kernel tells: directories of perf record --threads, pipes with every record of tools, perf
+# stat record.  TAP; $TALLY is the binary.
+set -u
+number=0
+here=$(cd "$(dirname "$0")" && pwd)
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 1
+export HOME=$scratch TZ=UTC
+
+ok() { number=$((number + 1)); echo "ok $number - $1"; }
+not_ok() { number=$((number + 1)); echo "not ok $number - $1"; head -20 out | cut -c 1-300 | sed 's/^/# /'; }
+skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
+check() { if "${@:2}"; then ok "$1"; else not_ok "$1"; fi; }
+
+if ! command -v perf >/dev/null || ! command -v python3 >/dev/null || ! perf record -q -o perf.data -e cpu-clock true >out 2>&1; then
+	echo "1..0 # SKIP needs perf, which may record, and python3"
+	exit 0
+fi
+
+same_script() {
+	timeout 60 perf script --no-inline -i "$1" >perf.txt 2>perf.err
+	timeout 60 "$TALLY" script --no-inline "$1" >tally.txt 2>tally.err
+	diff perf.txt tally.txt >out && [ -s tally.txt ]
+}
+same_header() {
+	perf report --header-only -I -i "$1" >perf.txt 2>/dev/null
+	"$TALLY" report --header-only -I "$1" >tally.txt 2>tally.err
+	diff perf.txt tally.txt >out && [ -s tally.txt ]
+}
+
+# ---- directories
+for options in "" -z; do
+	if perf record -q --threads $options -a -e cpu-clock -F 999 -o "folder$options" -- sleep 0.3 >out 2>&1 && [ -d "folder$options" ]; then
+		check "a directory is read in order of time, as perf reads it $options" same_script "folder$options"
+		check "its header $options" same_header "folder$options"
+		"$TALLY" report "folder$options" >out 2>&1
+		check "its report $options" grep -q "samples of cpu-clock" out
+	else
+		skip "a directory $options" "perf can't record --threads -a"
+	fi
+done
+mkdir empty
+"$TALLY" report empty >out 2>&1
+check "a directory that is none" grep -q "without a recording" out
+if [ -d folder ]; then
+	cp -r folder torn
+	for part in torn/data.*; do truncate -s -5 "$part"; done
+	"$TALLY" script torn >tally.txt 2>out
+	check "a torn part is told of, the rest is used" grep -q "damaged at offset" out
+	check "… and has samples" test -s tally.txt
+fi
+
+# ---- pipes
+have_library=1
+"$here/make_recording.py" tool_pipe pipe.data 2>out || have_library=0
+if [ $have_library = 1 ]; then
+	"$here/make_recording.py" tool_pipe_more more.data
+	perf script -i - <pipe.data >perf.txt 2>/dev/null
+	"$TALLY" script - <pipe.data >tally.txt 2>err
+	check "a pipe with every record of tools, as perf prints it" diff perf.txt tally.txt
+	cp err out
+	check "nothing to warn of" test ! -s err
+	"$TALLY" script - <more.data >more.txt 2>out
+	check "with more of them, the same samples" diff tally.txt more.txt
+	check "what nobody knows is counted, in one line" test "$(grep -c 'warning' out) $(grep -c '2 records of unknown types were skipped' out)" = "1 1"
+	"$TALLY" script --records - <more.data >out 2>/dev/null
+	check "EVENT_UPDATE renames, tells of units, scales and CPUs" \
+		test "$(grep -c 'unit=msec$\|scale=1e-06$\|name=renamed$\|cpus=0-1,3' out) $(grep -c renamed tally.txt)" = "4 2"
+	check "what was traced is no record" test "$(grep -c ' SAMPLE ' out)" = 2
+	for line in 'CPU_MAP size=.* cpus=0-1' 'THREAD_MAP .*pid=4321 comm=tools' 'AUXTRACE_ERROR .*message=odd' 'ID_INDEX .*id=6 idx=1 cpu=1' \
+		'HEADER_EVENT_TYPE .*id=77 name=old:tracepoint' 'TIME_CONV ' 'type 200 '; do
+		check "--records shows $line" grep -q "$line" out
+	done
+else
+	skip "pipes" "there is no library with symbols"
+fi
+# A feature section that nobody knows.
+"$here/make_recording.py" features_unknown unknown.data
+"$TALLY" script unknown.data >/dev/null 2>out
+check "feature sections that nobody knows are counted" grep -q "1 feature sections of unknown kinds were skipped" out
+
+# ---- perf stat record
+perf stat record -o stat.data -e cpu-clock,context-switches -- true >/dev/null 2>&1
+"$TALLY" report stat.data >/dev/null 2>out
+check "counts of perf stat record are named" grep -q "holds counts, and no samples: perf stat record made it" out
+"$TALLY" script stat.data >/dev/null 2>out
+check "… by script too" grep -q "holds counts, and no samples" out
+"$here/make_recording.py" tool_file file.data
+"$TALLY" flamegraph -o graph.svg file.data >/dev/null 2>out
+check "… and by flame graphs" grep -q "holds counts" out
+echo "1..$number"
