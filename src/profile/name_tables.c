@@ -3,6 +3,7 @@
 #include "base/buffer.h"
 #include "base/vector.h"
 #include "symbol/lines.h"
+#include "task/jit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -88,9 +89,14 @@ static void open_table(struct tally_names *names, struct tally_name_table *table
 	const struct tally_mapped_file *file = &names->tasks->files.items[file_id];
 	const char *path = tally_tasks_path(names->tasks, file_id);
 	char jit_path[64];
+	const struct tally_jit *jit = tally_jits_of_file(names->tasks, file_id);
 	table->is_open = true;
 	table->kind = kind_of_path(path);
-	if (file->pid && strncmp(path, "[stack", 6) && strcmp(path, "[heap]")) {
+	if (jit) {
+		table->is_jit = true;
+		table->kind = TALLY_FRAME_JIT;
+		table->dump = jit->dump;
+	} else if (file->pid && strncmp(path, "[stack", 6) && strcmp(path, "[heap]")) {
 		table->is_jit = true;
 		table->kind = TALLY_FRAME_JIT;
 		table->symbols = load_perf_map(names, file->pid);
@@ -165,6 +171,8 @@ int tally_name_table_read(struct tally_names *names, struct tally_name_table *ta
 {
 	if (!table->is_read && table->is_kernel)
 		tally_kernel_names_read(names, table);
+	else if (!table->is_read && table->dump && tally_jit_dump_symbols(table->dump, &table->symbols) < 0)
+		return -ENOMEM;
 	else if (!table->is_read && entry)
 		tally_name_table_read_object(names, table, entry);
 	table->is_read = true;

@@ -12,6 +12,7 @@ struct tally_lines;
 struct tally_name_table {
 	struct tally_symbols *symbols; /* NULL: none */
 	struct tally_lines *lines;     /* NULL: none */
+	const struct tally_jit_dump *dump; /* of a JIT, whose code this is; NULL: none */
 	struct tally_symbols *kept;    /* the kernel's of the cache, when `symbols` had to be read after all */
 	struct tally_cache_blob blob;  /* where names of the cache lie */
 	struct tally_map texts; /* what symbols and lines call things → string id of the readable name */

@@ -5,6 +5,7 @@
 #include "profile/name_functions.h"
 #include "profile/name_tables.h"
 #include "profile/packed_names.h"
+#include "task/jit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +49,11 @@ void tally_names_release(struct tally_names *names)
 struct tally_place tally_place_of(const struct tally_tasks *tasks, uint32_t pid, bool kernel, uint64_t address)
 {
 	const struct tally_mapping *mapping = tally_tasks_find(tasks, pid, kernel, address);
+	uint32_t jit;
+	uint64_t code;
+	if (!kernel && (!mapping || tasks->files.items[mapping->file].pid) &&
+	    tally_jits_find(tasks, pid, address, &jit, &code))
+		return (struct tally_place){ .file = tasks->jits->items.items[jit].file, .address = code };
 	if (!mapping)
 		return (struct tally_place){ .file = kernel ? TALLY_FILE_KERNEL : TALLY_FILE_NONE, .address = address };
 	const struct tally_mapped_file *file = &tasks->files.items[mapping->file];

@@ -16,6 +16,7 @@
 #include "base/vector.h"
 #include "profile/name_functions.h"
 #include "profile/name_tables.h"
+#include "symbol/jit_dump.h"
 #include "symbol/lines.h"
 
 #include <errno.h>
@@ -50,6 +51,7 @@ struct job {
 	uint64_t *addresses;
 	const struct tally_symbol **symbols;
 	struct tally_line_answer *answers;
+	struct tally_line_frame *jit_frames; /* what answers of a JIT's dump point to; NULL: none */
 	struct { struct fresh_text *items; size_t count, capacity; } fresh;
 	int result;
 };
@@ -127,6 +129,23 @@ static int find_lines(struct job *job)
 	return result;
 }
 
+/* A JIT tells of lines alone, not of what it inlined. */
+static int find_jit_lines(struct job *job)
+{
+	job->jit_frames = calloc(job->count, sizeof(*job->jit_frames));
+	if (!job->jit_frames)
+		return -ENOMEM;
+	for (size_t i = 0; i < job->count; i++) {
+		const struct tally_jit_line *line = tally_jit_dump_line(job->table->dump, job->addresses[i]);
+		if (!line)
+			continue;
+		job->jit_frames[i] = (struct tally_line_frame){ .file = line->file, .line = line->line,
+								.column = line->column };
+		job->answers[i] = (struct tally_line_answer){ &job->jit_frames[i], 1 };
+	}
+	return 0;
+}
+
 static int run(struct job *job)
 {
 	size_t cursor = 0;
@@ -139,6 +158,8 @@ static int run(struct job *job)
 	for (size_t i = 0; i < job->count; i++)
 		job->symbols[i] = tally_name_table_called(job->table, job->addresses[i],
 							  job->places[job->sorted[i].index].before, &cursor);
+	if (lines && job->table->dump && find_jit_lines(job) < 0)
+		return -ENOMEM;
 	if (lines && job->table->lines && find_lines(job) < 0)
 		return -ENOMEM;
 	if (lines && job->table->lines && job->count >= COUNT_WORTH_KEEPING)
@@ -293,6 +314,7 @@ static void release_job(struct job *job)
 	free(job->addresses);
 	free(job->symbols);
 	free(job->answers);
+	free(job->jit_frames);
 }
 
 /* ---- all of it ----------------------------------------------------------------------------------------- */

@@ -2,10 +2,12 @@
 
 #include "base/reader.h"
 #include "base/vector.h"
+#include "task/jit.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <sys/utsname.h>
 
 static bool names_kernel(const char *filename)
@@ -73,7 +75,13 @@ int tally_recording_open(const char *path, struct tally_recording **out, struct 
 {
 	struct tally_perfdata *data;
 	int result = tally_perfdata_open(path, &data, err);
-	return result < 0 ? result : start(data, out, err);
+	if (!result)
+		result = start(data, out, err);
+	if (!result && tally_tasks_use_jits(&(*out)->tasks) < 0) {
+		tally_recording_close(*out);
+		result = tally_error_set(err, -ENOMEM, "out of memory");
+	}
+	return result;
 }
 
 int tally_recording_open_memory(const void *bytes, size_t size, struct tally_recording **out,
@@ -238,6 +246,22 @@ static int decode(const struct tally_raw_record *raw, struct tally_record *recor
 	return tally_record_decode(&event->attr, raw->bytes, raw->size, record);
 }
 
+/* Code that a JIT made before the sample is there by now: 1 or -ENOMEM. */
+static int advance_jits(struct tally_recording *recording, const struct tally_attr *attr,
+			const struct tally_sample *sample)
+{
+	struct tally_tasks *tasks = &recording->tasks;
+	if (!tasks->jits || !tasks->jits->items.count)
+		return 1;
+	tasks->jits->has_no_times = !(attr->flags & TALLY_ATTR_USE_CLOCKID) || attr->clockid != CLOCK_MONOTONIC;
+	if (tally_jits_are_behind(tasks, sample->pid, sample->time)) {
+		if (before_change(recording) < 0)
+			return -ENOMEM;
+		tally_jits_advance(tasks, sample->pid, sample->time);
+	}
+	return 1;
+}
+
 /* One of the kernel's, whose header is in `record`: 1, 0 when it can't be used, -ENOMEM. */
 static int apply_record(struct tally_recording *recording, const struct tally_raw_record *raw,
 			struct tally_record *record)
@@ -254,7 +278,7 @@ static int apply_record(struct tally_recording *recording, const struct tally_ra
 		if (!recording->keep_groups && record->sample.branches &&
 		    tally_recording_branch_chain(recording, &raw->event->attr, &record->sample) < 0)
 			return -ENOMEM;
-		return 1;
+		return advance_jits(recording, &raw->event->attr, &record->sample);
 	}
 	count_record(&recording->counts, record);
 	if (before_change(recording) < 0)

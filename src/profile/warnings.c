@@ -1,6 +1,7 @@
 /* What a reader of a recording should know of how far to trust it. */
 #include "base/buffer.h"
 #include "profile/profile.h"
+#include "task/jit.h"
 
 #include <inttypes.h>
 
@@ -33,6 +34,24 @@ static void warn_names(const struct tally_names_gaps *gaps, struct tally_buffer 
 		tally_buffer_text(out, "names in .gnu_debugdata are left out: liblzma.so.5 is not installed (Debian: liblzma5)\n");
 	if (gaps->kernel_differs)
 		tally_buffer_text(out, "kernel functions are not named: the recording is of another kernel\n");
+}
+
+static void warn_dump(const char *why, size_t count, const char *file, struct tally_buffer *out)
+{
+	if (count)
+		tally_buffer_printf(out, "the dump of JIT code %s %s: its functions are not named\n", file, why);
+}
+
+static void warn_jits(const struct tally_jits *jits, struct tally_buffer *out)
+{
+	const struct tally_jit_gaps *gaps = &jits->gaps;
+	warn_dump("is gone", gaps->missing, gaps->file, out);
+	warn_dump("is not the file that was recorded", gaps->changed, gaps->file, out);
+	warn_dump("was not used, for it is another user's", gaps->distrusted, gaps->file, out);
+	warn_dump("can't be read", gaps->unreadable, gaps->file, out);
+	if (jits->items.count && (jits->has_no_times || gaps->other_clock))
+		tally_buffer_text(out, "JIT code is named as it was at the end, since its dump's clock is not the recording's: "
+				       "where code was replaced, names are wrong (perf record needs -k mono)\n");
 }
 
 static void warn_cut(const struct tally_recording_counts *counts, struct tally_buffer *out)
@@ -90,4 +109,6 @@ void tally_profile_warnings(const struct tally_recording *recording, struct tall
 	if (counts->unknown)
 		tally_buffer_printf(out, "%" PRIu64 " records of unknown types were skipped\n", counts->unknown);
 	warn_names(&recording->names.gaps, out);
+	if (recording->tasks.jits)
+		warn_jits(recording->tasks.jits, out);
 }

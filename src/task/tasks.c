@@ -1,6 +1,7 @@
 #include "task/tasks.h"
 
 #include "base/vector.h"
+#include "task/jit.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -231,7 +232,9 @@ static int apply_mmap(struct tally_tasks *tasks, const struct tally_record *reco
 	if (own_mappings(tasks, process) < 0)
 		return -ENOMEM;
 	process->generation = ++tasks->generation;
-	return add_mapping(process, &mapping);
+	if (add_mapping(process, &mapping) < 0)
+		return -ENOMEM;
+	return mapping.executable ? tally_jits_see(tasks, mmap, mapping.file) : 0;
 }
 
 /* Kernel code made at run time (BPF programs, ftrace's trampolines; all functions of a simulated kernel). */
@@ -260,6 +263,7 @@ static int share_mappings(struct tally_tasks *tasks, uint32_t from_pid, uint32_t
 	if (from == to)
 		return 0;
 	drop_mappings(to);
+	tally_jits_forget(tasks, to_pid);
 	tasks->generation++;
 	to->generation = 0;
 	if (!from || !from->count)
@@ -306,6 +310,8 @@ static int apply_comm(struct tally_tasks *tasks, const struct tally_record *reco
 	if (thread == UINT32_MAX || comm == TALLY_STRING_NONE)
 		return -ENOMEM;
 	/* An exec's old maps stay until new ones cover them: the last samples of execve(2) return into them. */
+	if (record->header.misc & TALLY_MISC_COMM_EXEC)
+		tally_jits_forget(tasks, record->comm.pid);
 	tasks->threads.items[thread].comm = comm;
 	tasks->comm_generation++;
 	return 0;
@@ -363,6 +369,20 @@ uint64_t tally_tasks_generation(const struct tally_tasks *tasks, uint32_t pid)
 	return process ? process->generation : 0;
 }
 
+void tally_tasks_remapped(struct tally_tasks *tasks, uint32_t pid)
+{
+	struct tally_process *process = find_process(tasks, pid);
+	if (process)
+		process->generation = ++tasks->generation;
+}
+
+int tally_tasks_use_jits(struct tally_tasks *tasks)
+{
+	if (!tasks->jits)
+		tasks->jits = calloc(1, sizeof(*tasks->jits));
+	return tasks->jits ? 0 : -ENOMEM;
+}
+
 const char *tally_tasks_comm(const struct tally_tasks *tasks, uint32_t pid, uint32_t tid, char buffer[16])
 {
 	/* A task past its exit has no number any more: whoever was called -1 last says nothing of this one. */
@@ -383,6 +403,7 @@ void tally_tasks_release(struct tally_tasks *tasks)
 	for (size_t i = 0; i < tasks->processes.count; i++)
 		drop_mappings(&tasks->processes.items[i]);
 	drop_mappings(&tasks->kernel);
+	tally_jits_free(tasks->jits);
 	tally_vector_release(&tasks->processes);
 	tally_vector_release(&tasks->threads);
 	tally_vector_release(&tasks->files);

@@ -55,6 +55,8 @@ struct tally_thread {
 	uint32_t comm; /* string id, TALLY_STRING_NONE when never told */
 };
 
+struct tally_jits;
+
 struct tally_tasks {
 	struct tally_strings strings;
 	struct { struct tally_mapped_file *items; size_t count, capacity; } files;
@@ -66,6 +68,7 @@ struct tally_tasks {
 	struct tally_process kernel; /* of records with pid -1 */
 	uint64_t generation; /* changes whenever any mapping does */
 	uint64_t comm_generation; /* changes whenever any command's name does */
+	struct tally_jits *jits; /* jit.h; NULL: dumps of JITs are not looked for */
 	uint64_t maps_seen, maps_copied; /* by records; for processes that went on from their parent's */
 };
 
@@ -83,6 +86,12 @@ const struct tally_mapping *tally_tasks_find(const struct tally_tasks *tasks, ui
 
 /* Which state of a process's mappings holds now: what was looked up in them stays true while it is the same. */
 uint64_t tally_tasks_generation(const struct tally_tasks *tasks, uint32_t pid);
+
+/* What a process's addresses mean has changed, though its mappings have not. */
+void tally_tasks_remapped(struct tally_tasks *tasks, uint32_t pid);
+
+/* From now on dumps of JITs are read where records tell of them.  0 or -ENOMEM. */
+int tally_tasks_use_jits(struct tally_tasks *tasks);
 
 /* The command's name: of the thread, else of its process, else ":TID" as perf writes it (then in `buffer`). */
 const char *tally_tasks_comm(const struct tally_tasks *tasks, uint32_t pid, uint32_t tid, char buffer[16]);

@@ -1,5 +1,7 @@
 #include "task/user_stack.h"
 
+#include "task/jit.h"
+
 #include <string.h>
 
 struct finder {
@@ -8,11 +10,27 @@ struct finder {
 	uint32_t pid;
 };
 
+/* In code that the process made itself; its rules, where the dump has some, hold for this function alone. */
+static bool find_jit_place(const struct finder *finder, uint64_t address, struct tally_unwind_place *place)
+{
+	uint32_t number;
+	if (!tally_jits_find(finder->tasks, finder->pid, address, &number, &place->address))
+		return false;
+	const struct tally_jit *jit = &finder->tasks->jits->items.items[number];
+	const struct tally_jit_function *function = tally_jit_dump_function(jit->dump, place->address);
+	if (function)
+		place->table = tally_jits_unwind(jit, function);
+	return true;
+}
+
 static bool find_place(void *context, uint64_t address, struct tally_unwind_place *place)
 {
 	const struct finder *finder = context;
 	const struct tally_mapping *mapping = tally_tasks_find(finder->tasks, finder->pid, false, address);
 	*place = (struct tally_unwind_place){ 0 };
+	bool is_private = !mapping || finder->tasks->files.items[mapping->file].pid;
+	if (is_private && find_jit_place(finder, address, place))
+		return true;
 	if (!mapping)
 		return false;
 	struct tally_object_entry *entry = tally_objects_get(finder->objects, finder->tasks, mapping->file);

@@ -52,6 +52,10 @@ int tally_unwind_table_new(struct tally_object *object, struct tally_object *deb
 			   struct tally_unwind_table **out, struct tally_error *err);
 void tally_unwind_table_free(struct tally_unwind_table *table);
 
+/* The same of bytes of .eh_frame that lie at an address, as a JIT leaves them; they must outlive the table. */
+int tally_unwind_table_new_from_frames(const void *eh_frame, size_t size, uint64_t address,
+				       enum tally_unwind_machine machine, struct tally_unwind_table **out);
+
 /* Does the object keep frame pointers?  What record asks of the target's executable to choose its call graph.
  *
  * `functions` counts those that have a frame at some point: which push or make room on the stack.  Leaves without

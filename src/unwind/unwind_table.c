@@ -177,6 +177,13 @@ int tally_unwind_table_new_from_bytes(const struct tally_cfi_section *section, c
 	return 0;
 }
 
+int tally_unwind_table_new_from_frames(const void *eh_frame, size_t size, uint64_t address,
+				       enum tally_unwind_machine machine, struct tally_unwind_table **out)
+{
+	const struct tally_cfi_section section = { .bytes = eh_frame, .size = size, .address = address, .machine = machine };
+	return tally_unwind_table_new_from_bytes(&section, NULL, out, NULL);
+}
+
 void tally_unwind_table_free(struct tally_unwind_table *table)
 {
 	if (!table)

@@ -1,0 +1,230 @@
+/* Dumps are found by MMAP records: their name, a pid in it, execute permission.  The record tells the file's inode, too,
+ * so a dump is known for certain to be what the process had mapped; where it tells none (old recordings), its owner must
+ * be somebody who could do anything here anyway.
+ */
+#include "task/jit.h"
+
+#include "base/vector.h"
+#include "unwind/unwind.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define DUMP_BYTES_MAX ((size_t)4 << 30)
+
+static bool is_dump_name(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	unsigned pid;
+	int end = 0;
+	return sscanf(name, "jit-%9u.dump%n", &pid, &end) == 1 && end && !name[end];
+}
+
+static void note_gap(struct tally_jits *jits, size_t *gap, const char *path)
+{
+	if (!*jits->gaps.file)
+		snprintf(jits->gaps.file, sizeof(jits->gaps.file), "%s", path);
+	++*gap;
+}
+
+/* ---- reading ------------------------------------------------------------------------------------------- */
+
+/* The file of the record; -1 and the gap that it leaves. */
+static int check_file(struct tally_jits *jits, int fd, const struct tally_record_mmap *mmap, size_t **gap)
+{
+	struct stat file;
+	*gap = &jits->gaps.changed;
+	if (fstat(fd, &file) < 0 || !S_ISREG(file.st_mode))
+		return -1;
+	if (mmap->has_inode && mmap->inode)
+		return file.st_ino == mmap->inode ? fd : -1;
+	*gap = &jits->gaps.distrusted;
+	return !file.st_uid || file.st_uid == geteuid() ? fd : -1;
+}
+
+/* As the process called it, then in the process's root while it runs. */
+static int open_dump(struct tally_jits *jits, const struct tally_record_mmap *mmap, size_t **gap)
+{
+	char in_root[4200];
+	snprintf(in_root, sizeof(in_root), "/proc/%u/root%s", mmap->pid, mmap->filename);
+	const char *paths[] = { mmap->filename, in_root };
+	size_t *why = NULL;
+	*gap = &jits->gaps.missing;
+	for (unsigned i = 0; i < 2 && mmap->filename[0] == '/'; i++) {
+		int fd = open(paths[i], O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+		if (fd >= 0 && check_file(jits, fd, mmap, &why) >= 0)
+			return fd;
+		if (fd >= 0) {
+			*gap = why;
+			close(fd);
+		}
+	}
+	return -1;
+}
+
+/* NULL in jit->dump: it can't be used, and why is noted. */
+static int read_dump(struct tally_jits *jits, const struct tally_record_mmap *mmap, struct tally_jit *jit)
+{
+	char path[32];
+	size_t *gap;
+	int fd = open_dump(jits, mmap, &gap);
+	if (fd < 0) {
+		note_gap(jits, gap, mmap->filename);
+		return 0;
+	}
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	jit->bytes.maximum = DUMP_BYTES_MAX;
+	int result = tally_buffer_read_file(&jit->bytes, AT_FDCWD, path, DUMP_BYTES_MAX - 1);
+	close(fd);
+	if (!result)
+		result = tally_jit_dump_read(jit->bytes.bytes ? jit->bytes.bytes : "", jit->bytes.length, &jit->dump, NULL);
+	if (result < 0)
+		note_gap(jits, &jits->gaps.unreadable, mmap->filename);
+	else if (jit->dump->has_cycle_times)
+		note_gap(jits, &jits->gaps.other_clock, mmap->filename);
+	return result == -ENOMEM ? result : 0;
+}
+
+static void release(struct tally_jit *jit)
+{
+	for (size_t i = 0; jit->tables && i < jit->dump->functions.count; i++)
+		tally_unwind_table_free(jit->tables[i]);
+	free(jit->tables);
+	tally_jit_dump_free(jit->dump);
+	tally_buffer_release(&jit->bytes);
+}
+
+/* A process that forked maps no dump of its own: what the child runs of its parent's code stays unnamed. */
+int tally_jits_see(struct tally_tasks *tasks, const struct tally_record_mmap *mmap, uint32_t file)
+{
+	struct tally_jits *jits = tasks->jits;
+	if (!jits || !is_dump_name(mmap->filename))
+		return 0;
+	const struct tally_jit *known = tally_jits_of_file(tasks, file);
+	if (known && known->pid == mmap->pid)
+		return 0;
+	struct tally_jit jit = { .pid = mmap->pid, .file = file };
+	int result = read_dump(jits, mmap, &jit);
+	uint64_t *slot = result || !jit.dump ? NULL : tally_map_put(&jits->of_process, mmap->pid, NULL);
+	if (slot) {
+		jit.older = (uint32_t)*slot;
+		jit.tables = calloc(jit.dump->functions.count + 1, sizeof(*jit.tables));
+	}
+	if (slot && jit.tables && !tally_vector_push(&jits->items, jit)) {
+		*slot = jits->items.count;
+		return 0;
+	}
+	bool is_out = result < 0 || jit.dump;
+	release(&jit);
+	return is_out ? -ENOMEM : 0;
+}
+
+void tally_jits_forget(struct tally_tasks *tasks, uint32_t pid)
+{
+	uint64_t *slot = tasks->jits ? tally_map_get(&tasks->jits->of_process, pid) : NULL;
+	if (slot)
+		*slot = 0;
+}
+
+/* ---- over time ----------------------------------------------------------------------------------------- */
+
+static struct tally_jit *youngest(const struct tally_tasks *tasks, uint32_t pid)
+{
+	struct tally_jits *jits = tasks->jits;
+	const uint64_t *slot = jits && jits->items.count ? tally_map_get(&jits->of_process, pid) : NULL;
+	return slot && *slot ? &jits->items.items[*slot - 1] : NULL;
+}
+
+static struct tally_jit *older(const struct tally_tasks *tasks, const struct tally_jit *jit)
+{
+	return jit->older ? &tasks->jits->items.items[jit->older - 1] : NULL;
+}
+
+static size_t places_at(const struct tally_tasks *tasks, const struct tally_jit *jit, uint64_t time_ns)
+{
+	bool has_times = !tasks->jits->has_no_times && !jit->dump->has_cycle_times;
+	return has_times ? tally_jit_dump_places_at(jit->dump, time_ns) : jit->dump->places.count;
+}
+
+/* Mostly nothing has changed, which the next place's time tells. */
+static bool is_behind(const struct tally_tasks *tasks, const struct tally_jit *jit, uint64_t time_ns)
+{
+	const struct tally_jit_dump *dump = jit->dump;
+	bool has_times = !tasks->jits->has_no_times && !dump->has_cycle_times;
+	return has_times ? (jit->seen < dump->places.count && dump->places.items[jit->seen].time_ns <= time_ns) ||
+				   (jit->seen && dump->places.items[jit->seen - 1].time_ns > time_ns) :
+			   jit->seen < dump->places.count;
+}
+
+bool tally_jits_are_behind(const struct tally_tasks *tasks, uint32_t pid, uint64_t time_ns)
+{
+	for (const struct tally_jit *jit = youngest(tasks, pid); jit; jit = older(tasks, jit))
+		if (is_behind(tasks, jit, time_ns))
+			return true;
+	return false;
+}
+
+void tally_jits_advance(struct tally_tasks *tasks, uint32_t pid, uint64_t time_ns)
+{
+	for (struct tally_jit *jit = youngest(tasks, pid); jit; jit = older(tasks, jit))
+		jit->seen = places_at(tasks, jit, time_ns);
+	tally_tasks_remapped(tasks, pid);
+}
+
+bool tally_jits_find(const struct tally_tasks *tasks, uint32_t pid, uint64_t address, uint32_t *jit_number,
+		     uint64_t *code_address)
+{
+	for (const struct tally_jit *jit = youngest(tasks, pid); jit; jit = older(tasks, jit)) {
+		const struct tally_jit_place *place = tally_jit_dump_find(jit->dump, address, jit->seen);
+		if (!place)
+			continue;
+		*jit_number = (uint32_t)(jit - tasks->jits->items.items);
+		*code_address = jit->dump->functions.items[place->function].base + (address - place->address);
+		return true;
+	}
+	return false;
+}
+
+const struct tally_jit *tally_jits_of_file(const struct tally_tasks *tasks, uint32_t file)
+{
+	const struct tally_jits *jits = tasks->jits;
+	for (size_t i = 0; jits && i < jits->items.count; i++)
+		if (jits->items.items[i].file == file)
+			return &jits->items.items[i];
+	return NULL;
+}
+
+const struct tally_jit_function *tally_jits_function(const struct tally_tasks *tasks, uint32_t file, uint64_t code_address)
+{
+	const struct tally_jit *jit = tally_jits_of_file(tasks, file);
+	return jit ? tally_jit_dump_function(jit->dump, code_address) : NULL;
+}
+
+struct tally_unwind_table *tally_jits_unwind(const struct tally_jit *jit, const struct tally_jit_function *function)
+{
+	enum { ALIGNMENT = 8 };
+	if (!function->eh_frame_size)
+		return NULL;
+	struct tally_unwind_table **table = &jit->tables[function - jit->dump->functions.items];
+	uint64_t behind = function->base + (function->size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+	if (!*table && tally_unwind_table_new_from_frames(function->eh_frame, function->eh_frame_size, behind,
+							  tally_unwind_machine_of_elf(jit->dump->machine), table) < 0)
+		*table = NULL;
+	return *table;
+}
+
+void tally_jits_free(struct tally_jits *jits)
+{
+	for (size_t i = 0; jits && i < jits->items.count; i++)
+		release(&jits->items.items[i]);
+	if (jits) {
+		tally_vector_release(&jits->items);
+		tally_map_release(&jits->of_process);
+	}
+	free(jits);
+}
