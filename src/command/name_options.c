@@ -1,5 +1,8 @@
 #include "command/name_options.h"
 
+#include "command/fetch_progress.h"
+#include "object/debuginfod.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -40,6 +43,20 @@ static int take_file(const char *option, const char *value, const char **out, st
 	return 1;
 }
 
+static int take_debuginfod(const char *value, struct tally_name_sources *sources, struct tally_error *err)
+{
+	struct tally_debuginfod *server;
+	struct tally_error why = TALLY_ERROR_NONE;
+	int rc = tally_debuginfod_open(value, NULL, NULL, &server, &why);
+	if (rc < 0)
+		return tally_error_set(err, rc, "option --debuginfod: %s (%s)", why.message, why.hint);
+	tally_debuginfod_close(server);
+	sources->asks_debuginfod = true;
+	sources->debuginfod_urls = value;
+	tally_fetch_progress_use(sources);
+	return 1;
+}
+
 int tally_name_option(int id, const char *value, struct tally_name_sources *sources, struct tally_error *err)
 {
 	switch (id) {
@@ -47,6 +64,7 @@ int tally_name_option(int id, const char *value, struct tally_name_sources *sour
 	case TALLY_OPTION_BUILD_IDS: return take_folder("buildid-dir", value, &sources->search.build_ids, err);
 	case TALLY_OPTION_VMLINUX: return take_vmlinux(value, &sources->vmlinux, err);
 	case TALLY_OPTION_KALLSYMS: return take_file("kallsyms", value, &sources->kallsyms, err);
+	case TALLY_OPTION_DEBUGINFOD: return take_debuginfod(value, sources, err);
 	default: return 0;
 	}
 }

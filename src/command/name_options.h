@@ -5,7 +5,8 @@
 #include "command/command.h"
 #include "profile/names.h"
 
-enum { TALLY_OPTION_SYMFS = 0x2000, TALLY_OPTION_BUILD_IDS, TALLY_OPTION_VMLINUX, TALLY_OPTION_KALLSYMS };
+enum { TALLY_OPTION_SYMFS = 0x2000, TALLY_OPTION_BUILD_IDS, TALLY_OPTION_VMLINUX, TALLY_OPTION_KALLSYMS,
+       TALLY_OPTION_DEBUGINFOD };
 
 /* Rows of a command's table of options. */
 #define TALLY_NAME_OPTIONS \
@@ -17,6 +18,11 @@ enum { TALLY_OPTION_SYMFS = 0x2000, TALLY_OPTION_BUILD_IDS, TALLY_OPTION_VMLINUX
 	  TALLY_OPTION_VMLINUX }, \
 	{ 0, "kallsyms", TALLY_ARGUMENT_REQUIRED, "FILE", "a copy of the recorded kernel's /proc/kallsyms", NULL, \
 	  TALLY_OPTION_KALLSYMS }
+
+/* Of the views that know which objects are hot before they name anything. */
+#define TALLY_DEBUGINFOD_OPTION \
+	{ 0, "debuginfod", TALLY_ARGUMENT_OPTIONAL, "URLS", "fetch the debug files of hot objects from these servers\n" \
+	  "(DEBUGINFOD_URLS); without this option nothing is fetched", NULL, TALLY_OPTION_DEBUGINFOD }
 
 /* Takes one of these options, whose text is kept: 1, 0 when it is another option, or -errno with a message that names
  * it. */

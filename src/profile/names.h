@@ -58,6 +58,8 @@ struct tally_names_gaps {
 	bool packed_newer;    /* … are a newer tally's */
 	bool kernel_differs;  /* another kernel than the recorded one runs, and there is no file of the recorded one */
 	bool vmlinux_differs; /* the vmlinux that was asked for is of another build; it is used */
+	size_t fetched_files, unfetched_files; /* from debuginfod servers; those that no server had */
+	bool fetching_ended;  /* by the user, before all were asked for */
 	bool lacks_xz;        /* tables that can't be read without liblzma */
 };
 
@@ -65,6 +67,11 @@ struct tally_names_gaps {
 struct tally_name_sources {
 	struct tally_object_search search;
 	const char *vmlinux;  /* the kernel that was recorded; NULL: looked for where distributions put it */
+	bool asks_debuginfod;         /* servers are asked for the debug files of hot objects */
+	const char *debuginfod_urls;  /* these; NULL: the environment's */
+	/* Called while one comes; `object` "" when all is done.  False: no more. */
+	bool (*fetching)(void *context, const char *object, uint64_t bytes, uint64_t total);
+	void *fetching_context;
 	const char *kallsyms; /* a copy of its /proc/kallsyms; NULL: this machine's, if it runs that kernel */
 };
 

@@ -2,6 +2,7 @@
 
 #include "base/buffer.h"
 #include "base/vector.h"
+#include "profile/fetch_names.h"
 #include "profile/sample_reader.h"
 
 #include <errno.h>
@@ -57,7 +58,7 @@ int tally_profile_new(struct tally_recording *recording, const struct tally_prof
 	int result = tally_recording_filter(recording, &chosen.filter, err);
 	if (!result)
 		result = read_samples(profile, &chosen, err);
-	if (!result && name_places(profile) < 0)
+	if (!result && (tally_fetch_names(profile) < 0 || name_places(profile) < 0))
 		result = tally_error_set(err, -ENOMEM, "out of memory");
 	if (result < 0) {
 		tally_profile_free(profile);

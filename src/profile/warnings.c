@@ -30,6 +30,11 @@ static void warn_names(const struct tally_names_gaps *gaps, struct tally_buffer 
 	if (gaps->vmlinux_differs)
 		tally_buffer_text(out, "the vmlinux that was given is of another build than the recorded kernel: its names may be "
 				       "wrong\n");
+	if (gaps->unfetched_files)
+		tally_buffer_printf(out, "debuginfod: %zu of %zu debug files could not be had\n", gaps->unfetched_files,
+				    gaps->unfetched_files + gaps->fetched_files);
+	if (gaps->fetching_ended)
+		tally_buffer_text(out, "debuginfod: the rest was not asked for\n");
 	if (gaps->lacks_xz)
 		tally_buffer_text(out, "names in .gnu_debugdata are left out: liblzma.so.5 is not installed (Debian: liblzma5)\n");
 	if (gaps->kernel_differs)

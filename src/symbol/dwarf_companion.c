@@ -246,8 +246,14 @@ static struct tally_object *find_supplement(const struct tally_dwarf_file *file,
 	struct tally_object *found = NULL;
 	if (join(path, own, slash ? (size_t)(slash - own) + 1 : 0, link->name))
 		found = try_supplement(link, path);
-	free(real);
 	tally_build_id_format(&link->id, hex);
+	/* libdebuginfod keeps both as ID/debuginfo. */
+	int folder = slash ? (int)(slash - own) : 0;
+	while (folder > 0 && own[folder - 1] != '/')
+		folder--;
+	if (!found && folder && snprintf(path, sizeof(path), "%.*s%s/debuginfo", folder, own, hex) < PATH_MAX)
+		found = try_supplement(link, path);
+	free(real);
 	snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/%.2s/%s.debug", hex, hex + 2);
 	return found ? found : try_supplement(link, path);
 }

@@ -126,6 +126,47 @@ else
 	skip ".gnu_debugdata names what .dynsym lacks" "there is no xz"
 fi
 
+# ---- debuginfod --------------------------------------------------------------------------------------------------------
+
+# A server of ours, on this machine alone.
+if have python3 && python3 -c 'import ctypes; ctypes.CDLL("libdebuginfod.so.1")' 2>/dev/null; then
+	mkdir -p served/buildid/$id && cp spin.debug served/buildid/$id/debuginfo && cp gone served/buildid/$id/executable
+	cat >server.py <<'END'
+import http.server, os, sys
+class Handler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, format, *arguments):
+        open('asked', 'a').write(format % arguments + '\n')
+server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), lambda *a: Handler(*a, directory='served'))
+open('port', 'w').write(str(server.server_port))
+os.rename('port', 'port.ready')
+server.serve_forever()
+END
+	touch asked
+	python3 server.py 2>/dev/null &
+	running=$!
+	tries=100; while [ ! -s port.ready ] && [ $((tries -= 1)) -gt 0 ]; do sleep 0.05; done
+	url=http://127.0.0.1:$(cat port.ready)
+	cp gone bin/spin && objcopy --strip-all bin/spin
+	record fetched.data bin/spin
+	fold() { DEBUGINFOD_CACHE_PATH=$scratch/fetched timeout 60 "$TALLY" fold -i fetched.data "$@" >out 2>err; }
+	DEBUGINFOD_URLS=$url fold
+	check "debuginfod: nobody is asked unasked" test ! -s asked -a ! -e fetched
+	fold "--debuginfod=$url"
+	check "--debuginfod names what is inlined" grep -q leaf_that_is_inlined out
+	grep -c "GET" asked >out; check "… by a question for each hot object" grep -q "buildid/$id/debuginfo" asked
+	kill $running; wait $running 2>/dev/null; running=
+	fold "--debuginfod=$url"
+	check "… once: what was fetched is kept" grep -q leaf_that_is_inlined out
+	rm bin/spin
+	mkdir -p fetched2 && DEBUGINFOD_URLS=$url timeout 60 "$TALLY" fold --debuginfod -i fetched.data >out 2>err
+	check "… and a server that is down leaves names out" test $? = 0
+	check "… which is told" grep -q 'debuginfod: [0-9]* of [0-9]* debug files could not be had' err
+	"$TALLY" report --debuginfod -i fetched.data >out 2>&1
+	check "--debuginfod without a server says what to do" grep -q 'no debuginfod server is named (--debuginfod=http' out
+else
+	skip "--debuginfod names what is inlined" "needs python3 and libdebuginfod1"
+fi
+
 # ---- other roots, removed files --------------------------------------------------------------------------------------
 
 # in_other_root NAME COMMAND…: records a process, 2 s long, that the command starts, from outside and by its id.

@@ -1,0 +1,122 @@
+#include "object/debuginfod.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LIBRARY "libdebuginfod.so.1"
+
+struct debuginfod_client; /* the library's */
+
+struct tally_debuginfod {
+	void *library;
+	struct debuginfod_client *client;
+	tally_debuginfod_progress *progress;
+	void *context;
+	bool has_given_up;
+	/* As elfutils/debuginfod.h has them. */
+	struct debuginfod_client *(*begin)(void);
+	int (*find_debuginfo)(struct debuginfod_client *client, const unsigned char *id, int size, char **path);
+	int (*find_executable)(struct debuginfod_client *client, const unsigned char *id, int size, char **path);
+	void (*set_progress)(struct debuginfod_client *client, int (*call)(struct debuginfod_client *, long, long));
+	void (*set_user_data)(struct debuginfod_client *client, void *data);
+	void (*end)(struct debuginfod_client *client);
+};
+
+static bool find(struct tally_debuginfod *server, const char *name, void *function)
+{
+	void *address = server->library ? dlsym(server->library, name) : NULL;
+	memcpy(function, &address, sizeof(address));
+	return address;
+}
+
+static bool load(struct tally_debuginfod *server)
+{
+	server->library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+	return find(server, "debuginfod_begin", &server->begin) && find(server, "debuginfod_end", &server->end) &&
+	       find(server, "debuginfod_find_debuginfo", &server->find_debuginfo) &&
+	       find(server, "debuginfod_find_executable", &server->find_executable) &&
+	       find(server, "debuginfod_set_progressfn", &server->set_progress) &&
+	       find(server, "debuginfod_set_user_data", &server->set_user_data);
+}
+
+/* The library hands on the client alone, which knows us: by a function of the library's. */
+static int on_progress(struct debuginfod_client *client, long done, long total)
+{
+	void *(*get_user_data)(struct debuginfod_client *client);
+	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_NOLOAD);
+	void *address = library ? dlsym(library, "debuginfod_get_user_data") : NULL;
+	memcpy(&get_user_data, &address, sizeof(address));
+	struct tally_debuginfod *server = address ? get_user_data(client) : NULL;
+	if (library)
+		dlclose(library);
+	if (server && server->progress && !server->progress(server->context, done > 0 ? (uint64_t)done : 0, total > 0 ? (uint64_t)total : 0))
+		server->has_given_up = true;
+	return server && server->has_given_up;
+}
+
+int tally_debuginfod_open(const char *urls, tally_debuginfod_progress *progress, void *context,
+			  struct tally_debuginfod **out, struct tally_error *err)
+{
+	const char *known = getenv("DEBUGINFOD_URLS");
+	if (!urls && (!known || !*known)) {
+		tally_error_set(err, -EDESTADDRREQ, "no debuginfod server is named");
+		tally_error_hint(err, "--debuginfod=https://debuginfod.debian.net, or set DEBUGINFOD_URLS");
+		return -EDESTADDRREQ;
+	}
+	struct tally_debuginfod *server = calloc(1, sizeof(*server));
+	if (!server)
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	*server = (struct tally_debuginfod){ .progress = progress, .context = context };
+	if (!load(server)) {
+		tally_debuginfod_close(server);
+		tally_error_set(err, -ENOPKG, "debuginfod servers can't be asked: " LIBRARY " is not installed");
+		tally_error_hint(err, "on Debian: apt-get install libdebuginfod1");
+		return -ENOPKG;
+	}
+	/* The library knows no other way to be told. */
+	bool is_set = (!urls || !setenv("DEBUGINFOD_URLS", urls, 1)) && !setenv("DEBUGINFOD_TIMEOUT", "10", 0) &&
+		      !setenv("DEBUGINFOD_MAXTIME", "120", 0) && !setenv("DEBUGINFOD_RETRY_LIMIT", "1", 0);
+	server->client = is_set ? server->begin() : NULL;
+	if (!server->client) {
+		tally_debuginfod_close(server);
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	}
+	server->set_user_data(server->client, server);
+	server->set_progress(server->client, on_progress);
+	*out = server;
+	return 0;
+}
+
+int tally_debuginfod_fetch(struct tally_debuginfod *server, const struct tally_build_id *id,
+			   enum tally_debuginfod_kind kind, struct tally_object **out)
+{
+	char *path = NULL;
+	if (server->has_given_up)
+		return -EINTR;
+	int fd = kind == TALLY_DEBUGINFOD_DEBUG ? server->find_debuginfo(server->client, id->bytes, id->size, &path) :
+						  server->find_executable(server->client, id->bytes, id->size, &path);
+	if (fd < 0)
+		return server->has_given_up ? -EINTR : fd;
+	int rc = tally_object_open_descriptor(fd, path ? path : "debuginfod", out, NULL);
+	close(fd);
+	free(path);
+	if (!rc && !tally_build_id_equal(tally_object_build_id(*out), id)) {
+		tally_object_unref(*out);
+		rc = -ENOENT;
+	}
+	return rc;
+}
+
+void tally_debuginfod_close(struct tally_debuginfod *server)
+{
+	if (!server)
+		return;
+	if (server->client)
+		server->end(server->client);
+	if (server->library)
+		dlclose(server->library);
+	free(server);
+}

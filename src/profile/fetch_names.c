@@ -1,0 +1,149 @@
+/* Debug files are tens of megabytes, and a system's profile has code of hundreds of objects: those are asked for that a
+ * hundredth of the samples have in their stacks, the hottest first, so that who loses patience has the best of it. */
+#include "profile/fetch_names.h"
+
+#include "object/debuginfod.h"
+#include "profile/name_functions.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HOT_PER_CENT = 1, FILES_MAX = 32 };
+
+struct hot_file {
+	uint64_t samples; /* with the file in their stack */
+	uint32_t file;
+	uint32_t last_row; /* + 1: in which it was counted */
+};
+
+struct fetching {
+	struct tally_names *names;
+	const char *object; /* whose file is coming */
+};
+
+static uint64_t count_samples(const struct tally_profile *profile, struct hot_file *hot, size_t files)
+{
+	const struct tally_names *names = &profile->recording->names;
+	uint64_t all = 0;
+	for (uint32_t i = 0; i < profile->rows.rows.count; i++) {
+		const uint8_t *end, *at = tally_row_stack(&profile->rows, i, &end);
+		uint64_t samples = profile->rows.rows.items[i].samples;
+		all += samples;
+		while (at && at < end) {
+			uint32_t place = tally_stack_next_place(&at);
+			uint32_t file = tally_names_file(names, &profile->places.places.items[place]);
+			if (file >= files || hot[file].last_row == i + 1)
+				continue;
+			hot[file].last_row = i + 1;
+			hot[file].samples += samples;
+		}
+	}
+	return all;
+}
+
+static int hotter_first(const void *a_, const void *b_)
+{
+	const struct hot_file *a = a_, *b = b_;
+	if (a->samples != b->samples)
+		return a->samples > b->samples ? -1 : 1;
+	return a->file < b->file ? -1 : a->file > b->file;
+}
+
+static bool on_progress(void *context, uint64_t bytes, uint64_t total)
+{
+	const struct fetching *fetching = context;
+	const struct tally_name_sources *sources = &fetching->names->sources;
+	return !sources->fetching || sources->fetching(sources->fetching_context, fetching->object, bytes, total);
+}
+
+static bool has_lines(const struct tally_object *object)
+{
+	struct tally_section section;
+	return object && tally_object_section(object, ".debug_info", &section);
+}
+
+/* dwz's common file, which the debug file's own units refer to: the library's folder has it beside the other, where it
+ * is looked for. */
+static void fetch_common(struct tally_debuginfod *server, const struct tally_object *debug)
+{
+	struct tally_section link;
+	struct tally_object *common;
+	struct tally_build_id id = { 0 };
+	if (!tally_object_section(debug, ".gnu_debugaltlink", &link) || !link.bytes)
+		return;
+	size_t name = strnlen((const char *)link.bytes, link.size) + 1;
+	if (name >= link.size || link.size - name > sizeof(id.bytes))
+		return;
+	id.size = (uint8_t)(link.size - name);
+	memcpy(id.bytes, link.bytes + name, id.size);
+	if (!tally_debuginfod_fetch(server, &id, TALLY_DEBUGINFOD_DEBUG, &common))
+		tally_object_unref(common);
+}
+
+/* -EINTR: enough. */
+static int fetch(struct fetching *fetching, struct tally_debuginfod *server, uint32_t file)
+{
+	struct tally_names *names = fetching->names;
+	struct tally_object_entry *entry = tally_objects_get(&names->objects, names->tasks, file);
+	const char *path = tally_tasks_path(names->tasks, file), *slash = strrchr(path, '/');
+	if (!entry)
+		return -ENOMEM;
+	const struct tally_build_id *id =
+		entry->object ? tally_object_build_id(entry->object) : &names->tasks->files.items[file].build_id;
+	bool has_all = entry->object && (has_lines(entry->object) || has_lines(tally_objects_debug(entry)));
+	if (!id->size || names->tasks->files.items[file].pid || has_all || !strcmp(path, "[vdso]"))
+		return 0;
+	fetching->object = slash ? slash + 1 : path;
+	int result = on_progress(fetching, 0, 0) ? 0 : -EINTR;
+	if (!result && !entry->object)
+		result = tally_debuginfod_fetch(server, id, TALLY_DEBUGINFOD_EXECUTABLE, &entry->object);
+	if (result) {
+		entry->object = NULL;
+		names->gaps.unfetched_files += result != -EINTR;
+		return result == -EINTR ? result : 0;
+	}
+	entry->state = TALLY_OBJECT_OPEN;
+	struct tally_object *debug;
+	result = tally_debuginfod_fetch(server, id, TALLY_DEBUGINFOD_DEBUG, &debug);
+	if (!result) {
+		tally_object_unref(entry->debug);
+		entry->debug = debug;
+		entry->debug_tried = true;
+		names->gaps.fetched_files++;
+		fetch_common(server, debug);
+	} else if (result != -EINTR) {
+		names->gaps.unfetched_files++;
+	}
+	return result == -EINTR ? result : 0;
+}
+
+int tally_fetch_names(struct tally_profile *profile)
+{
+	struct tally_names *names = &profile->recording->names;
+	struct fetching fetching = { .names = names };
+	struct tally_debuginfod *server;
+	size_t files = names->tasks->files.count;
+	if (!names->sources.asks_debuginfod || !files)
+		return 0;
+	struct hot_file *hot = calloc(files, sizeof(*hot));
+	if (!hot)
+		return -ENOMEM;
+	int result = tally_debuginfod_open(names->sources.debuginfod_urls, on_progress, &fetching, &server, NULL);
+	if (result < 0) { /* who took the option has told */
+		free(hot);
+		return result == -ENOMEM ? result : 0;
+	}
+	for (uint32_t i = 0; i < files; i++)
+		hot[i].file = i;
+	uint64_t all = count_samples(profile, hot, files);
+	qsort(hot, files, sizeof(*hot), hotter_first);
+	for (size_t i = 0; !result && i < files && i < FILES_MAX && hot[i].samples * 100 >= all * HOT_PER_CENT && hot[i].samples; i++)
+		result = fetch(&fetching, server, hot[i].file);
+	names->gaps.fetching_ended = result == -EINTR;
+	if (names->sources.fetching)
+		names->sources.fetching(names->sources.fetching_context, "", 0, 0);
+	tally_debuginfod_close(server);
+	free(hot);
+	return result == -ENOMEM ? result : 0;
+}
