@@ -8,6 +8,7 @@
 #include "command/recording_warnings.h"
 #include "output/pager.h"
 #include "output/recording_header.h"
+#include "output/script_events.h"
 #include "output/script_text.h"
 #include "profile/profile.h"
 
@@ -16,7 +17,12 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPTION_RECORDS = 256, OPTION_MANGLED, OPTION_STDIO, OPTION_NO_INLINE, OPTION_EVENT, FLUSH_BYTES = 1 << 18 };
+enum { OPTION_RECORDS = 256, OPTION_MANGLED, OPTION_STDIO, OPTION_NO_INLINE, OPTION_EVENT, OPTION_SHOW = 1 << 16,
+       FLUSH_BYTES = 1 << 18 };
+
+/* The kind's bit is in the option's id. */
+#define SHOW_OPTION(kind, bit, help) \
+	{ 0, "show-" kind "-events", TALLY_ARGUMENT_NONE, NULL, help, NULL, OPTION_SHOW | (bit) }
 
 static const struct tally_option options[] = {
 	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE", "the recording (tally.data, else perf.data; - is standard input)",
@@ -28,6 +34,15 @@ static const struct tally_option options[] = {
 	{ 0, "records", TALLY_ARGUMENT_NONE, NULL, "every record with all its fields, not samples alone", NULL,
 	  OPTION_RECORDS },
 	{ 'F', "fields", TALLY_ARGUMENT_REQUIRED, "+FIELDS", "besides what is shown anyway: +brstack, +brstacksym", NULL, 0 },
+	SHOW_OPTION("task", TALLY_SCRIPT_TASK, "names, forks and ends of tasks too"),
+	SHOW_OPTION("mmap", TALLY_SCRIPT_MMAP, "what is mapped, too"),
+	SHOW_OPTION("switch", TALLY_SCRIPT_SWITCH, "context switches, too (recorded with --switch-events)"),
+	SHOW_OPTION("namespace", TALLY_SCRIPT_NAMESPACE, "tasks' namespaces, too"),
+	SHOW_OPTION("cgroup", TALLY_SCRIPT_CGROUP, "cgroups by number, too"),
+	SHOW_OPTION("bpf", TALLY_SCRIPT_BPF, "BPF programs and other code that the kernel makes, as it comes and goes, too"),
+	SHOW_OPTION("text-poke", TALLY_SCRIPT_TEXT_POKE, "changes of the kernel's code, too"),
+	SHOW_OPTION("lost", TALLY_SCRIPT_LOST, "where records were lost, too"),
+	SHOW_OPTION("round", TALLY_SCRIPT_ROUND, "where the recorder finished a round, too"),
 	TALLY_HEADER_OPTIONS,
 	{ 0, "no-demangle", TALLY_ARGUMENT_NONE, NULL, "names as they stand in the file", NULL, OPTION_MANGLED },
 	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL, "symbols' functions alone, not what was inlined in them", NULL,
@@ -42,6 +57,7 @@ struct request {
 	struct tally_header_request header;
 	struct tally_script_fields fields;
 	struct tally_name_sources names;
+	unsigned shown; /* enum tally_script_events */
 	bool records, mangled, no_inlines, no_pager;
 };
 
@@ -114,8 +130,9 @@ static int print_all(struct tally_recording *recording, const struct request *re
 			put_feature(recording, &raw, request->header.full, &out);
 		if (request->records)
 			tally_record_dump(recording, &raw, &record, &out);
-		else if (record.header.type == TALLY_RECORD_SAMPLE &&
-			 tally_script_sample(script, &raw, &record, &out) < 0)
+		else if (record.header.type != TALLY_RECORD_SAMPLE)
+			tally_script_event(recording, &raw, &record, request->shown, &out);
+		else if (tally_script_sample(script, &raw, &record, &out) < 0)
 			result = tally_error_set(err, -12, "out of memory");
 		if (result < 0 || (out.length >= FLUSH_BYTES && flush(&out, terminal) < 0))
 			break; /* a reader that went away is no error of ours */
@@ -140,6 +157,10 @@ static int take_option(struct request *request, int id, const char *value, struc
 	case OPTION_NO_INLINE: request->no_inlines = true; break;
 	case OPTION_STDIO: request->no_pager = true; break;
 	default:
+		if (id & OPTION_SHOW) {
+			request->shown |= (unsigned)id & ~(unsigned)OPTION_SHOW;
+			break;
+		}
 		if (tally_header_option(id, &request->header))
 			return 0;
 		result = tally_name_option(id, value, &request->names, err);

@@ -323,6 +323,8 @@ static int apply_fork(struct tally_tasks *tasks, const struct tally_record *reco
 	uint32_t comm = comm_of(tasks, fork->parent_pid, fork->parent_tid);
 	if (comm == TALLY_STRING_NONE)
 		comm = comm_of(tasks, fork->parent_pid, fork->parent_pid);
+	if (comm == TALLY_STRING_NONE && !fork->parent_pid && !fork->parent_tid)
+		comm = tally_strings_intern(&tasks->strings, "swapper");
 	uint32_t thread = tally_tasks_thread(tasks, fork->pid, fork->tid);
 	if (thread == UINT32_MAX)
 		return -ENOMEM;

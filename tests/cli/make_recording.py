@@ -276,6 +276,43 @@ def lbr(path):
     write_file(path, events, branch_samples(False), {**common_features(events), SPECIAL["branch_stack"]: b""})
 
 
+# ---- what the kernel tells besides --------------------------------------------------------------------------------
+
+def side_events(path):
+    """Namespaces, cgroups, code that the kernel made and changed; samples in that code before, while and after it was there."""
+    event = Event("cycles", [5], type=0, sample_type=IP | TID | TIME | CPU | PERIOD)
+    program, poked = 0xffffffffc0123000, 0xffffffffc0456000
+
+    def trailer(time):
+        return u32(LIBRARY_PID, LIBRARY_PID) + u64(time) + u32(1, 0)
+
+    def sample(time, ip):
+        return record("SAMPLE", u64(ip) + u32(LIBRARY_PID, LIBRARY_PID) + u64(time) + u32(1, 0) + u64(1000), KERNEL)
+
+    def ksymbol(time, flags, name, kind=1):
+        return record("KSYMBOL", u64(program) + u32(256) + u16(kind, flags) + padded(name) + trailer(time))
+    kernel_map = u32(0xffffffff, 0) + u64(0xffffffff81000000, 0x1200000, 0xffffffff81000000) + padded("[kernel.kallsyms]_text")
+    records = [
+        record("MMAP", kernel_map + trailer(0), KERNEL),
+        record("COMM", u32(LIBRARY_PID, LIBRARY_PID) + padded("sider") + trailer(1000)),
+        record("NAMESPACES", u32(LIBRARY_PID, LIBRARY_PID) + u64(3, 4, 0xf0000000, 4, 0xeffffffe, 0, 0) + trailer(2000)),
+        record("NAMESPACES", u32(LIBRARY_PID, LIBRARY_PID) + u64(9, *range(18)) + trailer(3000)),
+        record("CGROUP", u64(4711) + padded("/system.slice/a b.service") + trailer(4000)),
+        sample(5000, program + 16),
+        ksymbol(6000, 0, "bpf_prog_0123456789abcdef_first"), record("BPF_EVENT", u16(1, 0) + u32(7) + bytes(range(8)) + trailer(6000)),
+        sample(7000, program + 16),
+        ksymbol(8000, 1, "bpf_prog_0123456789abcdef_first"), record("BPF_EVENT", u16(2, 0) + u32(7) + bytes(range(8)) + trailer(8000)),
+        sample(9000, program + 16),
+        ksymbol(10000, 0, "ftrace_trampoline_x", 2), sample(11000, program + 32),
+        record("TEXT_POKE", u64(poked) + u16(5, 5) + bytes([0xf, 0x1f, 0x44, 0, 0]) + bytes([0xe8, 1, 2, 3, 4]) + bytes(2) + trailer(12000)),
+        record("TEXT_POKE", u64(poked + 64) + u16(0, 36) + bytes(range(36)) + trailer(13000)),
+        record(2, u64(5, 77) + trailer(14000)), # LOST
+        record(14, trailer(15000)), record(14, trailer(16000), 1 << 13), record(14, trailer(17000), 3 << 13), # SWITCH
+        record(15, u32(1, 2) + trailer(18000), 1 << 13), # SWITCH_CPU_WIDE
+    ]
+    write_file(path, [event], records, common_features([event]))
+
+
 # ---- records of tools -------------------------------------------------------------------------------------------
 
 def header_attr(event):

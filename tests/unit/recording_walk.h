@@ -3,7 +3,9 @@
 #define TALLY_TEST_RECORDING_WALK_H
 
 #include "base/json.h"
+#include "output/recording_header.h"
 #include "output/report_text.h"
+#include "output/script_events.h"
 #include "output/script_text.h"
 #include "profile/profile.h"
 #include "profile/report_model.h"
@@ -47,7 +49,10 @@ static inline int recording_walk_script(const void *bytes, size_t size, bool rec
 	recording_walk_spare_names(recording);
 	if (tally_script_new(recording, &script, NULL) < 0)
 		abort();
+	tally_script_show(script, &(struct tally_script_fields){ .branches = !records, .branch_symbols = true });
+	tally_recording_header(recording->data, 0, true, &out);
 	while ((result = tally_recording_next(recording, &raw, &record, &err)) > 0) {
+		tally_script_event(recording, &raw, &record, ~0u, &out);
 		if (records)
 			tally_record_dump(recording, &raw, &record, &out);
 		else if (record.header.type == TALLY_RECORD_SAMPLE && tally_script_sample(script, &raw, &record, &out))
@@ -56,6 +61,8 @@ static inline int recording_walk_script(const void *bytes, size_t size, bool rec
 		walk->bytes += out.length;
 		tally_buffer_clear(&out);
 	}
+	tally_recording_header(recording->data, 0, true, &out); /* a pipe's is told in the stream */
+	tally_buffer_clear(&out);
 	tally_profile_warnings(recording, &out);
 	if (tally_perfdata_damage(recording->data)) {
 		walk->damaged = true;

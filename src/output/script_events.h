@@ -1,0 +1,25 @@
+/* Records other than samples, as `perf script --show-…-events` prints them. */
+#ifndef TALLY_OUTPUT_SCRIPT_EVENTS_H
+#define TALLY_OUTPUT_SCRIPT_EVENTS_H
+
+#include "base/buffer.h"
+#include "profile/recording.h"
+
+/* Which of them, by what perf calls them. */
+enum tally_script_events {
+	TALLY_SCRIPT_MMAP = 1 << 0,
+	TALLY_SCRIPT_TASK = 1 << 1,
+	TALLY_SCRIPT_SWITCH = 1 << 2,
+	TALLY_SCRIPT_NAMESPACE = 1 << 3,
+	TALLY_SCRIPT_CGROUP = 1 << 4,
+	TALLY_SCRIPT_LOST = 1 << 5,
+	TALLY_SCRIPT_BPF = 1 << 6,
+	TALLY_SCRIPT_TEXT_POKE = 1 << 7,
+	TALLY_SCRIPT_ROUND = 1 << 8
+};
+
+/* Appends the record that tally_recording_next() just gave, where `shown` has its kind. */
+void tally_script_event(const struct tally_recording *recording, const struct tally_raw_record *raw,
+			const struct tally_record *record, unsigned shown, struct tally_buffer *out);
+
+#endif

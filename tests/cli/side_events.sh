@@ -1,0 +1,57 @@
+#!/bin/bash
+# What the kernel tells besides samples: names, namespaces, cgroups, code that it makes, as perf script --show-…-events prints
+# it; and samples in such code are named for what was there at their time.  TAP; $TALLY is the binary.
+set -u
+number=0
+here=$(cd "$(dirname "$0")" && pwd)
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 1
+export HOME=$scratch
+
+ok() { number=$((number + 1)); echo "ok $number - $1"; }
+not_ok() { number=$((number + 1)); echo "not ok $number - $1"; head -20 out | cut -c 1-300 | sed 's/^/# /'; }
+skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
+check() { if "${@:2}"; then ok "$1"; else not_ok "$1"; fi; }
+
+if ! command -v perf >/dev/null || ! command -v python3 >/dev/null || ! perf record -q -o perf.data -e cpu-clock true >out 2>&1; then
+	echo "1..0 # SKIP needs perf, which may record, and python3"
+	exit 0
+fi
+
+# An address that nothing is known of is in no object for perf, in the kernel for tally.
+places() { sed 's/\[unknown\] (.*/[unknown]/'; }
+same() {
+	timeout 60 perf script --no-inline "${@:2}" -i "$1" 2>perf.err | places >perf.txt
+	timeout 60 "$TALLY" script --no-inline "${@:2}" "$1" 2>tally.err | places >tally.txt
+	diff perf.txt tally.txt >out && grep -q PERF_RECORD tally.txt
+}
+all=(--show-task-events --show-mmap-events --show-switch-events --show-namespace-events --show-cgroup-events --show-bpf-events
+	--show-lost-events --show-text-poke-events)
+
+"$here/make_recording.py" side_events side.data
+check "every kind, as perf prints it" same side.data "${all[@]}"
+for option in "${all[@]}"; do
+	check "$option alone" same side.data "$option"
+done
+"$TALLY" script side.data 2>/dev/null | grep -v PERF_RECORD | grep -o ' bpf_prog_[^ ]*\| ftrace_[^ ]*\| \[unknown\]' >out
+check "code has its name while it is there" test "$(tr -d '\n' <out)" = \
+	" [unknown] bpf_prog_0123456789abcdef_first+0x10 [unknown] ftrace_trampoline_x+0x20"
+
+# Real ones.
+perf record -q -o perf.data -e cpu-clock -- sh -c 'true; ls >/dev/null' >out 2>&1
+check "tasks and maps, recorded" same perf.data --show-task-events --show-mmap-events
+if perf record -q -o perf.data --namespaces --all-cgroups -e cpu-clock -- unshare -u sh -c 'true; ls >/dev/null' >out 2>&1; then
+	check "namespaces and cgroups, recorded" same perf.data --show-namespace-events --show-cgroup-events
+else
+	skip "namespaces and cgroups, recorded" "perf can't record them"
+fi
+if perf record -q -a -o perf.data -e cpu-clock -- "$BPF_PROGRAM" >out 2>&1; then
+	check "a BPF program, recorded" same perf.data --show-bpf-events
+	check "… with its name" grep -q 'PERF_RECORD_KSYMBOL .*_for_tally$' tally.txt
+	"$TALLY" report --header-only perf.data >tally.txt 2>out
+	check "… and in the header, as in perf's" diff <(perf report --header-only -i perf.data 2>/dev/null) tally.txt
+else
+	skip "a BPF program, recorded" "needs perf record -a and bpf(2)"
+fi
+echo "1..$number"
