@@ -18,14 +18,20 @@ static void put_values(const struct tally_read_values *values, struct tally_buff
 	tally_buffer_char(out, ']');
 }
 
-static void put_regs(const char *name, const struct tally_sample_regs *regs, uint64_t mask, struct tally_buffer *out)
+static void put_regs(enum tally_arch arch, const char *name, const struct tally_sample_regs *regs, uint64_t mask,
+		     struct tally_buffer *out)
 {
 	unsigned word = 0;
 	tally_buffer_printf(out, " %s(abi %" PRIu64 ")=[", name, regs->abi);
 	for (unsigned bit = 0; regs->words && bit < 64; bit++)
 		if (mask >> bit & 1) {
-			tally_buffer_printf(out, "%s%u:0x%" PRIx64, word ? " " : "", bit, regs->words[word]);
-			word++;
+			const char *known = tally_arch_register(arch, bit);
+			tally_buffer_text(out, word ? " " : "");
+			if (known)
+				tally_buffer_text(out, known);
+			else
+				tally_buffer_printf(out, "%u", bit);
+			tally_buffer_printf(out, ":0x%" PRIx64, regs->words[word++]);
 		}
 	tally_buffer_char(out, ']');
 }
@@ -74,7 +80,8 @@ static void put_sample_simple(const struct tally_sample *sample, struct tally_bu
 					    fields[i].value);
 }
 
-static void put_sample(const struct tally_attr *attr, const struct tally_sample *sample, struct tally_buffer *out)
+static void put_sample(enum tally_arch arch, const struct tally_attr *attr, const struct tally_sample *sample,
+		       struct tally_buffer *out)
 {
 	if (sample->type & TALLY_SAMPLE_TID)
 		tally_buffer_printf(out, " pid=%d tid=%d", (int)sample->pid, (int)sample->tid);
@@ -92,12 +99,12 @@ static void put_sample(const struct tally_attr *attr, const struct tally_sample 
 	if (sample->type & TALLY_SAMPLE_BRANCH_STACK)
 		put_branches(sample, out);
 	if (sample->type & TALLY_SAMPLE_REGS_USER)
-		put_regs("regs_user", &sample->regs_user, attr->sample_regs_user, out);
+		put_regs(arch, "regs_user", &sample->regs_user, attr->sample_regs_user, out);
 	if (sample->type & TALLY_SAMPLE_STACK_USER)
 		tally_buffer_printf(out, " stack=%" PRIu64 " valid=%" PRIu64, sample->stack_size,
 				    sample->stack_dynamic_size);
 	if (sample->type & TALLY_SAMPLE_REGS_INTR)
-		put_regs("regs_intr", &sample->regs_intr, attr->sample_regs_intr, out);
+		put_regs(arch, "regs_intr", &sample->regs_intr, attr->sample_regs_intr, out);
 	if (sample->type & TALLY_SAMPLE_AUX)
 		put_bytes("aux", sample->aux, sample->aux_size, out);
 }
@@ -207,7 +214,6 @@ void tally_record_dump(const struct tally_recording *recording, const struct tal
 		       const struct tally_record *record, struct tally_buffer *out)
 {
 	const char *type = tally_record_type_name(record->header.type);
-	(void)recording;
 	tally_buffer_printf(out, "0x%" PRIx64 " ", raw->file_offset);
 	if (type)
 		tally_buffer_text(out, type);
@@ -216,7 +222,7 @@ void tally_record_dump(const struct tally_recording *recording, const struct tal
 	tally_buffer_printf(out, " size=%u misc=0x%x", record->header.size, record->header.misc);
 	if (record->header.type < TALLY_RECORD_USER_START && raw->event) {
 		if (record->header.type == TALLY_RECORD_SAMPLE)
-			put_sample(&raw->event->attr, &record->sample, out);
+			put_sample(recording->arch, &raw->event->attr, &record->sample, out);
 		else if (record->header.type == TALLY_RECORD_MMAP || record->header.type == TALLY_RECORD_MMAP2)
 			put_mmap(&record->mmap, record->header.type == TALLY_RECORD_MMAP2, out);
 		else

@@ -74,8 +74,6 @@ bool tally_feature_swap(unsigned feature, void *bytes, size_t size, uint32_t cpu
 		swap_build_ids(&swapper);
 	else if (feature == TALLY_FEATURE_CPU_TOPOLOGY)
 		swap_cpu_topology(&swapper, cpu_count);
-	else if (feature == TALLY_FEATURE_TRACING_DATA)
-		return true; /* tells its own order */
 	else if (feature < TALLY_FEATURE_MAX && layouts[feature])
 		tally_swap_fields(&swapper, layouts[feature]);
 	else

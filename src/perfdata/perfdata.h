@@ -122,6 +122,8 @@ bool tally_perfdata_tracepoint_format(const struct tally_perfdata *data, uint64_
 				      size_t *length);
 
 bool tally_perfdata_is_pipe(const struct tally_perfdata *data);
+/* Of the other byte order: all that is given has been turned into this machine's but raw tracepoint data. */
+bool tally_perfdata_is_swapped(const struct tally_perfdata *data);
 /* Where a file's parts are; all 0 but the version for a pipe. */
 struct tally_perfdata_place {
 	unsigned version; /* of the header as perf counts: 0 for PERFFILE, 1 for PERFILE2 */

@@ -5,6 +5,11 @@
 #include <errno.h>
 #include <string.h>
 
+bool tally_perfdata_is_swapped(const struct tally_perfdata *data)
+{
+	return data->swap;
+}
+
 uint32_t tally_perfdata_cpus(const struct tally_perfdata *data)
 {
 	const struct tally_feature_bytes *feature = &data->features[TALLY_FEATURE_NRCPUS];
@@ -68,7 +73,8 @@ void tally_disk_header_swap(struct tally_disk_header *header)
 int tally_perfdata_take_feature(struct tally_perfdata *data, unsigned feature, const uint8_t *bytes, size_t size,
 				uint64_t offset)
 {
-	if (!data->swap || feature == TALLY_FEATURE_TRACING_DATA)
+	/* Which tell their own order, and have always the same. */
+	if (!data->swap || feature == TALLY_FEATURE_TRACING_DATA || feature == TALLY_FEATURE_TALLY)
 		return tally_perfdata_apply_feature(data, feature, bytes, size, offset);
 	char *copy = tally_arena_copy(&data->arena, (const char *)bytes, size);
 	if (!copy)

@@ -38,11 +38,19 @@ static void see_machine(struct tally_recording *recording)
 {
 	struct utsname here;
 	const char *machine = tally_perfdata_feature_text(recording->data, TALLY_FEATURE_ARCH);
-	recording->names.objects.machine = tally_unwind_machine_named(machine);
 	const char *release = tally_perfdata_feature_text(recording->data, TALLY_FEATURE_OSRELEASE);
-	if (release && !uname(&here) && strcmp(release, here.release))
-		recording->names.foreign_machine = true;
-	recording->names.kernel_release = release;
+	bool is_told = machine && *machine, is_swapped = tally_perfdata_is_swapped(recording->data), is_foreign;
+	struct tally_names *names = &recording->names;
+	recording->arch = is_told || is_swapped ? tally_arch_named(machine) : tally_arch_host();
+	names->objects.arch = recording->arch;
+	names->objects.machine = is_told || !is_swapped ? tally_unwind_machine_named(machine) : TALLY_UNWIND_OTHER;
+	names->kernel_release = release;
+	if (uname(&here) < 0)
+		return;
+	is_foreign = is_told ? !tally_arch_related(recording->arch, tally_arch_host()) ||
+				       (!recording->arch && strcmp(machine, here.machine)) : is_swapped;
+	names->foreign_machine = is_foreign || (release && strcmp(release, here.release));
+	names->objects.is_foreign = names->foreign_machine;
 }
 
 /* Takes over `data`. */

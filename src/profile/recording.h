@@ -6,6 +6,7 @@
 #ifndef TALLY_PROFILE_RECORDING_H
 #define TALLY_PROFILE_RECORDING_H
 
+#include "abi/arch.h"
 #include "base/buffer.h"
 #include "perfdata/order.h"
 #include "perfdata/perfdata.h"
@@ -40,6 +41,8 @@ struct tally_recording_counts {
 		uint64_t bytes;     /* what would have sufficed for the others */
 		bool is_at_least;   /* … as far as it is known */
 	} cut;
+	uint64_t stacks_32bit;  /* user stacks that nobody unwinds here: of 32-bit programs, */
+	uint64_t stacks_foreign; /* of machines whose rules aren't known */
 	uint64_t chains_cut;    /* samples given whose stack was cut when tally recorded it */
 	uint64_t first_time, last_time; /* of the samples given, ns */
 };
@@ -49,6 +52,7 @@ struct tally_recording {
 	struct tally_order *order;
 	struct tally_tasks tasks;
 	struct tally_names names;
+	enum tally_arch arch; /* of the recorded machine, as far as it is told */
 	struct { struct tally_chain_frame *items; size_t count, capacity; } chain;
 	struct { uint64_t *items; size_t count, capacity; } branch_chain; /* of the sample given last */
 	struct tally_recording_counts counts;

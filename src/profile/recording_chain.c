@@ -65,6 +65,11 @@ static int push_user_stack(struct tally_recording *recording, const struct tally
 	enum tally_unwind_end end;
 	struct tally_unwind_extent extent;
 	const struct tally_sample *sample = &record->sample;
+	const uint64_t abi_32bit = 1; /* PERF_SAMPLE_REGS_ABI_32 */
+	if (!tally_unwind_regs_mask(recording->names.objects.machine))
+		recording->counts.stacks_foreign++;
+	else if (sample->regs_user.abi == abi_32bit)
+		recording->counts.stacks_32bit++;
 	size_t count = tally_user_stack_frames(&recording->tasks, &recording->names.objects, attr, sample,
 					       addresses, is_exact, USER_FRAMES_MAX, &end, &extent);
 	if (!count)

@@ -100,6 +100,12 @@ void tally_profile_warnings(const struct tally_recording *recording, struct tall
 				    "there\n", counts->throttled);
 	if (counts->stacks_cut)
 		warn_cut(counts, out);
+	if (counts->stacks_foreign)
+		tally_buffer_printf(out, "%" PRIu64 " copied stacks are not unwound: tally can do so for x86-64 and arm64 "
+				    "(record with frame pointers there, --call-graph fp)\n", counts->stacks_foreign);
+	if (counts->stacks_32bit)
+		tally_buffer_printf(out, "%" PRIu64 " copied stacks are of 32-bit programs and not unwound "
+				    "(record these with frame pointers, --call-graph fp)\n", counts->stacks_32bit);
 	if (counts->chains_cut)
 		tally_buffer_printf(out, "%" PRIu64 " stacks were cut short when they were recorded: the copied stack ended; "
 				    "record with a larger --call-graph dwarf,SIZE (to 64512), or a lower rate, -F\n",

@@ -38,11 +38,31 @@ static void open_live(const struct tally_objects *objects, struct tally_object_e
 		entry->object = NULL;
 }
 
+static bool is_of_arch(const struct tally_object *object, enum tally_arch arch)
+{
+	unsigned machine = tally_object_machine(object);
+	switch (arch) {
+	case TALLY_ARCH_X86_64:
+	case TALLY_ARCH_I386: return machine == EM_X86_64 || machine == EM_386;
+	case TALLY_ARCH_ARM64:
+	case TALLY_ARCH_ARM: return machine == EM_AARCH64 || machine == EM_ARM;
+	case TALLY_ARCH_RISCV: return machine == EM_RISCV;
+	case TALLY_ARCH_POWERPC: return machine == EM_PPC64 || machine == EM_PPC;
+	case TALLY_ARCH_S390: return machine == EM_S390;
+	case TALLY_ARCH_UNKNOWN: break;
+	}
+	return true;
+}
+
 static void open_recorded(const struct tally_objects *objects, struct tally_object_entry *entry,
 			  const struct tally_mapped_file *file, const char *path)
 {
 	if (tally_search_open(&objects->search, path, &entry->object) < 0)
 		entry->object = NULL;
+	if (entry->object && !is_of_arch(entry->object, objects->arch)) {
+		tally_object_unref(entry->object); /* this machine's, of the same path */
+		entry->object = NULL;
+	}
 	if (entry->object && !is_wanted(entry->object, &file->build_id)) {
 		tally_object_unref(entry->object);
 		entry->object = NULL;
@@ -51,7 +71,7 @@ static void open_recorded(const struct tally_objects *objects, struct tally_obje
 	if (!entry->object)
 		entry->object = tally_search_by_build_id(&objects->search, &file->build_id);
 	/* Without a build-id, another process of that number may have the file. */
-	if (!entry->object && (file->build_id.size || file->inode))
+	if (!entry->object && !objects->is_foreign && (file->build_id.size || file->inode))
 		entry->object = tally_live_open(file, path, &entry->root);
 }
 
@@ -68,7 +88,8 @@ static void open_entry(const struct tally_objects *objects, struct tally_object_
 	if (!strcmp(path, "[vdso]")) {
 		size_t size;
 		const void *image = tally_vdso_image(&size);
-		if (image && tally_object_open_memory(path, image, size, &entry->object, NULL) < 0)
+		bool may_be = file->build_id.size || !objects->is_foreign;
+		if (image && may_be && tally_object_open_memory(path, image, size, &entry->object, NULL) < 0)
 			entry->object = NULL;
 		if (entry->object && !is_wanted(entry->object, &file->build_id)) {
 			tally_object_unref(entry->object);

@@ -7,6 +7,7 @@
 #ifndef TALLY_TASK_OBJECTS_H
 #define TALLY_TASK_OBJECTS_H
 
+#include "abi/arch.h"
 #include "object/search.h"
 #include "task/tasks.h"
 #include "unwind/unwind.h"
@@ -35,6 +36,8 @@ struct tally_object_entry {
 
 struct tally_objects {
 	struct { struct tally_object_entry *items; size_t count, capacity; } entries; /* by file id */
+	enum tally_arch arch; /* files of other machines are not used; unknown: of any */
+	bool is_foreign;      /* recorded under another kernel: its vdso and its processes are not this one's */
 	enum tally_unwind_machine machine;        /* whose stacks are unwound: this one's unless set */
 	struct tally_unwind_cache *unwind_cache;  /* made when the first stack is unwound */
 	bool unwind_interpreted;                  /* for tests: the slow reference, without the cache */

@@ -61,9 +61,41 @@ compare() {
 	fi
 }
 
+# ---- recordings of Debian's perf 6.1 for arm64, as that printed them in its guest machine ------------------
+# The program is found by its build-id, as perf keeps it; the guest's vdso is not here, and this machine's is another.
+arm64="$here/../foreign/arm64"
+keep_program() {
+	id=$(python3 -c '
+import sys
+data = open(sys.argv[1], "rb").read()
+at = data.index(b"\4\0\0\0\24\0\0\0\3\0\0\0GNU\0") + 16
+print(data[at:at + 20].hex())' "$1") && mkdir -p ".debug/.build-id/${id:0:2}/${id:2}" && cp "$1" ".debug/.build-id/${id:0:2}/${id:2}/elf"
+}
+as_in_the_guest() {
+	printed "$arm64/$1.perfdata" >tally.txt 2>warnings && sed 's/__kernel_rt_sigreturn+0x0 (\[vdso\])/[unknown] ([vdso])/' "$arm64/$1.txt" | diff - tally.txt
+}
+# perf -F +iregs,+uregs: two lists, "ABI:2 x0:0x5 …", with the names padded
+same_registers() {
+	sed -E 's/^[^A]*ABI:/ABI:/; s/ +/ /g; s/ $//' "$1" | grep -o 'ABI:.*' | sed 's/ ABI:/\nABI:/' | sort >perf.registers
+	grep -oE "regs_(user|intr)\(abi [0-9]+\)=\[[^]]*" "$2" | sed -E 's/regs_[a-z]+\(abi ([0-9]+)\)=\[/ABI:\1 /' | sort >tally.registers
+	[ -s perf.registers ] && diff perf.registers tally.registers
+}
+registers_as_in_the_guest() {
+	timeout 60 "$TALLY" script --stdio --records -i "$arm64/registers.perfdata" >records.txt && same_registers "$arm64/registers.txt" records.txt
+}
+if have python3 && keep_program "$arm64/walk-frames"; then
+	check "arm64: frame pointers, through signal handlers" as_in_the_guest frames
+	check "arm64: cycles and instructions of a hardware PMU" as_in_the_guest counters
+	check "arm64: a group that its leader samples" as_in_the_guest group
+	check "arm64: tracepoints" as_in_the_guest tracepoints
+	check "arm64: registers" registers_as_in_the_guest
+else
+	skip "arm64" "no python3"
+fi
+
 if ! have perf || ! have python3 || ! perf record -q -o perf.data -e cpu-clock true >out 2>&1; then
-	echo "1..0 # SKIP needs perf, which may record, and python3"
-	exit 0
+	skip "the other byte order" "needs perf, which may record, and python3"
+	done_testing
 fi
 
 compare "frame pointers" -e cpu-clock -g -F 299 "$WORKLOAD" spin
@@ -77,6 +109,44 @@ compare "registers" -e cpu-clock --user-regs=ip,sp,bp -I -F 199 "$WORKLOAD" spin
 compare "build-ids in map records" --buildid-mmap -e cpu-clock -g -F 299 "$WORKLOAD" spin
 compare "counts at a thread's end" -s -e cpu-clock -F 199 "$WORKLOAD" threads
 compare "several events" -e task-clock,page-faults,context-switches -g -F 299 "$WORKLOAD" faults
+
+# ---- other machines ---------------------------------------------------------------------------------------
+# What perf calls each bit of a mask of registers, by the machine that the recording names.
+registers_as_perf() {
+	python3 "$reencode" "${@:2}" --arch "$1" perf.data turned || return 1
+	timeout 60 perf script -F ip,uregs -i turned 2>/dev/null </dev/null >perf.txt
+	timeout 60 "$TALLY" script --stdio --records -i turned >records.txt && same_registers perf.txt records.txt
+}
+if perf record -q -o perf.data -e cpu-clock --user-regs=ip,sp,bp -F 199 "$WORKLOAD" spin >out 2>&1; then
+	check "registers of x86_64" registers_as_perf x86_64 --little --registers 0xffffffff00ff0fff
+	check "registers of i686" registers_as_perf i686 --little --registers 0xffff --abi 1
+	check "registers of aarch64" registers_as_perf aarch64 --little --registers 0x4001ffffffff
+	check "registers of armv7l" registers_as_perf armv7l --little --registers 0xffff --abi 1
+	check "registers of riscv (perf 6.1 does not know riscv64 by its name)" registers_as_perf riscv --little --registers 0xffffffff
+	check "registers of ppc64le" registers_as_perf ppc64le --little --registers 0x1fffffffffff
+	check "registers of ppc64, big-endian" registers_as_perf ppc64 --registers 0x1fffffffffff
+	check "registers of s390x, big-endian" registers_as_perf s390x --registers 0x3ffffffff
+else
+	skip "registers of other machines" "perf can't record registers"
+fi
+
+# This machine's kernel, vdso and programs name nothing in a recording of another.
+nothing_of_this_machine() {
+	python3 "$reencode" "${@:2}" --arch "$1" perf.data turned && HOME=$scratch/none XDG_CACHE_HOME=$scratch/none printed turned >tally.turned 2>warnings || return 1
+	cat warnings
+	grep -q . tally.turned && grep -q 'of another kernel' warnings && ! grep -E '\+0x[0-9a-f]+ \(' tally.turned
+}
+told_once() {
+	python3 "$reencode" "${@:3}" perf.data turned && printed turned >tally.turned 2>warnings
+	cat warnings
+	[ -s tally.turned ] && [ "$(grep -c "$1" warnings)" = "$2" ]
+}
+perf record -N -q -o perf.data -e cpu-clock --call-graph dwarf,4096 -F 999 "$WORKLOAD" faults >out 2>&1
+check "s390x: nothing of this machine's is used" nothing_of_this_machine s390x
+check "riscv64: nothing of this machine's is used" nothing_of_this_machine riscv64 --little
+check "riscv64: that its stacks are not unwound is told once" told_once 'copied stacks are not unwound' 1 --little --arch riscv64
+check "that stacks of 32-bit programs are not unwound is told once" told_once 'are of 32-bit programs' 1 --little --abi 1
+check "nothing is told of this machine's" told_once 'are not unwound' 0 --little
 
 # ---- how else a recording may be encoded ------------------------------------------------------------------
 perf record -q -o perf.data -e cpu-clock,page-faults -g -F 299 "$WORKLOAD" faults >out 2>&1

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Writes a recording as a machine of the other byte order would have: perf.data of little-endian → big-endian.
 
-    reencode.py [--pipe] [--compress] [--words32] [--first] [--attr-size N] [--little] [--arch NAME] IN OUT
+    reencode.py [--pipe] [--compress] [--words32] [--first] [--attr-size N] [--little] [--arch NAME] [--registers MASK]
+                [--abi N] IN OUT
 
 IN is a seekable little-endian perf.data, not compressed (as `perf record` without -z writes it).
     --pipe         as `perf record -o -` has it: what is a section of a file is a record of the stream
@@ -11,6 +12,8 @@ IN is a seekable little-endian perf.data, not compressed (as `perf record` witho
     --attr-size N  attributes of this size: cut, or longer than any that is known, with something in the unknown part
     --little       in the byte order of IN: for what the other options do
     --arch NAME    another machine in the feature ARCH
+    --registers MASK  where samples have user registers: these, whose values are their numbers times 0x11
+    --abi N        these are of a program of 32 (1) or 64 bits (2)
 
 Nothing here is shared with the reader: layouts are perf's (tools/perf/util/header.c, tools/lib/perf/include/perf/event.h)
 and the kernel's (include/uapi/linux/perf_event.h).  A raw tracepoint's fields are turned by its format, as recorded in IN.
@@ -126,12 +129,13 @@ class Attr:
         self.tail = struct.unpack_from('<QQ', full, 120)
         self.actual = size
 
-    def encode(self, big, size=None):
+    def encode(self, big, size=None, registers=None):
+        regs_user = registers if registers and self.sample_type & S_REGS_USER else self.regs_user
         order, wanted = '>' if big else '<', size or self.actual
         out = struct.pack(order + 'IIQQQQQ', self.type, wanted, self.config, self.period, self.sample_type,
                           self.read_format, place_bits(self.flags, ATTR_FLAGS, big))
         out += struct.pack(order + 'IIQQQQIiQ', self.wakeup, self.bp_type, self.config1, self.config2,
-                           self.branch_type, self.regs_user, self.stack_user, self.clockid, self.regs_intr)
+                           self.branch_type, regs_user, self.stack_user, self.clockid, self.regs_intr)
         out += struct.pack(order + 'IHHII', *self.aux_tail) + struct.pack(order + 'QQ', *self.tail)
         return out[:wanted] + bytes((7 * i + 1) % 256 for i in range(wanted - len(out)))
 
@@ -333,8 +337,8 @@ class Recording:
                 turner.put(place_bits(turner.number(8), BRANCH_FLAGS, self.big), 8)
             if attr.branch_type & BRANCH_COUNTERS:
                 turner.fields('8' * count)
-        if kind & S_REGS_USER and turner.turn(8):
-            turner.fields('8' * bin(attr.regs_user).count('1'))
+        if kind & S_REGS_USER:
+            self.registers(turner, attr)
         if kind & S_STACK:
             size = turner.turn(8)
             if size:
@@ -352,6 +356,17 @@ class Recording:
         if kind & S_AUX:
             turner.turn(8)
         turner.rest()
+
+    def registers(self, turner, attr):
+        abi, mask = turner.number(8), self.options.registers
+        turner.put(self.options.abi or abi, 8)
+        if abi and mask:
+            turner.at += 8 * bin(attr.regs_user).count('1')
+            for bit in range(64):
+                if mask >> bit & 1:
+                    turner.put(bit * 0x11, 8)
+        elif abi:
+            turner.fields('8' * bin(attr.regs_user).count('1'))
 
     def sideband(self, turner, kind, misc, attr):
         tail = b''
@@ -460,7 +475,7 @@ class Recording:
         entry = max(sizes.values()) + 16
         attrs_at = len(out)
         for (attr, _), where in zip(self.events, lists):
-            out += attr.encode(self.big, sizes[id(attr)]).ljust(entry - 16, b'\0') + self.word(*where)
+            out += attr.encode(self.big, sizes[id(attr)], self.options.registers).ljust(entry - 16, b'\0') + self.word(*where)
         attrs_size, data_at = len(out) - attrs_at, len(out)
         out += b''.join(records)
         data_size = len(out) - data_at
@@ -525,6 +540,8 @@ def main():
         parser.add_argument(flag, action='store_true')
     parser.add_argument('--attr-size', type=int)
     parser.add_argument('--arch')
+    parser.add_argument('--abi', type=int)
+    parser.add_argument('--registers', type=lambda text: int(text, 0))
     parser.add_argument('input')
     parser.add_argument('output')
     options = parser.parse_args()
