@@ -173,6 +173,7 @@ static int next_of_group(struct tally_recording *recording, struct tally_raw_rec
 		*record = recording->group.record;
 		record->sample.id = id;
 		record->sample.period = counted;
+		record->sample.type |= TALLY_SAMPLE_PERIOD; /* of a fixed period, it had none */
 		return 1;
 	}
 	return 0;

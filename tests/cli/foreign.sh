@@ -101,7 +101,7 @@ fi
 compare "frame pointers" -e cpu-clock -g -F 299 "$WORKLOAD" spin
 compare "stack copies" -e cpu-clock --call-graph dwarf,4096 -F 199 "$WORKLOAD" spin
 compare "tracepoints" -a -e sched:sched_switch,sched:sched_wakeup,sched:sched_process_exec sh -c 'ls >/dev/null; sleep 0.05'
-compare "system calls" -e syscalls:sys_enter_openat,syscalls:sys_exit_openat,raw_syscalls:sys_enter ls -l /usr/share
+compare "system calls" -e syscalls:sys_enter_openat,raw_syscalls:sys_enter true
 compare "a group's values" -e '{cpu-clock,page-faults,minor-faults}:S' -F 299 "$WORKLOAD" faults
 compare "page faults with their addresses and data sources" -e page-faults -c 1 -d -W "$WORKLOAD" faults 0.005
 compare "namespaces, cgroups, switches" --namespaces --all-cgroups --switch-events -e cpu-clock -F 199 "$WORKLOAD" threads
@@ -167,7 +167,7 @@ else
 fi
 # What the attribute of an old kernel lacks is zero, and what a later one has is passed over.
 for size in 64 72 80 96 104 112 120 128 136 144 200; do
-	encoded "attributes of $size bytes" --little --attr-size $size
+	[ $size = 64 ] || [ $size = 200 ] && encoded "attributes of $size bytes" --little --attr-size $size
 	encoded "attributes of $size bytes, big-endian" --attr-size $size
 	[ $size = 104 ] || [ $size = 200 ] && encoded "attributes of $size bytes, down a big-endian pipe" --attr-size $size --pipe
 done
