@@ -2,6 +2,7 @@
 
 #include "base/buffer.h"
 #include "base/terminal.h"
+#include "profile/jit_hint.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -21,6 +22,17 @@ void tally_command_warn(const struct tally_command *command, const struct tally_
 		fprintf(stderr, "tally %s: warning: %.*s\n", command->name, (int)strcspn(line, "\n"), line);
 	free(clean);
 	tally_buffer_release(&warnings);
+}
+
+void tally_command_jit_hint(const struct tally_profile *profile)
+{
+	struct tally_buffer hint = { 0 };
+	char clean[512];
+	if (!tally_profile_jit_hint(profile, &hint) && hint.length) {
+		tally_terminal_clean(tally_buffer_string(&hint), clean, sizeof(clean));
+		fprintf(stderr, "hint: %.*s\n", (int)strcspn(clean, "\n"), clean);
+	}
+	tally_buffer_release(&hint);
 }
 
 static double now(void)

@@ -221,6 +221,8 @@ static int show(const struct tally_command *command, struct request *request, st
 		fwrite(tally_buffer_string(&out), 1, out.length, stdout);
 	tally_pager_finish(&pager);
 	tally_command_warn(command, profile->recording);
+	if (!result)
+		tally_command_jit_hint(profile);
 	tally_buffer_release(&out);
 	return result < 0 ? tally_command_fail(command, &err) : TALLY_EXIT_OK;
 }

@@ -2,19 +2,17 @@
 
 #include "base/buffer.h"
 #include "base/vector.h"
+#include "profile/perf_map_file.h"
 #include "symbol/lines.h"
 #include "task/jit.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* Objects from this size on have their symbols kept: node's 150,000 take 25 ms to read and sort, and 3 from the cache. */
-enum { PERF_MAP_BYTES_MAX = 1 << 30, KEPT_OBJECT_BYTES = 8 << 20, SYMBOLS_VERSION = 1 };
+enum { KEPT_OBJECT_BYTES = 8 << 20, SYMBOLS_VERSION = 1 };
 
 static struct tally_name_table *kernel_table(struct tally_names *names)
 {
@@ -32,39 +30,6 @@ static struct tally_name_table *kernel_table(struct tally_names *names)
 }
 
 /* ---- files --------------------------------------------------------------------------------------------- */
-
-/* A JIT's perf map is believed only when the process's owner (or root) wrote it. */
-static bool is_trusted_map(int fd, uint32_t pid)
-{
-	char proc[32];
-	struct stat map, process;
-	if (fstat(fd, &map) < 0 || !S_ISREG(map.st_mode))
-		return false;
-	snprintf(proc, sizeof(proc), "/proc/%u", pid);
-	return map.st_uid == geteuid() || !map.st_uid || (!stat(proc, &process) && process.st_uid == map.st_uid);
-}
-
-static struct tally_symbols *load_perf_map(struct tally_names *names, uint32_t pid)
-{
-	char path[64];
-	struct tally_buffer text = { .maximum = PERF_MAP_BYTES_MAX };
-	struct tally_symbols *symbols = NULL;
-	size_t skipped = 0;
-	snprintf(path, sizeof(path), "/tmp/perf-%u.map", pid);
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	if (fd < 0)
-		return NULL;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (!is_trusted_map(fd, pid))
-		names->gaps.distrusted_maps++;
-	else if (!tally_buffer_read_file(&text, AT_FDCWD, path, PERF_MAP_BYTES_MAX - 1) &&
-		 tally_symbols_from_perf_map(text.bytes ? text.bytes : "", text.length, &skipped, &symbols, NULL) < 0)
-		symbols = NULL;
-	names->gaps.map_lines_skipped += skipped;
-	close(fd);
-	tally_buffer_release(&text);
-	return symbols;
-}
 
 static enum tally_frame_kind kind_of_path(const char *path)
 {
@@ -99,7 +64,7 @@ static void open_table(struct tally_names *names, struct tally_name_table *table
 	} else if (file->pid && strncmp(path, "[stack", 6) && strcmp(path, "[heap]")) {
 		table->is_jit = true;
 		table->kind = TALLY_FRAME_JIT;
-		table->symbols = load_perf_map(names, file->pid);
+		table->symbols = tally_perf_map_load(&names->gaps, file->pid);
 		snprintf(jit_path, sizeof(jit_path), "/tmp/perf-%u.map", file->pid);
 		if (table->symbols || strncmp(path, "/memfd:", 7))
 			path = jit_path; /* else a file in memory, which has a name to show */

@@ -1,0 +1,11 @@
+/* What to do where much of a profile is JIT code without names. */
+#ifndef TALLY_PROFILE_JIT_HINT_H
+#define TALLY_PROFILE_JIT_HINT_H
+
+#include "profile/profile.h"
+
+/* A line, with its end, where 5 % of the samples or more are in such code: which command's, and how its runtime is to be
+ * started to leave names.  Else nothing.  0 or -ENOMEM. */
+int tally_profile_jit_hint(const struct tally_profile *profile, struct tally_buffer *out);
+
+#endif

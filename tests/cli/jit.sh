@@ -1,0 +1,76 @@
+#!/bin/bash
+# JIT code is named: by a dump that is read as it is (node --perf-prof) and by a perf map (node --perf-basic-prof), as
+# perf names it after `perf inject --jit`.  TAP; $TALLY is the binary.
+set -u
+number=0
+scratch=$(mktemp -d) || exit 1
+map=
+trap 'rm -rf "$scratch"; [ -z "$map" ] || rm -f "$map"' EXIT
+cd "$scratch" || exit 1
+export HOME=$scratch
+
+ok() { number=$((number + 1)); echo "ok $number - $1"; }
+not_ok() { number=$((number + 1)); echo "not ok $number - $1"; sed 's/^/# /' out | head -20; }
+skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
+check() { if "${@:2}"; then ok "$1"; else not_ok "$1"; fi; }
+done_testing() { echo "1..$number"; exit 0; }
+skip_all() { echo "1..0 # SKIP $1"; exit 0; }
+command -v node >/dev/null 2>&1 || skip_all "there is no node"
+
+cat >work.js <<'JS'
+function fib(n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
+class Shape { constructor(r) { this.r = r; } area() { let s = 0; for (let i = 0; i < 3000; i++) s += Math.sqrt(i * this.r); return s; } }
+let total = 0;
+const end = Date.now() + 700;
+while (Date.now() < end) { total += fib(20); total += new Shape(total % 10).area(); }
+JS
+# record NAME node-options…: NAME.data, by tally
+record() {
+	timeout 60 "$TALLY" record -o "$1.data" -e cpu-clock -F 500 -g -- node "${@:2}" work.js >out 2>&1 </dev/null
+}
+record dump --perf-prof || skip_all "tally can't record node here: $(head -c 100 out | tr '\n#' '  ')"
+
+timeout 60 "$TALLY" report --stdio -i dump.data --percent-limit 0 >out 2>&1
+check "a dump names JIT code, in its own file" grep -Eq 'jit-[0-9]+\.dump +JS:[*^~]fib ' out
+check "nothing is warned of" eval '! grep -q warning out'
+timeout 60 "$TALLY" script --stdio -i dump.data >script 2>out
+grep -E '^\s+[0-9a-f]+ JS:[*^~]fib ' script >out
+check "code has an offset from its function's start" grep -Eq 'JS:[*^~]fib .*\+0x[0-9a-f]+ \(.*/jit-[0-9]+\.dump\)' out
+
+# What perf says of a recording of its own.
+if ! timeout 60 perf record -q -k mono -e cpu-clock -F 500 -g -o perf.data node --perf-prof work.js >out 2>&1 </dev/null; then
+	skip "names are perf's after perf inject --jit" "perf can't record it"
+	skip "the clock is warned of" "perf can't record it"
+else
+	# Addresses without names may be in the dump or not: names alone are compared, sample by sample.
+	names() { grep -oE '^node.* [0-9]+\.[0-9]+:|JS:.*\+0x[0-9a-f]+ ' "$1" |
+		sed -E 's/^node[^:]* ([0-9]+\.[0-9]+):/\1/; s/ $//'; }
+	timeout 100 perf inject --jit -i perf.data -o injected.data >out 2>&1
+	timeout 100 perf script -i injected.data >perf.txt 2>out
+	timeout 100 "$TALLY" script --stdio --no-inline -i perf.data >tally.txt 2>out
+	names perf.txt >perf.names
+	names tally.txt >tally.names
+	diff perf.names tally.names >out
+	check "names are perf's after perf inject --jit ($(grep -c JS: tally.names) frames)" \
+		eval 'grep -q JS: tally.names && cmp -s perf.names tally.names'
+
+	timeout 60 perf record -q -e cpu-clock -F 500 -g -o other.data node --perf-prof work.js >out 2>&1 </dev/null
+	timeout 60 "$TALLY" report --stdio -i other.data >out 2>&1
+	check "the clock is warned of, and names are there all the same" \
+		eval 'grep -q "needs -k mono" out && grep -q "JS:.fib" out'
+fi
+
+
+record map --perf-basic-prof
+timeout 60 "$TALLY" report --stdio -i map.data --percent-limit 0 >out 2>&1
+pid=$(grep -oE 'perf-[0-9]+\.map' out | head -n 1 | tr -dc 0-9)
+map=/tmp/perf-${pid:-none}.map
+check "a perf map names JIT code" grep -Eq 'perf-[0-9]+\.map +JS:[*^~]fib ' out
+rm -f "$map"
+timeout 60 "$TALLY" report --stdio -i map.data --percent-limit 0 >out 2>&1
+check "the recording keeps the names when the map is gone" grep -Eq 'perf-[0-9]+\.map +JS:[*^~]fib ' out
+
+record plain
+timeout 60 "$TALLY" report --stdio -i plain.data >out 2>&1
+check "JIT code without names is told, with the option that gives them" grep -q 'node --perf-basic-prof' out
+done_testing
