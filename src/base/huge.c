@@ -9,7 +9,7 @@ enum { WORTH_BYTES = 4 << 20, PAGE_BYTES = 4096, HUGE_BYTES = 2 << 20 };
 
 void tally_huge_advise(void *memory, size_t size_bytes)
 {
-	if (size_bytes < WORTH_BYTES)
+	if (size_bytes < HUGE_BYTES)
 		return;
 	uintptr_t start = ((uintptr_t)memory + PAGE_BYTES - 1) & ~(uintptr_t)(PAGE_BYTES - 1);
 	uintptr_t end = ((uintptr_t)memory + size_bytes) & ~(uintptr_t)(PAGE_BYTES - 1);

@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-/* Asks for huge pages within memory that malloc gave; small memory is left as it is. */
+/* Asks for huge pages within memory that malloc gave; what is smaller than one is left as it is. */
 void tally_huge_advise(void *memory, size_t size_bytes);
 
 /* malloc's memory, asked for so before it is touched; free() frees it.  NULL when there is none. */

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { RECORD_BYTES_MAX = 1 << 16 };
+enum { RECORD_BYTES_MAX = 1 << 16, CACHE_LINE = 64, FETCHED_BYTES = 6 * CACHE_LINE };
 
 struct tally_record_source *tally_record_source_of(struct tally_recorder *recorder, const void *bytes, size_t size)
 {
@@ -159,6 +159,18 @@ static size_t walk(struct tally_recorder *recorder, const uint8_t *piece, size_t
 	return at;
 }
 
+/* The next record's fields are read one after the other, each where the one before says, from memory that another CPU
+ * wrote: asked for while this one is worked on.  The length of a stack's copy stands behind the copy, probably as far as
+ * in this record.  (Without: 6 % longer, of stack copies.  The first KiB of the copy as well: as long as without.) */
+static inline void fetch_next(const struct tally_ring *ring, size_t size)
+{
+	if (ring->noted - ring->tail < size)
+		return;
+	for (size_t at = 0; at < FETCHED_BYTES; at += CACHE_LINE)
+		__builtin_prefetch(ring->data + ((ring->tail + at) & ring->mask));
+	__builtin_prefetch(ring->data + ((ring->tail + size - sizeof(uint64_t)) & ring->mask));
+}
+
 /* One that wraps, or is unwound; 0 when there is none, 1, or -errno. */
 static int drain_record(struct tally_recorder *recorder, struct tally_ring *ring, struct tally_error *err)
 {
@@ -169,6 +181,7 @@ static int drain_record(struct tally_recorder *recorder, struct tally_ring *ring
 		return 0;
 	memcpy(&header, bytes, sizeof(header));
 	if (header.type == TALLY_RECORD_SAMPLE && size >= SAMPLE_BYTES_MIN) {
+		fetch_next(ring, size);
 		int result = write_sample(recorder, bytes, size, err);
 		return result < 0 ? result : 1;
 	}
