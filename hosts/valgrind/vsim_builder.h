@@ -37,6 +37,7 @@ struct piece {
 struct block {
 	VgHashNode node; /* key: the block's address */
 	struct piece *pieces;
+	const struct vsim_run *first_run; /* which that of its code is told of by the address alone; or NULL */
 };
 
 /* A temporary as another and a constant. */
@@ -69,6 +70,7 @@ struct builder {
 	IRExpr *load_address;    /* of its last plain load */
 
 	/* The run. */
+	bool is_first_run;       /* of the block */
 	uint64_t start;
 	enum vsim_mark mark;     /* of its first instruction */
 	unsigned step_count;

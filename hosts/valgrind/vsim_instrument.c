@@ -62,9 +62,16 @@ static const struct vsim_run *keep_run(struct builder *b, uint64_t start, unsign
 	return run;
 }
 
+/* What a call is told, and where the registers are, is made ready before it is known whether there will be one: that is most of
+ * what sampling costs.  At a block's beginning it goes without: there the guest's ip is the block's address, always. */
 static void alarm_below_zero(struct builder *b, IRExpr *left, const struct vsim_run *run)
 {
 	IRExpr *guard = assign(b, Ity_I1, IRExpr_Binop(Iop_CmpLT64S, left, constant(0)));
+	if (b->is_first_run && run->start == b->block->node.key) {
+		b->block->first_run = run;
+		call(b, 0, "vsim_run_alarm_first", &vsim_run_alarm_first, mkIRExprVec_0(), guard);
+		return;
+	}
 	call(b, 2, "vsim_run_alarm", &vsim_run_alarm, mkIRExprVec_2(IRExpr_GSPTR(), address_of(run)), guard);
 }
 
@@ -383,6 +390,12 @@ static void release_pieces(struct block *block)
 	VG_(free)(block);
 }
 
+const struct vsim_run *vsim_instrument_first_run(Addr address)
+{
+	const struct block *block = VG_(HT_lookup)(blocks(), address);
+	return block ? block->first_run : NULL;
+}
+
 void vsim_instrument_discard(Addr address, VexGuestExtents extents)
 {
 	(void)extents;
@@ -398,6 +411,7 @@ static void write_block(struct builder *b)
 	unsigned length = 0;
 	uint64_t ip = 0;
 	Int at = 0;
+	b->is_first_run = true;
 	for (; at < b->in->stmts_used && b->in->stmts[at]->tag != Ist_IMark; at++)
 		addStmtToIRSB(b->out, b->in->stmts[at]);
 	while (at < b->in->stmts_used) {
@@ -411,6 +425,7 @@ static void write_block(struct builder *b)
 		if (b->mark == VSIM_MARK_END || b->mark == VSIM_MARK_ENTER)
 			reach(b, b->mark, NULL);
 		write_run(b, at, end, data);
+		b->is_first_run = false;
 		at = end;
 		if (b->access_count && at < b->in->stmts_used)
 			vsim_ask(b, VSIM_FLOW_ON, NULL);

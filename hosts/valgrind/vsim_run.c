@@ -107,13 +107,18 @@ void vsim_fold(struct vsim_cpu *cpu)
 	VG_(set_shadow_regs_area)(tid, 2, 0, COUNTERS_BYTES, (UChar *)&shadow);
 }
 
+static void set_counters(struct vsim_cpu *cpu, ThreadId tid)
+{
+	struct vsim_shadow shadow = { .packed = { 0 } };
+	give(cpu, &shadow);
+	VG_(set_shadow_regs_area)(tid, 2, 0, COUNTERS_BYTES, (UChar *)&shadow);
+}
+
 /* The shadows may hold anything before it: a signal's return brings back those of its delivery. */
 void vsim_resume(struct vsim_cpu *cpu)
 {
-	struct vsim_shadow shadow = { .packed = { 0 } };
 	vsim_pmu_arm(vsim());
-	give(cpu, &shadow);
-	VG_(set_shadow_regs_area)(VG_(get_running_tid)(), 2, 0, COUNTERS_BYTES, (UChar *)&shadow);
+	set_counters(cpu, VG_(get_running_tid)());
 }
 
 /* --- telling the PMU ----------------------------------------------------------------------------------------- */
@@ -129,15 +134,10 @@ static struct registers set_registers(VexGuestAMD64State *guest, struct register
 	return was;
 }
 
-VG_REGPARM(2) void vsim_run_alarm(void *guest, const struct vsim_run *run)
+/* What is counted has been folded, the run with it. */
+static void replay(struct vsim *sim, const struct vsim_run *run)
 {
-	struct vsim *sim = vsim();
 	struct vsim_cpu *cpu = &sim->cpu;
-	struct vsim_shadow *shadow = shadow_of(guest);
-	VexGuestAMD64State *state = guest;
-	/* Its beginning: all pointers are good, the ip may not have been stored. */
-	struct registers was = set_registers(state, (struct registers){ run->start, state->guest_RSP, state->guest_RBP });
-	fold(cpu, shadow);
 	for (unsigned i = 0; i < run->count; i++)
 		for (unsigned kind = 0; kind < VSIM_STATIC_KINDS; kind++) {
 			cpu->totals[kind] -= run->steps[i].counts[kind];
@@ -158,8 +158,31 @@ VG_REGPARM(2) void vsim_run_alarm(void *guest, const struct vsim_run *run)
 		vsim_pmu_arm(sim);
 	}
 	estimate(cpu);
-	give(cpu, shadow);
+}
+
+VG_REGPARM(2) void vsim_run_alarm(void *guest, const struct vsim_run *run)
+{
+	struct vsim *sim = vsim();
+	VexGuestAMD64State *state = guest;
+	/* Its beginning: all pointers are good, the ip may not have been stored. */
+	struct registers was = set_registers(state, (struct registers){ run->start, state->guest_RSP, state->guest_RBP });
+	fold(&sim->cpu, shadow_of(guest));
+	replay(sim, run);
+	give(&sim->cpu, shadow_of(guest));
 	set_registers(state, was);
+}
+
+/* The ip is the run's beginning.  Without the run, the next one finds what is overdue. */
+void vsim_run_alarm_first(void)
+{
+	struct vsim *sim = vsim();
+	ThreadId tid = VG_(get_running_tid)();
+	const struct vsim_run *run = vsim_instrument_first_run(VG_(get_IP)(tid));
+	if (!run)
+		return;
+	vsim_fold(&sim->cpu);
+	replay(sim, run);
+	set_counters(&sim->cpu, tid);
 }
 
 /* --- the model ----------------------------------------------------------------------------------------------- */

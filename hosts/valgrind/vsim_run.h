@@ -59,7 +59,11 @@ struct vsim_batch {
 /* No data is there for an access whose condition was false. */
 #define VSIM_NO_ADDRESS UINT64_MAX
 
+/* The run at the beginning of the block at an address, if its code calls vsim_run_alarm_first(): else NULL. */
+const struct vsim_run *vsim_instrument_first_run(Addr address);
+
 /* What generated code calls.  `guest`: the running thread's registers, shadows behind them. */
+void vsim_run_alarm_first(void);
 VG_REGPARM(2) void vsim_run_alarm(void *guest, const struct vsim_run *run);
 VG_REGPARM(3) void vsim_run_batch(void *guest, const struct vsim_batch *batch, uint64_t outcome);
 
