@@ -69,8 +69,9 @@ enum { VSIM_BELLS = 64 };
 /* Of threads, for their turn: vsim_turns.c. */
 struct vsim_queue {
 	uint32_t tail, serving; /* tickets: the next one's; whose turn it is */
-	int32_t admitted;       /* tid whose turn it is, and who hasn't the core's lock yet; or 0 */
+	Addr admitted;          /* the place on its stack from where whose turn it is asks for the core's lock; or 0 */
 	int32_t pid;            /* whose threads queue */
+	bool forking;           /* they are another's, perhaps: a fork is under way, or this is what came of it */
 	uint32_t bells[VSIM_BELLS]; /* futexes, by ticket */
 };
 

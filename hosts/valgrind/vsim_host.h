@@ -38,6 +38,10 @@ struct vsim_exit {
 	UWord cleared;
 };
 
+/* What is known of a descriptor, until a system call that may change what it is. */
+enum vsim_file { VSIM_FILE_UNKNOWN, VSIM_FILE_REGULAR, VSIM_FILE_OTHER };
+enum { VSIM_FILES = 64 };
+
 struct vsim_host {
 	struct tally_engine_process *process; /* the program's */
 	struct tally_engine_task *observer, *current;
@@ -53,6 +57,7 @@ struct vsim_host {
 	ThreadId running;          /* who has the core's lock, or had it last */
 	UWord sleeps_on, sleep_flags; /* address of a futex on which somebody is about to sleep or to wake, or 0 */
 	ThreadId waker;            /* who is, or 0 */
+	uint8_t files[VSIM_FILES]; /* enum vsim_file, of the first descriptors */
 	struct vsim_exit exit;     /* of a thread that will not run again; tid 0: none */
 
 	int events[VSIM_EVENTS];   /* the engine's descriptors, in the plan's order */
@@ -113,6 +118,9 @@ void vsim_life_finish(struct vsim *sim);
 
 /* --- vsim_turns.c: the essay there says what for ----------------------------------------------------------- */
 
+/* Around a fork: before it, and in the parent. */
+void vsim_turns_fork(ThreadId tid);
+void vsim_turns_forked(ThreadId tid);
 /* Until this new thread waits for its turn. */
 void vsim_turns_await(struct vsim *sim, ThreadId child);
 /* Around a system call. */

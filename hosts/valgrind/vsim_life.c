@@ -427,7 +427,7 @@ void vsim_life_register(void)
 	VG_(clo_trace_children) = True;
 	VG_(clo_verbosity) = 0; /* the program's output is its own */
 	VG_(clo_vgdb) = 0;      /* no files and no polling for a debugger */
-	VG_(atfork)(NULL, NULL, forked);
+	VG_(atfork)(vsim_turns_fork, vsim_turns_forked, forked);
 	VG_(needs_syscall_wrapper)(call_begins, call_ends);
 	VG_(track_start_client_code)(turn_begins);
 	VG_(track_stop_client_code)(turn_ends);

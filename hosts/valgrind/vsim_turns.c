@@ -19,6 +19,7 @@
 #include "valgrind/vsim_host.h"
 
 #include "pub_tool_aspacemgr.h"
+#include "pub_tool_libcbase.h"
 #include "pub_tool_libcfile.h"
 #include "pub_tool_libcproc.h"
 #include "pub_tool_machine.h"
@@ -41,6 +42,7 @@ void __real_vgModuleLocal_release_sched_lock(struct sched_lock *lock);
 /* linux/futex.h */
 enum { WAIT_OPERATION = 0, WAKE_OPERATION = 1, REQUEUE = 3, COMPARE_REQUEUE = 4, WAKE_AND_CHANGE = 5, WAIT_BITS = 9,
        WAKE_BITS = 10, PRIVATE = 128, FLAGS = PRIVATE | 256 /* CLOCK_REALTIME */ };
+enum { NEAR_BYTES = 4096 }; /* on one stack: that of a call's caller */
 enum { WAIT_NS = 20000000, LOOK_NS = 20000, EVERYBODY = 0x7fffffff };
 
 /* --- the queue --------------------------------------------------------------------------------------------------------- */
@@ -74,7 +76,7 @@ void __wrap_vgPlain_acquire_BigLock(ThreadId tid, const HChar *who)
 		__atomic_store_n(&thread->waits_for, 0, __ATOMIC_SEQ_CST);
 		__atomic_store_n(&thread->came, True, __ATOMIC_SEQ_CST);
 		wait_for_turn(&sim->queue, ticket);
-		sim->queue.admitted = VG_(gettid)();
+		sim->queue.admitted = (Addr)__builtin_frame_address(0);
 		sim->host->running = tid;
 	}
 	__real_vgPlain_acquire_BigLock(tid, who);
@@ -93,13 +95,25 @@ static struct vsim_thread *find_reserved(const struct vsim_host *host, int32_t k
 void __wrap_vgModuleLocal_acquire_sched_lock(struct sched_lock *lock)
 {
 	struct vsim_queue *queue = &vsim()->queue;
-	if (queue->pid != VG_(getpid)())
+	if ((!queue->pid || queue->forking) && queue->pid != VG_(getpid)())
 		*queue = (struct vsim_queue){ .pid = VG_(getpid)() };
-	int32_t own = VG_(gettid)();
-	if (queue->admitted != own)
-		wait_for_turn(queue, take_ticket(queue, find_reserved(vsim()->host, own)));
+	/* Who was admitted is told by its stack: the kernel would have to be asked for its number. */
+	if (queue->admitted - (Addr)__builtin_frame_address(0) >= NEAR_BYTES)
+		wait_for_turn(queue, take_ticket(queue, find_reserved(vsim()->host, VG_(gettid)())));
 	queue->admitted = 0;
 	__real_vgModuleLocal_acquire_sched_lock(lock);
+}
+
+void vsim_turns_fork(ThreadId tid)
+{
+	(void)tid;
+	vsim()->queue.forking = true;
+}
+
+void vsim_turns_forked(ThreadId tid)
+{
+	(void)tid;
+	vsim()->queue.forking = false;
 }
 
 static void reserve(struct vsim_queue *queue, struct vsim_thread *thread)
@@ -107,7 +121,8 @@ static void reserve(struct vsim_queue *queue, struct vsim_thread *thread)
 	if (thread->left || (thread->in_call && !thread->brief))
 		return;
 	thread->ticket = __atomic_fetch_add(&queue->tail, 1, __ATOMIC_SEQ_CST);
-	thread->kernel_tid = VG_(gettid)();
+	if (!thread->kernel_tid)
+		thread->kernel_tid = VG_(gettid)();
 	thread->reserved = True;
 }
 
@@ -115,11 +130,9 @@ void __wrap_vgModuleLocal_release_sched_lock(struct sched_lock *lock)
 {
 	struct vsim_queue *queue = &vsim()->queue;
 	const struct vsim_host *host = vsim()->host;
-	if (host && host->running && queue->pid == VG_(getpid)())
+	if (host && host->running)
 		reserve(queue, &host->threads[host->running]);
 	__real_vgModuleLocal_release_sched_lock(lock);
-	if (queue->pid != VG_(getpid)())
-		return;
 	uint32_t next = __atomic_add_fetch(&queue->serving, 1, __ATOMIC_SEQ_CST), *bell = &queue->bells[next % VSIM_BELLS];
 	__atomic_fetch_add(bell, 1, __ATOMIC_SEQ_CST);
 	if (next != __atomic_load_n(&queue->tail, __ATOMIC_SEQ_CST))
@@ -228,10 +241,26 @@ void vsim_turns_await_futex(struct vsim *sim)
 
 /* --- system calls that wait for no other thread ----------------------------------------------------------------------------- */
 
-static bool is_regular(Int fd)
+static bool ask_if_regular(Int fd)
 {
 	struct vg_stat about;
 	return !VG_(fstat)(fd, &about) && (about.mode & VKI_S_IFMT) == VKI_S_IFREG;
+}
+
+static bool is_regular(struct vsim_host *host, UWord fd)
+{
+	if (fd >= VSIM_FILES)
+		return ask_if_regular((Int)fd);
+	if (host->files[fd] == VSIM_FILE_UNKNOWN)
+		host->files[fd] = ask_if_regular((Int)fd) ? VSIM_FILE_REGULAR : VSIM_FILE_OTHER;
+	return host->files[fd] == VSIM_FILE_REGULAR;
+}
+
+/* What is known of descriptors stays true behind these; of other calls it isn't asked which of them change any. */
+static bool keeps_files(UInt number)
+{
+	return number == __NR_read || number == __NR_write || number == __NR_readv || number == __NR_writev ||
+	       number == __NR_pread64 || number == __NR_pwrite64 || number == __NR_futex;
 }
 
 static bool is_brief_futex(const UWord *arguments)
@@ -241,7 +270,7 @@ static bool is_brief_futex(const UWord *arguments)
 	       operation == COMPARE_REQUEUE || operation == WAKE_AND_CHANGE;
 }
 
-static bool is_brief(UInt number, const UWord *arguments)
+static bool is_brief(struct vsim_host *host, UInt number, const UWord *arguments)
 {
 	switch (number) {
 	case __NR_read:
@@ -250,7 +279,7 @@ static bool is_brief(UInt number, const UWord *arguments)
 	case __NR_pwrite64:
 	case __NR_readv:
 	case __NR_writev:
-		return is_regular((Int)arguments[0]);
+		return is_regular(host, arguments[0]);
 	case __NR_madvise:
 	case __NR_mmap:
 	case __NR_munmap:
@@ -278,7 +307,9 @@ static bool is_brief(UInt number, const UWord *arguments)
 void vsim_turns_call(struct vsim *sim, ThreadId tid, UInt number, const UWord *arguments)
 {
 	struct vsim_thread *thread = &sim->host->threads[tid];
-	thread->brief = sim->host->thread_count > 1 && is_brief(number, arguments);
+	if (!keeps_files(number))
+		VG_(memset)(sim->host->files, VSIM_FILE_UNKNOWN, sizeof(sim->host->files));
+	thread->brief = sim->host->thread_count > 1 && is_brief(sim->host, number, arguments);
 	thread->in_call = True;
 	if (number == __NR_futex)
 		before_futex(sim, tid, arguments);
@@ -287,6 +318,8 @@ void vsim_turns_call(struct vsim *sim, ThreadId tid, UInt number, const UWord *a
 void vsim_turns_call_done(struct vsim *sim, ThreadId tid, UInt number, SysRes result)
 {
 	sim->host->threads[tid].in_call = False;
+	if (!keeps_files(number))
+		VG_(memset)(sim->host->files, VSIM_FILE_UNKNOWN, sizeof(sim->host->files));
 	if (number == __NR_futex && !sr_isError(result))
 		after_futex(sim, tid, sr_Res(result));
 }
