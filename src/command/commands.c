@@ -17,6 +17,7 @@
 	X(doctor) \
 	X(fold) \
 	X(flamegraph) \
+	X(export) \
 	X(pack) \
 	X(sim) \
 	X(cache) \

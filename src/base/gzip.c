@@ -1,0 +1,64 @@
+#include "base/gzip.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
+#include <zlib.h>
+
+struct library {
+	int (*init)(z_streamp, int, int, int, int, int, const char *, int);
+	int (*deflate)(z_streamp, int);
+	int (*end)(z_streamp);
+};
+
+static bool find(void *handle, const char *name, void *function)
+{
+	void *address = dlsym(handle, name);
+	memcpy(function, &address, sizeof(address));
+	return address;
+}
+
+static int compress_all(const struct library *library, const void *bytes, size_t size, struct tally_buffer *out)
+{
+	enum { GZIP_WINDOW = 15 + 16, MEMORY_LEVEL = 8, CHUNK = 1 << 16 };
+	z_stream stream = { .next_in = (Bytef *)(uintptr_t)bytes };
+	int status = library->init(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, MEMORY_LEVEL,
+				   Z_DEFAULT_STRATEGY, ZLIB_VERSION, (int)sizeof(stream));
+	if (status != Z_OK)
+		return -ENOMEM;
+	do {
+		if (!stream.avail_in) { /* what zlib counts has 32 bits */
+			size_t more = size < (size_t)1 << 30 ? size : (size_t)1 << 30;
+			stream.avail_in = (uInt)more;
+			size -= more;
+		}
+		char *room = tally_buffer_room(out, CHUNK);
+		if (!room)
+			break;
+		stream.next_out = (Bytef *)room;
+		stream.avail_out = CHUNK;
+		status = library->deflate(&stream, size ? Z_NO_FLUSH : Z_FINISH);
+		out->length += CHUNK - stream.avail_out;
+	} while (status == Z_OK || status == Z_BUF_ERROR);
+	library->end(&stream);
+	return status == Z_STREAM_END && !out->failed ? 0 : -ENOMEM;
+}
+
+int tally_gzip(const void *bytes, size_t size, struct tally_buffer *out, struct tally_error *err)
+{
+	struct library library;
+	void *handle = dlopen("libz.so.1", RTLD_NOW | RTLD_LOCAL);
+	int result = -ENOENT;
+	if (handle && find(handle, "deflateInit2_", &library.init) && find(handle, "deflate", &library.deflate) &&
+	    find(handle, "deflateEnd", &library.end))
+		result = compress_all(&library, bytes, size, out);
+	if (handle)
+		dlclose(handle);
+	if (result == -ENOENT) {
+		tally_error_set(err, result, "nothing can be compressed: libz.so.1 is not installed");
+		tally_error_hint(err, "on Debian: apt-get install zlib1g");
+	} else if (result < 0) {
+		tally_error_set(err, result, "out of memory");
+	}
+	return result;
+}

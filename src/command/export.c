@@ -1,0 +1,192 @@
+#include "base/buffer.h"
+#include "base/gzip.h"
+#include "command/command.h"
+#include "command/filter_options.h"
+#include "command/recording_path.h"
+#include "command/recording_warnings.h"
+#include "output/export.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { OPTION_EVENT = 256, OPTION_FORMAT, OPTION_NO_INLINE };
+
+static const struct tally_option options[] = {
+	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE", "the recording (tally.data, else perf.data; - is standard input)",
+	  NULL, 0 },
+	{ 'f', "format", TALLY_ARGUMENT_REQUIRED, "FORMAT", "pprof, firefox, speedscope or chrome (else by the name behind -o)",
+	  "pprof firefox speedscope chrome", OPTION_FORMAT },
+	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE", "write to FILE, compressed where its name ends in .gz;\n"
+	  "- is standard output (profile and the format's ending)", NULL, 0 },
+	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "export this event's samples (the first there is)", NULL, OPTION_EVENT },
+	TALLY_FILTER_TASK_OPTIONS("pid", "tid"),
+	TALLY_FILTER_OPTIONS,
+	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL, "symbols' functions alone, not what was inlined in them", NULL,
+	  OPTION_NO_INLINE },
+	TALLY_OPTIONS_END,
+};
+
+struct request {
+	const char *input, *output, *event;
+	const struct tally_export_format *format;
+	struct tally_profile_filter filter;
+	bool no_inlines;
+};
+
+static int parse_format(const char *value, const struct tally_export_format **out, struct tally_error *err)
+{
+	for (*out = tally_export_formats; (*out)->name; ++*out)
+		if (!strcmp((*out)->name, value))
+			return 0;
+	return tally_error_set(err, -EINVAL, "option --format: '%s' is none of pprof, firefox, speedscope, chrome", value);
+}
+
+static bool ends_in(const char *text, const char *end)
+{
+	size_t length = strlen(text), end_length = strlen(end);
+	return length >= end_length && !strcmp(text + length - end_length, end);
+}
+
+/* What a file's name says: "x.pb.gz" or "x.pb" is pprof's, "x.json" could be anybody's. */
+static const struct tally_export_format *format_of(const char *path)
+{
+	for (const struct tally_export_format *format = tally_export_formats; path && format->name; format++) {
+		char plain[32];
+		snprintf(plain, sizeof(plain), "%s", format->suffix);
+		if (ends_in(plain, ".gz"))
+			plain[strlen(plain) - 3] = '\0';
+		if (strcmp(plain, ".json") && (ends_in(path, format->suffix) || ends_in(path, plain)))
+			return format;
+	}
+	return NULL;
+}
+
+static int take_option(struct request *request, int id, const char *value, struct tally_error *err)
+{
+	switch (id) {
+	case 'i': request->input = value; break;
+	case 'o': request->output = value; break;
+	case OPTION_EVENT: request->event = value; break;
+	case OPTION_FORMAT: return parse_format(value, &request->format, err);
+	case OPTION_NO_INLINE: request->no_inlines = true; break;
+	default: return tally_filter_option(id, value, &request->filter, err);
+	}
+	return 0;
+}
+
+static int choose_event(const struct tally_samples *samples, const char *name, uint32_t *event, struct tally_error *err)
+{
+	size_t count;
+	const struct tally_recorded_event *events = tally_perfdata_events(samples->recording->data, &count);
+	*event = samples->samples.items[0].event;
+	for (size_t i = 0; !name && i < samples->samples.count; i++)
+		if (samples->samples.items[i].event < *event)
+			*event = samples->samples.items[i].event;
+	if (!name)
+		return 0;
+	size_t found = tally_event_find(events, count, name);
+	if (found == count)
+		return tally_event_not_found(samples->recording->data, name, err);
+	for (size_t i = 0; i < samples->samples.count; i++)
+		if (samples->samples.items[i].event == found) {
+			*event = (uint32_t)found;
+			return 0;
+		}
+	return tally_error_set(err, -ENOENT, "there are no samples of %s", name);
+}
+
+static int write_file(const char *path, const struct tally_buffer *text, struct tally_error *err)
+{
+	bool is_stdout = !strcmp(path, "-");
+	FILE *file = is_stdout ? stdout : fopen(path, "we");
+	if (!file)
+		return tally_error_set(err, -errno, "%s can't be written: %s", path, tally_errno_text(errno));
+	bool failed = fwrite(tally_buffer_string(text), 1, text->length, file) != text->length;
+	failed |= is_stdout ? fflush(file) != 0 : fclose(file) != 0;
+	return failed ? tally_error_set(err, -EIO, "writing %s failed: %s", is_stdout ? "to standard output" : path,
+					tally_errno_text(errno)) : 0;
+}
+
+static int export_samples(const struct request *request, const struct tally_samples *samples, struct tally_error *err)
+{
+	const struct tally_export_format *format = request->format;
+	struct tally_buffer plain = { .maximum = (size_t)1 << 36 }, packed = { .maximum = (size_t)1 << 36 };
+	char named[64];
+	uint32_t event;
+	snprintf(named, sizeof(named), "profile%s", format->suffix);
+	const char *path = request->output ? request->output : isatty(STDOUT_FILENO) ? named : "-";
+	bool compress = ends_in(path, ".gz") || (!strcmp(path, "-") && format->compressed);
+	int result = choose_event(samples, request->event, &event, err);
+	if (!result && format->write(samples, event, &plain) < 0)
+		result = tally_error_set(err, -ENOMEM, "out of memory");
+	if (!result && compress)
+		result = tally_gzip(tally_buffer_string(&plain), plain.length, &packed, err);
+	if (!result)
+		result = write_file(path, compress ? &packed : &plain, err);
+	if (!result && strcmp(path, "-") != 0)
+		fprintf(stderr, "wrote %s: open it with %s\n", path, format->opened);
+	tally_buffer_release(&plain);
+	tally_buffer_release(&packed);
+	return result;
+}
+
+static int read_and_export(const struct tally_command *command, const struct request *request, struct tally_error *err)
+{
+	struct tally_command_progress progress;
+	struct tally_samples_options samples_options = { .filter = request->filter, .progress = tally_command_progress,
+							 .context = &progress };
+	struct tally_recording *recording;
+	struct tally_samples *samples;
+	int result = tally_recording_open(tally_recording_path(request->input), &recording, err);
+	if (result < 0)
+		return result;
+	recording->names.no_inlines = request->no_inlines;
+	tally_names_use_cache(&recording->names);
+	tally_command_progress_start(&progress);
+	result = tally_samples_new(recording, &samples_options, &samples, err);
+	tally_command_progress_end(&progress);
+	if (result < 0)
+		return result;
+	result = export_samples(request, samples, err);
+	tally_command_warn(command, recording);
+	tally_samples_free(samples);
+	return result;
+}
+
+static int run(const struct tally_command *command, int argc, char **argv)
+{
+	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
+	struct tally_error err = TALLY_ERROR_NONE;
+	struct request request = { 0 };
+	int id;
+	while ((id = tally_options_next(&walk)) > 0)
+		if (take_option(&request, id, walk.value, &err) < 0)
+			return tally_command_misuse(command, "%s", err.message);
+	if (id != TALLY_OPTION_DONE)
+		return id == TALLY_OPTION_HELP ? TALLY_EXIT_OK : TALLY_EXIT_USAGE;
+	if (walk.index < argc && !request.input)
+		request.input = argv[walk.index++];
+	if (walk.index < argc)
+		return tally_command_misuse(command, "one recording at a time; what is '%s'?", argv[walk.index]);
+	if (!request.format && !(request.format = format_of(request.output)))
+		return tally_command_misuse(command, "which format? --format pprof, firefox, speedscope or chrome");
+	return read_and_export(command, &request, &err) < 0 ? tally_command_fail(command, &err) : TALLY_EXIT_OK;
+}
+
+const struct tally_command tally_command_export = {
+	.name = "export",
+	.summary = "a recording in other tools' formats: pprof, Firefox Profiler, speedscope, Chrome and Perfetto",
+	.usage = "[options] [FILE]",
+	.details = "pprof has each distinct stack with what its samples add up to; the others have samples in order of time.\n"
+		   "In chrome's format consecutive samples of one function are drawn as one call, and samples of events other\n"
+		   "than the exported one are marks.\n"
+		   "\n"
+		   "  tally export -f firefox -o profile.json.gz     then: open it at profiler.firefox.com\n"
+		   "  tally export -o profile.pb.gz && go tool pprof -http :8080 profile.pb.gz\n"
+		   "  tally export -o run.speedscope.json perf.data\n"
+		   "  tally export -o run.trace.json --comm node",
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,26 @@
+/* Recordings in other tools' formats, one file each behind one table.
+ *
+ *     pprof       Profile message of github.com/google/pprof, proto/profile.proto
+ *     firefox     the Firefox Profiler's processed profile, version 48 (firefox-devtools/profiler, docs-developer)
+ *     speedscope  https://www.speedscope.app/file-format-schema.json
+ *     chrome      Trace Event Format, as chrome://tracing and ui.perfetto.dev read it
+ */
+#ifndef TALLY_OUTPUT_EXPORT_H
+#define TALLY_OUTPUT_EXPORT_H
+
+#include "base/buffer.h"
+#include "profile/samples.h"
+
+struct tally_export_format {
+	const char *name;
+	const char *suffix;  /* that files of the format have by custom: ".pb.gz" */
+	const char *opened;  /* what opens it, for people */
+	/* Appends the whole file, plain.  0 or -ENOMEM. */
+	int (*write)(const struct tally_samples *samples, uint32_t event, struct tally_buffer *out);
+	bool compressed;     /* by custom with gzip */
+};
+
+/* A NULL name ends them. */
+extern const struct tally_export_format tally_export_formats[];
+
+#endif

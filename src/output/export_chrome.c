@@ -1,0 +1,159 @@
+/* Trace events: what a thread was found in by one sample after the other, drawn as calls.
+ *
+ * A sample says where a thread was at one moment.  It is drawn until the thread's next sample, or, where that comes late,
+ * for as long as samples of the thread usually are apart: then the thread did something else.  Frames that a sample has
+ * in common with the one before, from the root on, are one call that goes on.  Other events' samples are marks.
+ */
+#include "output/export_parts.h"
+
+#include "base/json.h"
+#include "base/vector.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct open_call {
+	uint32_t function;
+	uint64_t since;
+};
+
+struct drawing {
+	const struct tally_samples *samples;
+	struct tally_json *json;
+	const struct tally_thread *task;
+	uint64_t origin; /* ns: what is shown as 0 */
+	struct { struct open_call *items; size_t count, capacity; } calls;
+};
+
+static void put_event(const struct drawing *drawing, const char *name, const char *phase, uint64_t time)
+{
+	tally_json_object(drawing->json, NULL);
+	tally_json_text(drawing->json, "name", name);
+	tally_json_text(drawing->json, "ph", phase);
+	tally_json_double(drawing->json, "ts", (double)(time - drawing->origin) / 1e3);
+	tally_json_u64(drawing->json, "pid", drawing->task->pid);
+	tally_json_u64(drawing->json, "tid", drawing->task->tid);
+}
+
+static void close_calls(struct drawing *drawing, size_t depth, uint64_t time)
+{
+	const struct tally_names *names = &drawing->samples->recording->names;
+	char buffer[512];
+	while (drawing->calls.count > depth) {
+		const struct open_call *call = &drawing->calls.items[--drawing->calls.count];
+		put_event(drawing, tally_export_name(names, call->function, buffer, sizeof(buffer)), "X", call->since);
+		tally_json_double(drawing->json, "dur", (double)(time - call->since) / 1e3);
+		tally_json_text(drawing->json, "cat", tally_names_short_object(names, call->function));
+		tally_json_end(drawing->json);
+	}
+}
+
+static int draw_sample(struct drawing *drawing, const struct tally_one_sample *sample, struct tally_place_frames *frames)
+{
+	size_t same = 0;
+	if (tally_samples_frames(drawing->samples, sample->stack, frames) < 0)
+		return -ENOMEM;
+	while (same < frames->count && same < drawing->calls.count &&
+	       frames->items[same].function == drawing->calls.items[same].function)
+		same++;
+	close_calls(drawing, same, sample->time);
+	for (; same < frames->count; same++) {
+		struct open_call call = { frames->items[same].function, sample->time };
+		if (tally_vector_push(&drawing->calls, call) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int by_value(const void *left, const void *right)
+{
+	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+	return a < b ? -1 : a > b;
+}
+
+/* How far a thread's samples usually are apart: the median; 0 where memory is out. */
+static uint64_t usual_gap(const struct tally_samples *samples, const uint32_t *order, size_t count)
+{
+	uint64_t *gaps = count > 1 ? malloc((count - 1) * sizeof(*gaps)) : NULL, gap = 1000000;
+	for (size_t i = 1; gaps && i < count; i++)
+		gaps[i - 1] = samples->samples.items[order[i]].time - samples->samples.items[order[i - 1]].time;
+	if (gaps) {
+		qsort(gaps, count - 1, sizeof(*gaps), by_value);
+		gap = gaps[(count - 1) / 2];
+	}
+	free(gaps);
+	return gap;
+}
+
+static int draw_thread(struct drawing *drawing, const struct tally_export_threads *threads,
+		       const struct tally_export_thread *thread)
+{
+	const uint32_t *order = threads->order + thread->first;
+	uint64_t gap = usual_gap(drawing->samples, order, thread->count);
+	struct tally_place_frames frames = { 0 };
+	int result = 0;
+	for (size_t i = 0; !result && i < thread->count; i++) {
+		const struct tally_one_sample *sample = &drawing->samples->samples.items[order[i]];
+		bool is_last = i + 1 == thread->count;
+		uint64_t next = is_last ? UINT64_MAX : drawing->samples->samples.items[order[i + 1]].time;
+		result = draw_sample(drawing, sample, &frames);
+		if (next - sample->time > gap + gap / 2)
+			close_calls(drawing, 0, sample->time + gap);
+	}
+	tally_place_frames_release(&frames);
+	return result;
+}
+
+static void put_metadata(const struct drawing *drawing, const char *what, const char *name)
+{
+	tally_json_object(drawing->json, NULL);
+	tally_json_text(drawing->json, "name", what);
+	tally_json_text(drawing->json, "ph", "M");
+	tally_json_u64(drawing->json, "pid", drawing->task->pid);
+	tally_json_u64(drawing->json, "tid", drawing->task->tid);
+	tally_json_object(drawing->json, "args");
+	tally_json_text(drawing->json, "name", name);
+	tally_json_end(drawing->json);
+	tally_json_end(drawing->json);
+}
+
+static void put_marks(struct drawing *drawing, uint32_t event)
+{
+	const char *comm;
+	for (size_t i = 0; i < drawing->samples->samples.count; i++) {
+		const struct tally_one_sample *sample = &drawing->samples->samples.items[i];
+		if (sample->event == event)
+			continue;
+		drawing->task = tally_export_task(drawing->samples, sample->thread, &comm);
+		put_event(drawing, tally_export_event_name(drawing->samples, sample->event), "i", sample->time);
+		tally_json_text(drawing->json, "s", "t");
+		tally_json_end(drawing->json);
+	}
+}
+
+int tally_export_chrome(const struct tally_samples *samples, uint32_t event, struct tally_buffer *out)
+{
+	struct tally_json json = { .out = out };
+	struct drawing drawing = { .samples = samples, .json = &json, .origin = samples->samples.items[0].time };
+	struct tally_export_threads threads;
+	int result = tally_export_threads_make(samples, event, &threads);
+	tally_json_object(&json, NULL);
+	tally_json_text(&json, "displayTimeUnit", "ns");
+	tally_json_array(&json, "traceEvents");
+	for (size_t i = 0; !result && i < threads.threads.count; i++) {
+		const struct tally_export_thread *thread = &threads.threads.items[i];
+		const char *comm;
+		drawing.task = tally_export_task(samples, thread->thread, &comm);
+		if (drawing.task->pid == drawing.task->tid)
+			put_metadata(&drawing, "process_name", comm);
+		put_metadata(&drawing, "thread_name", comm);
+		result = draw_thread(&drawing, &threads, thread);
+	}
+	if (!result)
+		put_marks(&drawing, event);
+	tally_json_end(&json);
+	tally_json_end(&json);
+	tally_export_threads_release(&threads);
+	tally_vector_release(&drawing.calls);
+	return result || out->failed ? -ENOMEM : 0;
+}

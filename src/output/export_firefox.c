@@ -1,0 +1,380 @@
+/* The Firefox Profiler's processed profile: for each thread tables of functions, frames and stacks, whose rows refer to
+ * one another by number, column by column. */
+#include "output/export_parts.h"
+
+#include "base/json.h"
+#include "base/vector.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { VERSION = 48, RESOURCE_LIBRARY = 1 };
+
+/* By enum tally_frame_kind; the first one is the profiler's default and has to be grey. */
+static const struct { const char *name, *colour; } categories[] = {
+	{ "Other", "grey" }, { "Program", "yellow" }, { "Library", "blue" }, { "Kernel", "orange" }, { "JIT", "green" },
+	{ "Inlined", "lightblue" },
+};
+
+static unsigned category_of(enum tally_frame_kind kind)
+{
+	return kind < TALLY_FRAME_KINDS ? (unsigned)kind + 1 : 0;
+}
+
+struct column {
+	uint32_t *items;
+	size_t count, capacity;
+};
+
+/* The tables of a thread.  Numbers that are not there are UINT32_MAX, written as null. */
+struct thread_tables {
+	const struct tally_samples *samples;
+	const uint32_t *files; /* by function */
+	struct tally_map strings, resources, functions, frames, stacks; /* what → its row */
+	struct { const char **items; size_t count, capacity; } texts;
+	struct column resource_names, function_names, function_resources, function_files;
+	struct column frame_functions, frame_lines, frame_depths, frame_categories;
+	struct column stack_frames, stack_prefixes, stack_categories;
+	bool failed;
+};
+
+static uint32_t add(struct thread_tables *tables, struct column *column, uint32_t value)
+{
+	if (tally_vector_push(column, value) < 0)
+		tables->failed = true;
+	return (uint32_t)column->count - 1;
+}
+
+/* The row of a key, and whether it has to be filled. */
+static uint32_t row_of(struct thread_tables *tables, struct tally_map *map, uint64_t key, size_t rows, bool *is_new)
+{
+	uint64_t *slot = tally_map_put(map, key, is_new);
+	if (!slot) {
+		tables->failed = true;
+		*is_new = false;
+		return 0;
+	}
+	if (*is_new)
+		*slot = rows;
+	return (uint32_t)*slot;
+}
+
+/* Texts live as long as the names do, so that they are known by where they are; the few that don't are copied. */
+static uint32_t add_text(struct thread_tables *tables, const char *text)
+{
+	bool is_new;
+	uint32_t row = row_of(tables, &tables->strings, (uint64_t)(uintptr_t)text, tables->texts.count, &is_new);
+	if (is_new && tally_vector_push(&tables->texts, text) < 0)
+		tables->failed = true;
+	return row;
+}
+
+static uint32_t add_resource(struct thread_tables *tables, uint32_t function)
+{
+	const struct tally_names *names = &tables->samples->recording->names;
+	bool is_new;
+	uint32_t row = row_of(tables, &tables->resources, names->functions.items[function].object, tables->resource_names.count,
+			      &is_new);
+	if (is_new)
+		add(tables, &tables->resource_names, add_text(tables, tally_names_short_object(names, function)));
+	return row;
+}
+
+static uint32_t add_function(struct thread_tables *tables, uint32_t function)
+{
+	const struct tally_names *names = &tables->samples->recording->names;
+	bool is_new, is_named = names->functions.items[function].name != TALLY_STRING_NONE;
+	uint32_t row = row_of(tables, &tables->functions, function, tables->function_names.count, &is_new);
+	if (!is_new)
+		return row;
+	add(tables, &tables->function_names,
+	    add_text(tables, is_named ? tally_names_plain_text(names, function) : tally_names_short_object(names, function)));
+	add(tables, &tables->function_resources, add_resource(tables, function));
+	uint32_t file = tables->files[function];
+	add(tables, &tables->function_files,
+	    file == TALLY_STRING_NONE ? UINT32_MAX : add_text(tables, tally_strings_text(&names->strings, file)));
+	return row;
+}
+
+static uint32_t add_frame(struct thread_tables *tables, const struct tally_place_frame *frame, uint32_t depth)
+{
+	const struct tally_names *names = &tables->samples->recording->names;
+	bool is_new;
+	uint64_t key = tally_hash64((uint64_t)frame->function << 32 | frame->line) ^ depth;
+	uint32_t row = row_of(tables, &tables->frames, key, tables->frame_functions.count, &is_new);
+	if (!is_new)
+		return row;
+	add(tables, &tables->frame_functions, add_function(tables, frame->function));
+	add(tables, &tables->frame_lines, frame->line ? frame->line : UINT32_MAX);
+	add(tables, &tables->frame_depths, depth);
+	add(tables, &tables->frame_categories, category_of(names->functions.items[frame->function].kind));
+	return row;
+}
+
+/* The row of a stack, UINT32_MAX for an empty one. */
+static uint32_t add_stack(struct thread_tables *tables, const struct tally_place_frames *frames)
+{
+	uint32_t prefix = UINT32_MAX, depth = 0;
+	for (size_t i = 0; i < frames->count; i++) {
+		depth = i && frames->places[i] == frames->places[i - 1] ? depth + 1 : 0;
+		uint32_t frame = add_frame(tables, &frames->items[i], depth);
+		bool is_new;
+		uint64_t key = (uint64_t)(prefix + 1) << 32 | frame;
+		uint32_t row = row_of(tables, &tables->stacks, key, tables->stack_frames.count, &is_new);
+		if (is_new) {
+			add(tables, &tables->stack_frames, frame);
+			add(tables, &tables->stack_prefixes, prefix);
+			add(tables, &tables->stack_categories,
+			    tables->failed ? 0 : tables->frame_categories.items[frame]);
+		}
+		prefix = row;
+	}
+	return prefix;
+}
+
+static void release_tables(struct thread_tables *tables)
+{
+	struct tally_map *maps[] = { &tables->strings, &tables->resources, &tables->functions, &tables->frames,
+				     &tables->stacks };
+	struct column *columns[] = { &tables->resource_names, &tables->function_names,
+				     &tables->function_resources, &tables->function_files, &tables->frame_functions,
+				     &tables->frame_lines, &tables->frame_depths, &tables->frame_categories,
+				     &tables->stack_frames, &tables->stack_prefixes, &tables->stack_categories };
+	for (unsigned i = 0; i < sizeof(maps) / sizeof(maps[0]); i++)
+		tally_map_release(maps[i]);
+	for (unsigned i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
+		tally_vector_release(columns[i]);
+	tally_vector_release(&tables->texts);
+}
+
+/* ---- writing ------------------------------------------------------------------------------------------- */
+
+static void put_column(struct tally_json *json, const char *name, const struct column *column)
+{
+	tally_json_array(json, name);
+	for (size_t i = 0; i < column->count; i++)
+		if (column->items[i] == UINT32_MAX)
+			tally_json_null(json, NULL);
+		else
+			tally_json_u64(json, NULL, column->items[i]);
+	tally_json_end(json);
+}
+
+/* `value` so often; UINT32_MAX: null. */
+static void put_constant(struct tally_json *json, const char *name, size_t count, int64_t value, bool is_null)
+{
+	tally_json_array(json, name);
+	for (size_t i = 0; i < count; i++)
+		if (is_null)
+			tally_json_null(json, NULL);
+		else
+			tally_json_i64(json, NULL, value);
+	tally_json_end(json);
+}
+
+static void put_falses(struct tally_json *json, const char *name, size_t count)
+{
+	tally_json_array(json, name);
+	for (size_t i = 0; i < count; i++)
+		tally_json_bool(json, NULL, false);
+	tally_json_end(json);
+}
+
+static void put_code_tables(struct tally_json *json, const struct thread_tables *tables)
+{
+	size_t frames = tables->frame_functions.count, functions = tables->function_names.count;
+	size_t resources = tables->resource_names.count, stacks = tables->stack_frames.count;
+	tally_json_object(json, "frameTable");
+	tally_json_u64(json, "length", frames);
+	put_constant(json, "address", frames, -1, false); /* everything is named already */
+	put_column(json, "inlineDepth", &tables->frame_depths);
+	put_column(json, "category", &tables->frame_categories);
+	put_constant(json, "subcategory", frames, 0, false);
+	put_column(json, "func", &tables->frame_functions);
+	put_constant(json, "nativeSymbol", frames, 0, true);
+	put_constant(json, "innerWindowID", frames, 0, true);
+	put_constant(json, "implementation", frames, 0, true);
+	put_column(json, "line", &tables->frame_lines);
+	put_constant(json, "column", frames, 0, true);
+	tally_json_end(json);
+	tally_json_object(json, "funcTable");
+	tally_json_u64(json, "length", functions);
+	put_column(json, "name", &tables->function_names);
+	put_falses(json, "isJS", functions);
+	put_falses(json, "relevantForJS", functions);
+	put_column(json, "resource", &tables->function_resources);
+	put_column(json, "fileName", &tables->function_files);
+	put_constant(json, "lineNumber", functions, 0, true);
+	put_constant(json, "columnNumber", functions, 0, true);
+	tally_json_end(json);
+	tally_json_object(json, "resourceTable");
+	tally_json_u64(json, "length", resources);
+	put_constant(json, "lib", resources, 0, true);
+	put_column(json, "name", &tables->resource_names);
+	put_constant(json, "host", resources, 0, true);
+	put_constant(json, "type", resources, RESOURCE_LIBRARY, false);
+	tally_json_end(json);
+	tally_json_object(json, "stackTable");
+	tally_json_u64(json, "length", stacks);
+	put_column(json, "prefix", &tables->stack_prefixes);
+	put_column(json, "frame", &tables->stack_frames);
+	put_column(json, "category", &tables->stack_categories);
+	put_constant(json, "subcategory", stacks, 0, false);
+	tally_json_end(json);
+}
+
+/* What every thread has, and recordings don't. */
+static void put_empty_tables(struct tally_json *json)
+{
+	static const char *const marker_columns[] = { "data", "name", "startTime", "endTime", "phase", "category" };
+	static const char *const symbol_columns[] = { "address", "functionSize", "libIndex", "name" };
+	tally_json_object(json, "markers");
+	tally_json_u64(json, "length", 0);
+	for (unsigned i = 0; i < sizeof(marker_columns) / sizeof(marker_columns[0]); i++)
+		put_constant(json, marker_columns[i], 0, 0, true);
+	tally_json_end(json);
+	tally_json_object(json, "nativeSymbols");
+	tally_json_u64(json, "length", 0);
+	for (unsigned i = 0; i < sizeof(symbol_columns) / sizeof(symbol_columns[0]); i++)
+		put_constant(json, symbol_columns[i], 0, 0, true);
+	tally_json_end(json);
+	put_constant(json, "pausedRanges", 0, 0, true);
+}
+
+static double ms_since(const struct tally_samples *samples, uint64_t time)
+{
+	return (double)(time - samples->samples.items[0].time) / 1e6;
+}
+
+static int put_samples(struct tally_json *json, struct thread_tables *tables, const uint32_t *order, size_t count,
+		       bool is_time)
+{
+	const struct tally_one_sample *all = tables->samples->samples.items;
+	struct tally_place_frames frames = { 0 };
+	struct column stacks = { 0 };
+	int result = 0;
+	for (size_t i = 0; !result && i < count; i++) {
+		result = tally_samples_frames(tables->samples, all[order[i]].stack, &frames);
+		add(tables, &stacks, add_stack(tables, &frames));
+	}
+	tally_json_object(json, "samples");
+	tally_json_u64(json, "length", count);
+	tally_json_text(json, "weightType", is_time ? "tracing-ms" : "samples");
+	put_column(json, "stack", &stacks);
+	tally_json_array(json, "time");
+	for (size_t i = 0; i < count; i++)
+		tally_json_double(json, NULL, ms_since(tables->samples, all[order[i]].time));
+	tally_json_end(json);
+	tally_json_array(json, "weight");
+	for (size_t i = 0; i < count; i++)
+		if (is_time)
+			tally_json_double(json, NULL, (double)all[order[i]].period / 1e6);
+		else
+			tally_json_u64(json, NULL, 1);
+	tally_json_end(json);
+	tally_json_end(json);
+	tally_place_frames_release(&frames);
+	tally_vector_release(&stacks);
+	return result || tables->failed ? -ENOMEM : 0;
+}
+
+static int put_thread(struct tally_json *json, const struct tally_samples *samples, uint32_t event, const uint32_t *files,
+		      const struct tally_export_thread *thread, const uint32_t *order)
+{
+	struct thread_tables tables = { .samples = samples, .files = files };
+	const char *comm;
+	const struct tally_thread *task = tally_export_task(samples, thread->thread, &comm);
+	char pid[16];
+	snprintf(pid, sizeof(pid), "%u", task->pid);
+	tally_json_object(json, NULL);
+	tally_json_text(json, "name", comm);
+	tally_json_text(json, "processName", comm);
+	tally_json_text(json, "processType", "default");
+	tally_json_bool(json, "isMainThread", task->pid == task->tid);
+	tally_json_text(json, "pid", pid);
+	tally_json_u64(json, "tid", task->tid);
+	tally_json_double(json, "processStartupTime", ms_since(samples, samples->samples.items[order[thread->first]].time));
+	tally_json_null(json, "processShutdownTime");
+	tally_json_double(json, "registerTime", ms_since(samples, samples->samples.items[order[thread->first]].time));
+	tally_json_null(json, "unregisterTime");
+	int result = put_samples(json, &tables, order + thread->first, thread->count, tally_export_is_time(samples, event));
+	put_code_tables(json, &tables);
+	put_empty_tables(json);
+	tally_json_array(json, "stringArray");
+	for (size_t i = 0; i < tables.texts.count; i++)
+		tally_json_text(json, NULL, tables.texts.items[i]);
+	tally_json_end(json);
+	tally_json_end(json);
+	release_tables(&tables);
+	return result;
+}
+
+static void put_meta(struct tally_json *json, const struct tally_samples *samples, uint32_t event)
+{
+	static const char *const extension_columns[] = { "baseURL", "id", "name" };
+	const struct tally_one_sample *all = samples->samples.items;
+	size_t count = samples->samples.count;
+	double span = ms_since(samples, all[count - 1].time);
+	tally_json_object(json, "meta");
+	tally_json_array(json, "categories");
+	for (unsigned i = 0; i < sizeof(categories) / sizeof(categories[0]); i++) {
+		tally_json_object(json, NULL);
+		tally_json_text(json, "name", categories[i].name);
+		tally_json_text(json, "color", categories[i].colour);
+		tally_json_array(json, "subcategories");
+		tally_json_text(json, NULL, "Other");
+		tally_json_end(json);
+		tally_json_end(json);
+	}
+	tally_json_end(json);
+	tally_json_bool(json, "debug", false);
+	tally_json_object(json, "extensions");
+	tally_json_u64(json, "length", 0);
+	for (unsigned i = 0; i < sizeof(extension_columns) / sizeof(extension_columns[0]); i++)
+		put_constant(json, extension_columns[i], 0, 0, true);
+	tally_json_end(json);
+	tally_json_double(json, "interval", count > 1 && span > 0 ? span / (double)(count - 1) : 1);
+	tally_json_u64(json, "preprocessedProfileVersion", VERSION);
+	tally_json_u64(json, "version", 30);
+	tally_json_u64(json, "processType", 0);
+	tally_json_text(json, "product", tally_export_event_name(samples, event));
+	tally_json_text(json, "importedFrom", "tally " TALLY_VERSION);
+	tally_json_object(json, "sampleUnits");
+	tally_json_text(json, "time", "ms");
+	tally_json_text(json, "eventDelay", "ms");
+	tally_json_text(json, "threadCPUDelta", "ns");
+	tally_json_end(json);
+	tally_json_double(json, "startTime", 0);
+	tally_json_bool(json, "symbolicated", true);
+	tally_json_u64(json, "stackwalk", 1);
+	tally_json_bool(json, "usesOnlyOneStackType", true);
+	tally_json_bool(json, "doesNotUseFrameImplementation", true);
+	tally_json_bool(json, "sourceCodeIsNotOnSearchfox", true);
+	put_constant(json, "markerSchema", 0, 0, true);
+	tally_json_end(json);
+}
+
+int tally_export_firefox(const struct tally_samples *samples, uint32_t event, struct tally_buffer *out)
+{
+	struct tally_json json = { .out = out };
+	struct tally_export_threads threads;
+	uint32_t *files = tally_export_files(samples);
+	int result = tally_export_threads_make(samples, event, &threads);
+	if (!files)
+		result = -ENOMEM;
+	tally_json_object(&json, NULL);
+	put_meta(&json, samples, event);
+	put_constant(&json, "libs", 0, 0, true);
+	put_constant(&json, "pages", 0, 0, true);
+	put_constant(&json, "profilerOverhead", 0, 0, true);
+	put_constant(&json, "counters", 0, 0, true);
+	tally_json_array(&json, "threads");
+	for (size_t i = 0; !result && i < threads.threads.count; i++)
+		result = put_thread(&json, samples, event, files, &threads.threads.items[i], threads.order);
+	tally_json_end(&json);
+	tally_json_end(&json);
+	tally_export_threads_release(&threads);
+	free(files);
+	return result || out->failed ? -ENOMEM : 0;
+}

@@ -1,0 +1,130 @@
+#include "output/export.h"
+
+#include "base/vector.h"
+#include "output/export_parts.h"
+
+#include "tally/perf_event.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+const struct tally_export_format tally_export_formats[] = {
+	{ "pprof", ".pb.gz", "go tool pprof, Grafana Pyroscope, speedscope", tally_export_pprof, true },
+	{ "firefox", ".json.gz", "profiler.firefox.com", tally_export_firefox, true },
+	{ "speedscope", ".speedscope.json", "speedscope.app", tally_export_speedscope, false },
+	{ "chrome", ".trace.json", "ui.perfetto.dev, chrome://tracing", tally_export_chrome, false },
+	{ .name = NULL },
+};
+
+struct ordered {
+	uint32_t thread, sample;
+};
+
+static int by_thread(const void *left, const void *right)
+{
+	const struct ordered *a = left, *b = right;
+	if (a->thread != b->thread)
+		return a->thread < b->thread ? -1 : 1;
+	return a->sample < b->sample ? -1 : a->sample > b->sample;
+}
+
+static int by_weight(const void *left, const void *right)
+{
+	const struct tally_export_thread *a = left, *b = right;
+	if (a->weight != b->weight)
+		return a->weight > b->weight ? -1 : 1;
+	return a->thread < b->thread ? -1 : a->thread > b->thread;
+}
+
+static int gather(const struct tally_samples *samples, const struct ordered *ordered, size_t count,
+		  struct tally_export_threads *out)
+{
+	for (size_t i = 0; i < count; i++) {
+		size_t last = out->threads.count - 1;
+		if (!out->threads.count || out->threads.items[last].thread != ordered[i].thread) {
+			struct tally_export_thread thread = { .thread = ordered[i].thread, .first = i };
+			if (tally_vector_push(&out->threads, thread) < 0)
+				return -ENOMEM;
+			last = out->threads.count - 1;
+		}
+		out->order[i] = ordered[i].sample;
+		out->threads.items[last].count++;
+		out->threads.items[last].weight += samples->samples.items[ordered[i].sample].period;
+	}
+	if (out->threads.count)
+		qsort(out->threads.items, out->threads.count, sizeof(*out->threads.items), by_weight);
+	return 0;
+}
+
+int tally_export_threads_make(const struct tally_samples *samples, uint32_t event, struct tally_export_threads *out)
+{
+	size_t all = samples->samples.count, count = 0;
+	struct ordered *ordered = malloc((all + 1) * sizeof(*ordered));
+	*out = (struct tally_export_threads){ .order = malloc((all + 1) * sizeof(*out->order)) };
+	int result = ordered && out->order ? 0 : -ENOMEM;
+	for (size_t i = 0; !result && i < all; i++)
+		if (samples->samples.items[i].event == event)
+			ordered[count++] = (struct ordered){ samples->samples.items[i].thread, (uint32_t)i };
+	if (!result && count)
+		qsort(ordered, count, sizeof(*ordered), by_thread);
+	if (!result)
+		result = gather(samples, ordered, count, out);
+	free(ordered);
+	return result;
+}
+
+void tally_export_threads_release(struct tally_export_threads *threads)
+{
+	free(threads->order);
+	tally_vector_release(&threads->threads);
+}
+
+const char *tally_export_name(const struct tally_names *names, uint32_t function, char *buffer, size_t size)
+{
+	if (names->functions.items[function].name != TALLY_STRING_NONE)
+		return tally_names_plain_text(names, function);
+	const char *object = tally_names_short_object(names, function);
+	snprintf(buffer, size, object[0] == '[' ? "%s" : "[%s]", object);
+	return buffer;
+}
+
+uint32_t *tally_export_files(const struct tally_samples *samples)
+{
+	const struct tally_names *names = &samples->recording->names;
+	uint32_t *files = malloc((names->functions.count + 1) * sizeof(*files));
+	for (size_t i = 0; files && i < names->functions.count; i++)
+		files[i] = TALLY_STRING_NONE;
+	for (size_t i = 0; files && i < names->frames.count; i++) {
+		const struct tally_place_frame *frame = &names->frames.items[i];
+		if (files[frame->function] == TALLY_STRING_NONE)
+			files[frame->function] = frame->file;
+	}
+	return files;
+}
+
+static const struct tally_recorded_event *event_of(const struct tally_samples *samples, uint32_t event)
+{
+	size_t count;
+	return &tally_perfdata_events(samples->recording->data, &count)[event];
+}
+
+bool tally_export_is_time(const struct tally_samples *samples, uint32_t event)
+{
+	const struct tally_attr *attr = &event_of(samples, event)->attr;
+	return attr->type == TALLY_TYPE_SOFTWARE &&
+	       (attr->config == TALLY_SW_CPU_CLOCK || attr->config == TALLY_SW_TASK_CLOCK);
+}
+
+const char *tally_export_event_name(const struct tally_samples *samples, uint32_t event)
+{
+	return event_of(samples, event)->name;
+}
+
+const struct tally_thread *tally_export_task(const struct tally_samples *samples, uint32_t thread, const char **comm)
+{
+	const struct tally_tasks *tasks = &samples->recording->tasks;
+	const struct tally_thread *task = &tasks->threads.items[thread];
+	*comm = task->comm == TALLY_STRING_NONE ? "[unknown]" : tally_strings_text(&tasks->strings, task->comm);
+	return task;
+}

@@ -1,0 +1,92 @@
+/* speedscope: a list of frames, and for each thread its samples as lists of them. */
+#include "output/export_parts.h"
+
+#include "base/json.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Every function is a frame, with its own number. */
+static void put_frames(const struct tally_samples *samples, const uint32_t *files, struct tally_json *json)
+{
+	const struct tally_names *names = &samples->recording->names;
+	char buffer[512];
+	tally_json_object(json, "shared");
+	tally_json_array(json, "frames");
+	for (uint32_t i = 0; i < names->functions.count; i++) {
+		const char *object = tally_names_object(names, i);
+		tally_json_object(json, NULL);
+		tally_json_text(json, "name", tally_export_name(names, i, buffer, sizeof(buffer)));
+		tally_json_text(json, "file", files[i] != TALLY_STRING_NONE ? tally_strings_text(&names->strings, files[i]) : object);
+		tally_json_end(json);
+	}
+	tally_json_end(json);
+	tally_json_end(json);
+}
+
+static int put_samples(const struct tally_samples *samples, const struct tally_export_threads *threads,
+		       const struct tally_export_thread *thread, struct tally_json *json)
+{
+	struct tally_place_frames frames = { 0 };
+	int result = 0;
+	tally_json_array(json, "samples");
+	for (size_t i = 0; !result && i < thread->count; i++) {
+		const struct tally_one_sample *sample = &samples->samples.items[threads->order[thread->first + i]];
+		result = tally_samples_frames(samples, sample->stack, &frames);
+		tally_json_array(json, NULL);
+		for (size_t f = 0; !result && f < frames.count; f++)
+			tally_json_u64(json, NULL, frames.items[f].function);
+		tally_json_end(json);
+	}
+	tally_json_end(json);
+	tally_place_frames_release(&frames);
+	return result;
+}
+
+static int put_thread(const struct tally_samples *samples, uint32_t event, const struct tally_export_threads *threads,
+		      const struct tally_export_thread *thread, struct tally_json *json)
+{
+	const char *comm;
+	const struct tally_thread *task = tally_export_task(samples, thread->thread, &comm);
+	char name[128];
+	snprintf(name, sizeof(name), "%s %u/%u", comm, task->pid, task->tid);
+	tally_json_object(json, NULL);
+	tally_json_text(json, "type", "sampled");
+	tally_json_text(json, "name", name);
+	tally_json_text(json, "unit", tally_export_is_time(samples, event) ? "nanoseconds" : "none");
+	tally_json_u64(json, "startValue", 0);
+	tally_json_u64(json, "endValue", thread->weight);
+	int result = put_samples(samples, threads, thread, json);
+	tally_json_array(json, "weights");
+	for (size_t i = 0; i < thread->count; i++)
+		tally_json_u64(json, NULL, samples->samples.items[threads->order[thread->first + i]].period);
+	tally_json_end(json);
+	tally_json_end(json);
+	return result;
+}
+
+int tally_export_speedscope(const struct tally_samples *samples, uint32_t event, struct tally_buffer *out)
+{
+	struct tally_json json = { .out = out };
+	struct tally_export_threads threads;
+	uint32_t *files = tally_export_files(samples);
+	int result = tally_export_threads_make(samples, event, &threads);
+	if (!files)
+		result = -ENOMEM;
+	tally_json_object(&json, NULL);
+	tally_json_text(&json, "$schema", "https://www.speedscope.app/file-format-schema.json");
+	tally_json_text(&json, "exporter", "tally " TALLY_VERSION);
+	tally_json_text(&json, "name", tally_export_event_name(samples, event));
+	tally_json_u64(&json, "activeProfileIndex", 0);
+	if (!result)
+		put_frames(samples, files, &json);
+	tally_json_array(&json, "profiles");
+	for (size_t i = 0; !result && i < threads.threads.count; i++)
+		result = put_thread(samples, event, &threads, &threads.threads.items[i], &json);
+	tally_json_end(&json);
+	tally_json_end(&json);
+	tally_export_threads_release(&threads);
+	free(files);
+	return result || out->failed ? -ENOMEM : 0;
+}
