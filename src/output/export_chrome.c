@@ -12,17 +12,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
-struct open_call {
-	uint32_t function;
-	uint64_t since;
-};
-
 struct drawing {
 	const struct tally_samples *samples;
 	struct tally_json *json;
 	const struct tally_thread *task;
 	uint64_t origin; /* ns: what is shown as 0 */
-	struct { struct open_call *items; size_t count, capacity; } calls;
+	struct { uint32_t *items; size_t count, capacity; } calls; /* functions, the root first */
 };
 
 static void put_event(const struct drawing *drawing, const char *name, const char *phase, uint64_t time)
@@ -35,17 +30,20 @@ static void put_event(const struct drawing *drawing, const char *name, const cha
 	tally_json_u64(drawing->json, "tid", drawing->task->tid);
 }
 
-static void close_calls(struct drawing *drawing, size_t depth, uint64_t time)
+/* Beginnings and ends rather than whole calls: what ends when another begins then has the same digits. */
+static void put_call(const struct drawing *drawing, uint32_t function, const char *phase, uint64_t time)
 {
 	const struct tally_names *names = &drawing->samples->recording->names;
 	char buffer[512];
-	while (drawing->calls.count > depth) {
-		const struct open_call *call = &drawing->calls.items[--drawing->calls.count];
-		put_event(drawing, tally_export_name(names, call->function, buffer, sizeof(buffer)), "X", call->since);
-		tally_json_double(drawing->json, "dur", (double)(time - call->since) / 1e3);
-		tally_json_text(drawing->json, "cat", tally_names_short_object(names, call->function));
-		tally_json_end(drawing->json);
-	}
+	put_event(drawing, tally_export_name(names, function, buffer, sizeof(buffer)), phase, time);
+	tally_json_text(drawing->json, "cat", tally_names_short_object(names, function));
+	tally_json_end(drawing->json);
+}
+
+static void close_calls(struct drawing *drawing, size_t depth, uint64_t time)
+{
+	while (drawing->calls.count > depth)
+		put_call(drawing, drawing->calls.items[--drawing->calls.count], "E", time);
 }
 
 static int draw_sample(struct drawing *drawing, const struct tally_one_sample *sample, struct tally_place_frames *frames)
@@ -54,12 +52,12 @@ static int draw_sample(struct drawing *drawing, const struct tally_one_sample *s
 	if (tally_samples_frames(drawing->samples, sample->stack, frames) < 0)
 		return -ENOMEM;
 	while (same < frames->count && same < drawing->calls.count &&
-	       frames->items[same].function == drawing->calls.items[same].function)
+	       frames->items[same].function == drawing->calls.items[same])
 		same++;
 	close_calls(drawing, same, sample->time);
 	for (; same < frames->count; same++) {
-		struct open_call call = { frames->items[same].function, sample->time };
-		if (tally_vector_push(&drawing->calls, call) < 0)
+		put_call(drawing, frames->items[same].function, "B", sample->time);
+		if (tally_vector_push(&drawing->calls, frames->items[same].function) < 0)
 			return -ENOMEM;
 	}
 	return 0;

@@ -143,21 +143,18 @@ const tests = {
 	async 'trace events nest, and name their threads'() {
 		const { traceEvents } = JSON.parse(fs.readFileSync(exported('chrome', 'd.trace.json')));
 		const threads = new Map();
-		for (const event of traceEvents.filter(one => one.ph === 'X'))
-			threads.set(event.tid, [...threads.get(event.tid) || [], event]);
 		const named = new Set(traceEvents.filter(one => one.ph === 'M' && one.name === 'thread_name').map(one => one.tid));
-		assert(threads.size > 0);
-		for (const [tid, events] of threads) {
-			assert(named.has(tid));
-			events.sort((a, b) => a.ts - b.ts || b.dur - a.dur);
-			const open = [];
-			for (const event of events) {
-				while (open.length && open[open.length - 1] <= event.ts + 1e-3)
-					open.pop();
-				assert(event.dur > 0 && (!open.length || event.ts + event.dur <= open[open.length - 1] + 1e-3), 'calls nest');
-				open.push(event.ts + event.dur);
-			}
+		for (const event of traceEvents.filter(one => one.ph === 'B' || one.ph === 'E')) {
+			const thread = threads.get(event.tid) || { open: [], last: 0 };
+			threads.set(event.tid, thread);
+			assert(named.has(event.tid) && event.ts >= thread.last);
+			thread.last = event.ts;
+			if (event.ph === 'B')
+				thread.open.push(event.name);
+			else
+				assert.strictEqual(thread.open.pop(), event.name);
 		}
+		assert(threads.size > 0 && [...threads.values()].every(one => one.open.length === 0));
 	},
 	async 'a pipe gets what -o gets, and a wrong format is refused'() {
 		const file = fs.readFileSync(exported('speedscope', 'e.speedscope.json'));
