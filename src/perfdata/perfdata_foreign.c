@@ -79,7 +79,9 @@ int tally_perfdata_take_feature(struct tally_perfdata *data, unsigned feature, c
 	char *copy = tally_arena_copy(&data->arena, (const char *)bytes, size);
 	if (!copy)
 		return -ENOMEM;
-	if (!tally_feature_swap(feature, copy, size, tally_perfdata_cpus(data)))
+	/* What BPF programs are described by has layouts of the kernel's own; what nobody knows is left as it is. */
+	bool is_bpf = feature == TALLY_FEATURE_BPF_PROG_INFO || feature == TALLY_FEATURE_BPF_BTF;
+	if (!tally_feature_swap(feature, copy, size, tally_perfdata_cpus(data)) && is_bpf)
 		return 0;
 	return tally_perfdata_apply_feature(data, feature, copy, size, offset);
 }

@@ -148,6 +148,28 @@ check "riscv64: that its stacks are not unwound is told once" told_once 'copied 
 check "that stacks of 32-bit programs are not unwound is told once" told_once 'are of 32-bit programs' 1 --little --abi 1
 check "nothing is told of this machine's" told_once 'are not unwound' 0 --little
 
+# ---- what can't be recorded here ---------------------------------------------------------------------------
+made() { "$here/make_recording.py" "$1" perf.data && python3 "$reencode" perf.data turned; }
+branches_as_perf() {
+	made "$1" || return 1
+	perf script --no-inline -F +brstack -i perf.data >perf.txt 2>/dev/null
+	perf script --no-inline -F +brstack -i turned 2>/dev/null | cmp perf.txt - || return 1
+	timeout 60 "$TALLY" script --stdio --no-inline -F +brstack -i turned | cmp perf.txt - && [ -s perf.txt ]
+}
+described() {
+	timeout 60 "$TALLY" script --stdio "$1" "$2" 2>&1 | sed -E 's/^0x[0-9a-f]+ //' |
+		grep -vE '^# (captured on|data offset|data size|feat offset)'
+}
+described_alike() {
+	made "$1" && described --header-only perf.data >as_it_was && described --header-only turned | diff as_it_was - &&
+		described --records perf.data >as_it_was && described --records turned | diff as_it_was - && [ -s as_it_was ]
+}
+check "branch stacks, with their flags" branches_as_perf branch_stacks
+check "branch stacks of calls" branches_as_perf lbr
+for kind in features_old features_unknown tool_file side_events; do
+	check "what recordings say of themselves: $kind" described_alike $kind
+done
+
 # ---- how else a recording may be encoded ------------------------------------------------------------------
 perf record -q -o perf.data -e cpu-clock,page-faults -g -F 299 "$WORKLOAD" faults >out 2>&1
 printed perf.data >tally.txt

@@ -41,6 +41,7 @@ FIRST_FLAG_BITS = 64
 FEATURES = {3: 's', 4: 's', 5: 's', 6: 's', 7: '44', 8: 's', 9: 's', 10: '8', 11: '{s}', 14: '{488s}', 15: '',
             16: '{4s}', 17: '{s44}', 18: '8*', 19: '', 20: '4{4444sss}', 21: '88', 22: '8*', 23: '8', 24: '8',
             27: '4*', 28: '{ss}', 29: '4488', 30: '{ss}', 31: '{{ss}s}'}
+BPF = (25, 26)
 RECORDS = {MMAP: '44888', LOST: '88', COMM: '44', EXIT: '44448', FORK: '44448', THROTTLE: '888', UNTHROTTLE: '888',
            READ: '448*', AUX: '888', ITRACE_START: '44', LOST_SAMPLES: '8', SWITCH: '', SWITCH_CPU_WIDE: '44',
            NAMESPACES: '448*', KSYMBOL: '8422', BPF_EVENT: '224', CGROUP: '8', TEXT_POKE: '822', AUX_OUTPUT_HW_ID: '8'}
@@ -275,7 +276,7 @@ class Recording:
             turner.fields('{s}{s}' + '44' * cpus + '{s}4*')
         elif bit in FEATURES:
             turner.fields(FEATURES[bit])
-        else:
+        elif bit in BPF:
             return None
         turner.rest()
         return bytes(turner.out)

@@ -1,5 +1,6 @@
 #include "test.h"
 
+#include "abi/byte_swap.h"
 #include "abi/record.h"
 
 #include <errno.h>
@@ -209,6 +210,52 @@ static void attr_is_written_no_larger_than_needed(void **state)
 	assert_int_equal(tally_attr_size_needed(&attr), TALLY_ATTR_SIZE_VER8);
 }
 
+/* linux/perf_event.h declares these bit-fields once: a compiler for big-endian machines begins at the highest bit. */
+static void bit_fields_of_the_other_order_are_mirrored(void **state)
+{
+	(void)state;
+	struct tally_attr attr = { .type = 0x01000000, .size = __builtin_bswap32(sizeof(attr)),
+				   .config = __builtin_bswap64(7), .sample_max_stack = 0x0100 };
+	/* disabled (first), precise_ip 1 (15 and 16), mmap2 (23) */
+	attr.flags = __builtin_bswap64(1ull << 63 | 1ull << 47 | 1ull << 40);
+	tally_attr_swap(&attr, sizeof(attr));
+	assert_int_equal(attr.type, 1);
+	assert_int_equal(attr.size, sizeof(attr));
+	assert_int_equal(attr.config, 7);
+	assert_int_equal(attr.sample_max_stack, 1);
+	assert_int_equal(attr.flags, TALLY_ATTR_DISABLED | TALLY_ATTR_MMAP2 | 1ull << TALLY_ATTR_PRECISE_IP_SHIFT);
+	/* predicted, 5 cycles, type 3, spec 2, new_type 9, privilege 4 */
+	uint64_t big = 1ull << 62 | 5ull << 44 | 3ull << 40 | 2ull << 38 | 9ull << 34 | 4ull << 31;
+	assert_int_equal(tally_branch_flags_mirror(big),
+			 1ull << 1 | 5ull << 4 | 3ull << 20 | 2ull << 24 | 9ull << 26 | 4ull << 30);
+}
+
+/* Whatever is in a record, nothing beyond it is touched. */
+static void swapping_stays_in_the_record(void **state)
+{
+	(void)state;
+	uint64_t noise = 0x2545f4914f6cdd1d, words[34];
+	for (unsigned round = 0; round < 200000; round++) {
+		struct tally_attr attr = { 0 };
+		for (unsigned i = 0; i < 34; i++) {
+			noise ^= noise << 13, noise ^= noise >> 7, noise ^= noise << 17;
+			words[i] = noise % 3 ? noise % 40 << (noise & 1 ? 56 : 0) : noise;
+		}
+		attr.sample_type = noise % TALLY_SAMPLE_MAX;
+		attr.read_format = noise >> 32 & 31;
+		attr.sample_regs_user = attr.sample_regs_intr = noise >> 40;
+		attr.flags = noise & 4 ? TALLY_ATTR_SAMPLE_ID_ALL : 0;
+		struct tally_record_header header = { round % TALLY_RECORD_KERNEL_MAX, (uint16_t)noise,
+						      (uint16_t)(8 + round % 250) };
+		memcpy(words, &header, sizeof(header));
+		uint8_t before[sizeof(words)];
+		memcpy(before, words, sizeof(words));
+		tally_record_swap(&attr, words);
+		assert_memory_equal((uint8_t *)words + header.size, before + header.size, sizeof(words) - header.size);
+		assert_memory_equal(words, before, sizeof(header));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -220,6 +267,8 @@ int main(void)
 		cmocka_unit_test(trailer_is_read_as_it_was_written),
 		cmocka_unit_test(group_values_have_a_stride),
 		cmocka_unit_test(attr_is_written_no_larger_than_needed),
+		cmocka_unit_test(bit_fields_of_the_other_order_are_mirrored),
+		cmocka_unit_test(swapping_stays_in_the_record),
 	};
 	return cmocka_run_group_tests_name("abi", tests, NULL, NULL);
 }
