@@ -23,7 +23,7 @@ enum { OPTION_CHILDREN = 256, OPTION_NO_CHILDREN, OPTION_SORT, OPTION_PERCENT, O
 static const struct tally_option options[] = {
 	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE", "the recording (tally.data, else perf.data; - is standard input)",
 	  NULL, 0 },
-	{ 's', "sort", TALLY_ARGUMENT_REQUIRED, "KEYS", "of comm,pid,tid,cpu,dso,sym (comm,dso,sym)", NULL, 0 },
+	{ 's', "sort", TALLY_ARGUMENT_REQUIRED, "KEYS", "of comm,pid,tid,cpu,cgroup,dso,sym (comm,dso,sym)", NULL, 0 },
 	{ 'g', "call-graph", TALLY_ARGUMENT_OPTIONAL, "caller|callee",
 	  "show call trees: what an entry called (caller, the default)\nor who called it (callee)", "caller callee none graph fractal flat",
 	  0 },
@@ -63,7 +63,7 @@ static int parse_sort(const char *text, bool by[TALLY_SORT_KEYS], struct tally_e
 	static const struct { const char *name; enum tally_sort_key key; } keys[] = {
 		{ "comm", TALLY_SORT_COMM }, { "pid", TALLY_SORT_PID }, { "tid", TALLY_SORT_TID },
 		{ "cpu", TALLY_SORT_CPU }, { "dso", TALLY_SORT_OBJECT }, { "object", TALLY_SORT_OBJECT },
-		{ "sym", TALLY_SORT_SYMBOL }, { "symbol", TALLY_SORT_SYMBOL },
+		{ "cgroup", TALLY_SORT_CGROUP }, { "sym", TALLY_SORT_SYMBOL }, { "symbol", TALLY_SORT_SYMBOL },
 	};
 	memset(by, 0, TALLY_SORT_KEYS * sizeof(*by));
 	while (*text) {
@@ -71,7 +71,7 @@ static int parse_sort(const char *text, bool by[TALLY_SORT_KEYS], struct tally_e
 		while (k < count && (strlen(keys[k].name) != length || strncmp(keys[k].name, text, length)))
 			k++;
 		if (k == count)
-			return tally_error_set(err, -22, "option --sort: '%.*s' is none of comm, pid, tid, cpu, dso, sym",
+			return tally_error_set(err, -22, "option --sort: '%.*s' is none of comm, pid, tid, cpu, cgroup, dso, sym",
 					       (int)length, text);
 		by[keys[k].key] = true;
 		text += length + (text[length] == ',');
@@ -265,6 +265,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		.filter = request.filter,
 		.merge_threads = !request.report.by[TALLY_SORT_PID] && !request.report.by[TALLY_SORT_TID],
 		.merge_cpus = !request.report.by[TALLY_SORT_CPU],
+		.by_cgroup = request.report.by[TALLY_SORT_CGROUP],
 		.progress = tally_command_progress, .context = &progress,
 	};
 	tally_command_progress_start(&progress);

@@ -72,6 +72,7 @@ static void cell_text(const struct table *table, const struct tally_report_entry
 	const struct tally_tasks *tasks = &table->profile->recording->tasks;
 	switch (key) {
 	case TALLY_SORT_COMM:
+	case TALLY_SORT_CGROUP:
 		tally_terminal_clean(tally_strings_text(&tasks->strings, entry->key[key]), out, size);
 		break;
 	case TALLY_SORT_OBJECT:
@@ -99,7 +100,7 @@ static void put_padded(const struct table *table, const char *text, int width)
 
 static void choose_columns(struct table *table)
 {
-	static const char *const titles[TALLY_SORT_KEYS] = { "COMMAND", "PID", "TID", "CPU", "OBJECT", "FUNCTION" };
+	static const char *const titles[TALLY_SORT_KEYS] = { "COMMAND", "PID", "TID", "CPU", "CGROUP", "OBJECT", "FUNCTION" };
 	char cell[NAME_BYTES];
 	for (unsigned key = 0; key < TALLY_SORT_KEYS; key++) {
 		if (!table->options->by[key])
@@ -139,7 +140,8 @@ static void shrink_columns(struct table *table)
 		struct column *widest = NULL;
 		for (unsigned i = 0; i + 1 < table->column_count; i++) {
 			struct column *column = &table->columns[i];
-			bool flexible = column->key == TALLY_SORT_COMM || column->key == TALLY_SORT_OBJECT;
+			bool flexible = column->key == TALLY_SORT_COMM || column->key == TALLY_SORT_OBJECT ||
+				column->key == TALLY_SORT_CGROUP;
 			if (flexible && column->width > SHRUNK_MIN && (!widest || column->width > widest->width))
 				widest = column;
 		}

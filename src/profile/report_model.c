@@ -26,6 +26,8 @@ static int compare_keys(const struct tally_recording *recording, const uint32_t 
 	for (unsigned key = TALLY_SORT_PID; !order && key <= TALLY_SORT_CPU; key++)
 		order = (a[key] > b[key]) - (a[key] < b[key]);
 	if (!order)
+		order = compare_texts(&recording->tasks.strings, a[TALLY_SORT_CGROUP], b[TALLY_SORT_CGROUP]);
+	if (!order)
 		order = compare_texts(&recording->names.strings, a[TALLY_SORT_OBJECT], b[TALLY_SORT_OBJECT]);
 	return order ? order :
 		       compare_texts(&recording->names.strings, a[TALLY_SORT_SYMBOL], b[TALLY_SORT_SYMBOL]);

@@ -21,6 +21,8 @@
 #include "tally/perf_event.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,6 +46,7 @@ struct batch {
 struct known_task {
 	uint64_t era; /* of the reader */
 	uint64_t maps;
+	uint64_t cgroup;
 	uint32_t event, pid, tid, cpu, class;
 };
 
@@ -69,7 +72,7 @@ struct tally_sample_reader {
 static uint32_t intern_class(struct tally_sample_reader *reader, const struct tally_class *class)
 {
 	struct tally_profile *profile = reader->profile;
-	uint64_t key = tally_hash64((uint64_t)class->thread << 32 | class->cpu) ^
+	uint64_t key = tally_hash64((uint64_t)class->thread << 32 | class->cpu) ^ tally_hash64(class->cgroup + 1) ^
 		       ((uint64_t)class->event << 32 | class->comm);
 	for (;; key++) {
 		bool added;
@@ -86,6 +89,16 @@ static uint32_t intern_class(struct tally_sample_reader *reader, const struct ta
 	}
 }
 
+/* Of which no record told: "unknown" with its number; "N/A" where samples don't say. */
+static uint32_t unnamed_cgroup(struct tally_tasks *tasks, const struct tally_recorded_event *event, uint64_t number)
+{
+	char text[40];
+	if (!(event->attr.sample_type & TALLY_SAMPLE_CGROUP))
+		return tally_strings_intern(&tasks->strings, "N/A");
+	snprintf(text, sizeof(text), "unknown %" PRIu64, number);
+	return tally_strings_intern(&tasks->strings, text);
+}
+
 static int learn_task(struct tally_sample_reader *reader, struct known_task *task,
 		      const struct tally_recorded_event *event)
 {
@@ -93,6 +106,11 @@ static int learn_task(struct tally_sample_reader *reader, struct known_task *tas
 	struct tally_tasks *tasks = &profile->recording->tasks;
 	char buffer[16];
 	bool merge = reader->options->merge_threads;
+	uint32_t cgroup = 0;
+	if (reader->options->by_cgroup)
+		cgroup = tally_tasks_cgroup(tasks, task->cgroup);
+	if (reader->options->by_cgroup && cgroup == TALLY_STRING_NONE)
+		cgroup = unnamed_cgroup(tasks, event, task->cgroup);
 	uint32_t thread = tally_tasks_thread(tasks, task->pid, task->tid);
 	uint32_t comm = tally_strings_intern(&tasks->strings, tally_tasks_comm(tasks, task->pid, task->tid, buffer));
 	struct tally_class class = {
@@ -100,8 +118,9 @@ static int learn_task(struct tally_sample_reader *reader, struct known_task *tas
 		.thread = merge ? UINT32_MAX : thread,
 		.comm = comm,
 		.cpu = task->cpu,
+		.cgroup = cgroup,
 	};
-	if (thread == UINT32_MAX || comm == TALLY_STRING_NONE ||
+	if (thread == UINT32_MAX || comm == TALLY_STRING_NONE || cgroup == TALLY_STRING_NONE ||
 	    (merge && !tally_map_put(&profile->merged_threads, (uint64_t)task->event << 32 | thread, NULL)))
 		return -ENOMEM;
 	profile->has_stacks |= tally_recording_has_stacks(&event->attr);
@@ -124,11 +143,12 @@ static const struct known_task *task_of(struct tally_sample_reader *reader, cons
 		.pid = sample->pid,
 		.tid = sample->tid,
 		.cpu = has_cpu ? sample->cpu : UINT32_MAX,
+		.cgroup = reader->options->by_cgroup ? sample->cgroup : 0,
 	};
-	uint32_t hash = wanted.tid + wanted.event * 31 + wanted.cpu * 7;
+	uint32_t hash = wanted.tid + wanted.event * 31 + wanted.cpu * 7 + (uint32_t)wanted.cgroup * 13;
 	struct known_task *there = &reader->tasks[hash % TASKS];
 	if (there->era == reader->era && there->event == wanted.event && there->pid == wanted.pid &&
-	    there->tid == wanted.tid && there->cpu == wanted.cpu)
+	    there->tid == wanted.tid && there->cpu == wanted.cpu && there->cgroup == wanted.cgroup)
 		return there;
 	*there = wanted;
 	/* Tasks may get one more, while the second thread looks at their maps. */

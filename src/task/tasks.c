@@ -337,6 +337,22 @@ static int apply_fork(struct tally_tasks *tasks, const struct tally_record *reco
 	return share_mappings(tasks, fork->parent_pid, fork->pid);
 }
 
+static int apply_cgroup(struct tally_tasks *tasks, const struct tally_record_cgroup *cgroup)
+{
+	uint32_t path = tally_strings_intern(&tasks->strings, cgroup->path);
+	uint64_t *slot = path == TALLY_STRING_NONE ? NULL : tally_map_put(&tasks->cgroups, cgroup->id, NULL);
+	if (!slot)
+		return -ENOMEM;
+	*slot = path;
+	return 0;
+}
+
+uint32_t tally_tasks_cgroup(const struct tally_tasks *tasks, uint64_t number)
+{
+	const uint64_t *path = tally_map_get(&tasks->cgroups, number);
+	return path ? (uint32_t)*path : TALLY_STRING_NONE;
+}
+
 int tally_tasks_record(struct tally_tasks *tasks, const struct tally_record *record)
 {
 	switch (record->header.type) {
@@ -347,6 +363,8 @@ int tally_tasks_record(struct tally_tasks *tasks, const struct tally_record *rec
 		return apply_ksymbol(tasks, &record->ksymbol);
 	case TALLY_RECORD_COMM:
 		return apply_comm(tasks, record);
+	case TALLY_RECORD_CGROUP:
+		return apply_cgroup(tasks, &record->cgroup);
 	case TALLY_RECORD_FORK:
 		return apply_fork(tasks, record);
 	default:
@@ -410,6 +428,7 @@ void tally_tasks_release(struct tally_tasks *tasks)
 	tally_vector_release(&tasks->threads);
 	tally_vector_release(&tasks->files);
 	tally_vector_release(&tasks->build_ids);
+	tally_map_release(&tasks->cgroups);
 	tally_map_release(&tasks->build_id_index);
 	tally_map_release(&tasks->file_index);
 	tally_map_release(&tasks->process_index);

@@ -1,6 +1,6 @@
 /* Tasks and their maps over time: (pid, time, address) → file + offset.
  *
- * Fed with records in order of time (MMAP, MMAP2, KSYMBOL, COMM, FORK, EXIT), it holds what was true at that moment; a
+ * Fed with records in order of time (MMAP, MMAP2, KSYMBOL, COMM, FORK, EXIT, CGROUP), it holds what was true at that moment; a
  * lookup right after answers for the record that was fed last.  What has exited stays known until its id is used
  * again, since samples of a dying task may follow its EXIT.
  *
@@ -64,6 +64,7 @@ struct tally_tasks {
 	struct { struct tally_thread *items; size_t count, capacity; } threads;
 	struct { struct tally_build_id *items; size_t count, capacity; } build_ids;
 	struct tally_map file_index, process_index, thread_index;
+	struct tally_map cgroups; /* number → string id of its path */
 	struct tally_map build_id_index; /* path's string id → build_ids */
 	struct tally_process kernel; /* of records with pid -1 */
 	uint64_t generation; /* changes whenever any mapping does */
@@ -95,6 +96,9 @@ int tally_tasks_use_jits(struct tally_tasks *tasks);
 
 /* The command's name: of the thread, else of its process, else ":TID" as perf writes it (then in `buffer`). */
 const char *tally_tasks_comm(const struct tally_tasks *tasks, uint32_t pid, uint32_t tid, char buffer[16]);
+
+/* The string id of a cgroup's path, as CGROUP records told of it; TALLY_STRING_NONE: they did not. */
+uint32_t tally_tasks_cgroup(const struct tally_tasks *tasks, uint64_t number);
 
 /* The thread's index into `threads`, made when it was never told of; UINT32_MAX when memory is out. */
 uint32_t tally_tasks_thread(struct tally_tasks *tasks, uint32_t pid, uint32_t tid);

@@ -313,6 +313,18 @@ def side_events(path):
     write_file(path, [event], records, common_features([event]))
 
 
+def cgroups(path):
+    """Samples in cgroups, one of which nothing is told of."""
+    event = Event("cycles", [5], type=0, sample_type=IP | TID | TIME | PERIOD | 1 << 21)
+    pids = u32(LIBRARY_PID, LIBRARY_PID)
+    records = [record("COMM", pids + padded("grouped") + pids + u64(1000))]
+    records += [record("CGROUP", u64(number) + padded(name) + pids + u64(2000))
+                for number, name in ((1, "/"), (7, "/web.slice"), (9, "/web.slice/a b"))]
+    records += [record("SAMPLE", u64(BASE) + pids + u64(3000 + i, 1000, (1, 7, 7, 9, 9, 9, 9, 9, 9, 4711)[i % 10]), USER)
+                for i in range(100)]
+    write_file(path, [event], records, common_features([event]))
+
+
 # ---- records of tools -------------------------------------------------------------------------------------------
 
 def header_attr(event):
