@@ -16,7 +16,7 @@ static uint32_t available_cpus(const struct tally_header_part *part)
 {
 	struct tally_feature_bytes bytes = tally_perfdata_feature(part->data, TALLY_FEATURE_NRCPUS);
 	struct tally_reader reader;
-	tally_reader_init(&reader, bytes.bytes, bytes.bytes ? bytes.size : 0, part->reader.swap);
+	tally_reader_init(&reader, bytes.bytes ? (const void *)bytes.bytes : "", bytes.bytes ? bytes.size : 0, part->reader.swap);
 	return tally_reader_u32(&reader);
 }
 

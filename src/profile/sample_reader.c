@@ -227,7 +227,7 @@ static bool keep_chain(struct tally_sample_reader *reader, struct tally_hashed_s
 {
 	struct batch *batch = reader->batch;
 	struct tally_block *block;
-	bool is_made = sample->words == reader->recording->branch_chain.items;
+	bool is_made = sample->words && sample->words == reader->recording->branch_chain.items;
 	if (!is_made && tally_order_block(reader->recording->order, &block)) {
 		for (size_t i = batch->blocks_held; block && i--;)
 			if (batch->blocks[i] == block)
@@ -297,7 +297,7 @@ int tally_sample_reader_add(struct tally_sample_reader *reader, const struct tal
 	struct batch *batch = reader->batch;
 	struct tally_hashed_sample *waiting = &batch->samples[batch->count++];
 	*waiting = (struct tally_hashed_sample){
-		.words = sample->chain, .count = (uint32_t)sample->chain_length, .ip = sample->ip,
+		.words = sample->chain ? sample->chain : &waiting->ip, .count = (uint32_t)sample->chain_length, .ip = sample->ip,
 		.period = period_of(raw, sample),
 		.user_maps = task->maps, .kernel_maps = recording->tasks.kernel.generation,
 		.pid = sample->pid, .class = task->class, .is_kernel = is_kernel_mode(record->header.misc),
