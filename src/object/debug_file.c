@@ -76,10 +76,12 @@ bool tally_search_kept_path(const struct tally_object_search *search, const stru
 {
 	char hex[2 * TALLY_BUILD_ID_MAX + 1];
 	const char *home = getenv("HOME");
+	if (id->size < 2)
+		return false;
 	tally_build_id_format(id, hex);
 	int length = search->build_ids ? snprintf(path, PATH_MAX, "%s/.build-id/%.2s/%s/%s", search->build_ids, hex, hex + 2, name) :
 					 snprintf(path, PATH_MAX, "%s/.debug/.build-id/%.2s/%s/%s", home ? home : "", hex, hex + 2, name);
-	return id->size >= 2 && (search->build_ids || home) && length < PATH_MAX && access(path, R_OK) == 0;
+	return (search->build_ids || home) && length < PATH_MAX && access(path, R_OK) == 0;
 }
 
 static struct tally_object *open_debug_by_build_id(const char *root, const struct tally_build_id *id)
