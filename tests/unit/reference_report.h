@@ -73,6 +73,7 @@ static inline struct reference_entry *reference_entry(struct reference_report *r
 	if (by[TALLY_SORT_TID])
 		fresh.key[TALLY_SORT_TID] = profile->recording->tasks.threads.items[class->thread].tid;
 	fresh.key[TALLY_SORT_CPU] = by[TALLY_SORT_CPU] ? class->cpu : 0;
+	fresh.key[TALLY_SORT_CGROUP] = by[TALLY_SORT_CGROUP] ? class->cgroup : 0;
 	if (by[TALLY_SORT_OBJECT])
 		fresh.key[TALLY_SORT_OBJECT] = known ? reference_function(report, function)->object : UINT32_MAX - 1;
 	if (by[TALLY_SORT_SYMBOL])
