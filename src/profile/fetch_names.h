@@ -1,4 +1,4 @@
-/* Debug files from debuginfod servers, for the objects that most of a profile is in.  Of this room alone. */
+/* Which objects are worth looking for names of, and debug files from debuginfod servers for them.  Of this room alone. */
 #ifndef TALLY_PROFILE_FETCH_NAMES_H
 #define TALLY_PROFILE_FETCH_NAMES_H
 
@@ -7,5 +7,8 @@
 /* Fetches what lacks names or lines, most samples first, before anything is named.  Where nothing comes it is noted in
  * the names' gaps.  0, or -ENOMEM. */
 int tally_fetch_names(struct tally_profile *profile);
+
+/* After all was named: notes which objects many samples are in whose functions have no names.  0, or -ENOMEM. */
+int tally_note_nameless(struct tally_profile *profile);
 
 #endif

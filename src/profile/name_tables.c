@@ -41,6 +41,8 @@ static enum tally_frame_kind kind_of_path(const char *path)
 
 static void note_gap(struct tally_names *names, const struct tally_object_entry *entry, const char *path)
 {
+	if (names->packed)
+		return; /* what is missed has no name in the recording either */
 	if (entry->state == TALLY_OBJECT_CHANGED) {
 		if (!names->gaps.changed_files++)
 			snprintf(names->gaps.changed_file, sizeof(names->gaps.changed_file), "%s", path);

@@ -60,6 +60,8 @@ struct tally_names_gaps {
 	bool vmlinux_differs; /* the vmlinux that was asked for is of another build; it is used */
 	size_t fetched_files, unfetched_files; /* from debuginfod servers; those that no server had */
 	bool fetching_ended;  /* by the user, before all were asked for */
+	double nameless_percent;   /* of the samples: in functions that have no names … */
+	char nameless_objects[160]; /* … of these objects, the most of it first */
 	bool lacks_xz;        /* tables that can't be read without liblzma */
 };
 

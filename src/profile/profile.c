@@ -58,7 +58,7 @@ int tally_profile_new(struct tally_recording *recording, const struct tally_prof
 	int result = tally_recording_filter(recording, &chosen.filter, err);
 	if (!result)
 		result = read_samples(profile, &chosen, err);
-	if (!result && (tally_fetch_names(profile) < 0 || name_places(profile) < 0))
+	if (!result && (tally_fetch_names(profile) < 0 || name_places(profile) < 0 || tally_note_nameless(profile) < 0))
 		result = tally_error_set(err, -ENOMEM, "out of memory");
 	if (result < 0) {
 		tally_profile_free(profile);

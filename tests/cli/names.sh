@@ -18,13 +18,14 @@ have() { command -v "$1" >/dev/null 2>&1; }
 
 cat >spin.c <<'END'
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 volatile unsigned long sink;
 static inline __attribute__((always_inline)) void leaf_that_is_inlined(unsigned long n) { for (unsigned long i = 0; i < n; i++) sink += i; }
 static __attribute__((noinline)) void hidden_in_the_middle(void) { leaf_that_is_inlined(10000); sink++; }
 int main(int argc, char **argv)
 {
-	double seconds = argc > 1 ? 0.1 * (argv[1][0] - '0') : 0.3;
+	double seconds = argc > 1 ? atof(argv[1]) : 0.3;
 	clock_t end = clock() + (clock_t)(seconds * CLOCKS_PER_SEC);
 	puts("up"); fflush(stdout);
 	while (clock() < end) hidden_in_the_middle();
@@ -63,6 +64,8 @@ mkdir bin
 strip -o bin/spin spin
 record stripped.data bin/spin
 check "a stripped program has no names" misses stripped.data hidden_in_the_middle
+"$TALLY" report --stdio -i stripped.data >out 2>&1
+check "… and the report says what would give them" grep -q 'functions without names, of spin: .*-dbgsym.*--debuginfod' out
 
 objcopy --add-gnu-debuglink=spin.debug bin/spin bin/linked && mv bin/linked bin/spin
 record linked.data bin/spin
@@ -102,6 +105,8 @@ mkdir -p "other_root$scratch/bin" && objcopy --remove-section .gnu_debuglink gon
 check "--symfs: who asks for files gets what these say" misses packed.data hidden_in_the_middle --symfs other_root
 check "… where there are any" shows packed.data hidden_in_the_middle --symfs elsewhere
 check "a program that is gone has no names" misses linked.data hidden_in_the_middle
+"$TALLY" report --stdio -i linked.data >out 2>&1
+check "… and the report says that it is gone" grep -q 'functions without names, of spin (not found)' out
 mkdir -p "kept/.build-id/${id:0:2}/${id:2}" && cp spin "kept/.build-id/${id:0:2}/${id:2}/elf"
 check "--buildid-dir: perf's cache" shows linked.data leaf_that_is_inlined --buildid-dir kept
 mv kept .debug
@@ -181,7 +186,7 @@ if [ "$(id -u)" = 0 ] && have unshare && unshare -m true 2>/dev/null && gcc -sta
 	}
 	stop() { pkill -P $running 2>/dev/null; kill $running 2>/dev/null; wait $running 2>/dev/null; running=; rm -f up; }
 
-	unshare -m sh -c "mount -t tmpfs none $scratch/hole && cp $scratch/static $scratch/hole/spin && exec $scratch/hole/spin 9" >up &
+	unshare -m sh -c "mount -t tmpfs none $scratch/hole && cp $scratch/static $scratch/hole/spin && exec $scratch/hole/spin 60" >up &
 	running=$!
 	attach mount.data -g
 	check "a container's file is named while it lives" shows mount.data leaf_that_is_inlined
@@ -198,14 +203,14 @@ if [ "$(id -u)" = 0 ] && have unshare && unshare -m true 2>/dev/null && gcc -sta
 	check "… its build-id is recorded: a copy names it later" shows mount.data leaf_that_is_inlined
 	rm -r .debug
 
-	unshare -m sh -c "mount -t tmpfs none $scratch/hole && cp $scratch/static $scratch/hole/spin && exec $scratch/hole/spin 9" >up &
+	unshare -m sh -c "mount -t tmpfs none $scratch/hole && cp $scratch/static $scratch/hole/spin && exec $scratch/hole/spin 60" >up &
 	running=$!
 	attach dwarf.data --call-graph dwarf
 	check "… and its stacks are unwound" shows dwarf.data 'main+'
 	stop
 
 	cp static root/spin
-	chroot root /spin 9 >up &
+	chroot root /spin 60 >up &
 	running=$!
 	attach chroot.data -g
 	check "a program of another root" shows chroot.data leaf_that_is_inlined
@@ -218,7 +223,7 @@ if [ "$(id -u)" = 0 ] && have unshare && unshare -m true 2>/dev/null && gcc -sta
 	check "… which it is started in" grep -q "leaf_that_is_inlined" out # the process is gone: by its build-id
 
 	cp static removed
-	./removed 9 >up &
+	./removed 60 >up &
 	running=$!
 	tries=100; while [ ! -s up ] && [ $((tries -= 1)) -gt 0 ]; do sleep 0.05; done
 	rm removed

@@ -1,0 +1,66 @@
+#include "profile/fetch_names.h"
+
+#include "profile/name_functions.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WORTH_PER_CENT = 2, LISTED_MAX = 3 };
+
+/* The file that a row's samples are in, when nobody knows its function there; else TALLY_FILE_NONE. */
+static uint32_t nameless_file(const struct tally_profile *profile, uint32_t row)
+{
+	const struct tally_names *names = &profile->recording->names;
+	const uint8_t *end, *at = tally_row_stack(&profile->rows, row, &end);
+	if (!at || at == end)
+		return TALLY_FILE_NONE;
+	uint32_t place = tally_stack_next_place(&at);
+	uint32_t file = tally_names_file(names, &profile->places.places.items[place]);
+	const struct tally_place_name *name = &profile->names[place];
+	const struct tally_function *function = &names->functions.items[names->frames.items[name->first + name->count - 1].function];
+	bool is_file = file < names->tasks->files.count && !names->tasks->files.items[file].pid;
+	return is_file && function->name == TALLY_STRING_NONE ? file : TALLY_FILE_NONE;
+}
+
+static void list(struct tally_names *names, uint64_t *samples, size_t files, uint64_t all)
+{
+	struct tally_names_gaps *gaps = &names->gaps;
+	size_t length = 0;
+	for (unsigned listed = 0; listed < LISTED_MAX; listed++) {
+		uint32_t most = 0;
+		for (uint32_t file = 1; file < files; file++)
+			most = samples[file] > samples[most] ? file : most;
+		if (!samples[most] || samples[most] * 100 < all * WORTH_PER_CENT)
+			break;
+		const char *path = tally_tasks_path(names->tasks, most), *slash = strrchr(path, '/');
+		/* A recording that carries its names is shown alike wherever it is. */
+		const struct tally_object_entry *entry =
+			names->packed ? NULL : tally_objects_get(&names->objects, names->tasks, most);
+		length += (size_t)snprintf(gaps->nameless_objects + length, sizeof(gaps->nameless_objects) - length, "%s%.32s%s",
+					   listed ? ", " : "", slash ? slash + 1 : path,
+					   entry && !entry->object ? " (not found)" : "");
+		gaps->nameless_percent += 100.0 * (double)samples[most] / (double)all;
+		samples[most] = 0;
+	}
+}
+
+int tally_note_nameless(struct tally_profile *profile)
+{
+	struct tally_names *names = &profile->recording->names;
+	size_t files = names->tasks->files.count;
+	uint64_t all = 0, *samples = calloc(files + 1, sizeof(*samples));
+	if (!samples)
+		return -ENOMEM;
+	for (uint32_t row = 0; row < profile->rows.rows.count; row++) {
+		uint32_t file = nameless_file(profile, row);
+		all += profile->rows.rows.items[row].samples;
+		if (file != TALLY_FILE_NONE)
+			samples[file] += profile->rows.rows.items[row].samples;
+	}
+	if (files)
+		list(names, samples, files, all);
+	free(samples);
+	return 0;
+}
