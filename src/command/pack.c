@@ -38,8 +38,10 @@ static int make_section(const struct tally_command *command, const char *path, s
 	int result = tally_recording_open(path, &recording, err);
 	if (result < 0)
 		return result;
-	recording->names.keep_mangled = true;
-	tally_names_use_cache(&recording->names);
+	if (tally_recording_prepare_packing(recording) < 0) {
+		tally_recording_close(recording);
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	}
 	tally_command_progress_start(&progress);
 	result = tally_profile_new(recording, &samples, &profile, err);
 	tally_command_progress_end(&progress);

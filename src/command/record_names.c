@@ -40,8 +40,10 @@ static int read_and_pack(struct naming *naming)
 	int result = tally_recording_open(path, &recording, &naming->err);
 	if (result < 0)
 		return result;
-	recording->names.keep_mangled = true;
-	tally_names_use_cache(&recording->names);
+	if (tally_recording_prepare_packing(recording) < 0) {
+		tally_recording_close(recording);
+		return tally_error_set(&naming->err, -ENOMEM, "out of memory");
+	}
 	result = tally_profile_new(recording, &options, &profile, &naming->err);
 	if (result < 0)
 		return result;

@@ -10,7 +10,7 @@ static const char MAGIC[8] = "TALLY255";
 /* Level 3: at 1 the names of 20,000 places take a quarter more room, at 9 a twentieth less and five times the time. */
 enum { VERSION = 1, LEVEL = 3 };
 /* What a part may unpack to, and how many times its stored bytes once it is large. */
-static const uint64_t PART_BYTES_MAX = 1 << 30, PART_BYTES_FREE = 16 << 20, RATIO_MAX = 1000;
+static const uint64_t PART_BYTES_MAX = 256 << 20, PART_BYTES_FREE = 16 << 20, RATIO_MAX = 1000;
 
 static void put_u32(struct tally_buffer *out, uint32_t value)
 {
@@ -48,13 +48,13 @@ void tally_own_feature_add(struct tally_buffer *out, enum tally_own_part type, c
 	ZSTD_CCtx *context = ZSTD_createCCtx();
 	size_t bound = ZSTD_compressBound(size), stored = 0;
 	void *room = context && !ZSTD_isError(bound) ? tally_buffer_room(&packed, bound) : NULL;
-	if (room) {
+	if (room && size <= PART_BYTES_MAX) {
 		ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, LEVEL);
 		ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
 		stored = ZSTD_compress2(context, room, bound, bytes, size);
 	}
 	ZSTD_freeCCtx(context);
-	if (room && !ZSTD_isError(stored)) {
+	if (stored && !ZSTD_isError(stored)) {
 		put_u32(out, type);
 		put_u32(out, 0);
 		put_u64(out, stored);

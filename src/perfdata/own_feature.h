@@ -14,6 +14,7 @@ enum tally_own_part {
 	TALLY_OWN_STRINGS = 1,
 	TALLY_OWN_FUNCTIONS,
 	TALLY_OWN_PLACES,
+	TALLY_OWN_STACKS,
 };
 
 /* Starts a section in an empty buffer. */

@@ -191,13 +191,17 @@ static void put_places(struct packer *packer)
 int tally_pack_names(struct tally_profile *profile, struct tally_buffer *out, size_t *places, size_t *known)
 {
 	struct packer packer = { .profile = profile, .names = &profile->recording->names };
+	const struct tally_packed_stacks *stacks = profile->recording->stacks.noted;
+	bool has_stacks = stacks && stacks->chains.count;
 	int result = choose_places(&packer);
-	if (!result && packer.count) {
+	if (!result && (packer.count || has_stacks)) {
 		put_places(&packer);
 		tally_own_feature_begin(out);
 		tally_own_feature_add(out, TALLY_OWN_STRINGS, packer.strings.bytes, packer.strings.length);
 		tally_own_feature_add(out, TALLY_OWN_FUNCTIONS, packer.functions.bytes, packer.functions.length);
 		tally_own_feature_add(out, TALLY_OWN_PLACES, packer.places.bytes, packer.places.length);
+		if (has_stacks)
+			tally_packed_stacks_write(stacks, out);
 	}
 	if (packer.strings.failed || packer.functions.failed || packer.places.failed || out->failed)
 		result = -ENOMEM;

@@ -73,8 +73,11 @@ static int start(struct tally_perfdata *data, struct tally_recording **out, stru
 	}
 	see_machine(recording);
 	struct tally_feature_bytes packed = tally_perfdata_feature(data, TALLY_FEATURE_TALLY);
-	if (packed.bytes && !tally_perfdata_is_pipe(data))
+	if (packed.bytes && !tally_perfdata_is_pipe(data)) {
 		tally_names_use_packed(&recording->names, packed.bytes, packed.size);
+		recording->stacks.section = packed.bytes;
+		recording->stacks.section_size = packed.size;
+	}
 	*out = recording;
 	return 0;
 }
@@ -110,6 +113,8 @@ void tally_recording_close(struct tally_recording *recording)
 	tally_perfdata_close(recording->data);
 	tally_vector_release(&recording->chain);
 	tally_vector_release(&recording->branch_chain);
+	tally_packed_stacks_free(recording->stacks.packed);
+	tally_packed_stacks_free(recording->stacks.noted);
 	tally_map_release(&recording->last_values);
 	tally_map_release(&recording->stack_tops);
 	tally_sample_filter_release(&recording->filter);
@@ -128,6 +133,14 @@ static void count_record(struct tally_recording_counts *counts, const struct tal
 		counts->throttled++;
 		break;
 	}
+}
+
+int tally_recording_prepare_packing(struct tally_recording *recording)
+{
+	recording->names.keep_mangled = true;
+	tally_names_use_cache(&recording->names);
+	recording->stacks.noted = calloc(1, sizeof(*recording->stacks.noted));
+	return recording->stacks.noted ? 0 : -ENOMEM;
 }
 
 /* ---- samples that carry counts -------------------------------------------------------------------------- */
@@ -287,6 +300,7 @@ static int apply_record(struct tally_recording *recording, const struct tally_ra
 		if (!recording->keep_groups && record->sample.branches &&
 		    tally_recording_branch_chain(recording, &raw->event->attr, &record->sample) < 0)
 			return -ENOMEM;
+		recording->stacks.samples += record->sample.stack != NULL;
 		return advance_jits(recording, &raw->event->attr, &record->sample);
 	}
 	count_record(&recording->counts, record);

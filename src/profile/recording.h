@@ -11,6 +11,7 @@
 #include "perfdata/order.h"
 #include "perfdata/perfdata.h"
 #include "profile/names.h"
+#include "profile/packed_stacks.h"
 #include "profile/sample_filter.h"
 #include "task/tasks.h"
 #include "task/user_stack.h"
@@ -58,6 +59,13 @@ struct tally_recording {
 	struct tally_recording_counts counts;
 	size_t build_ids_seen;
 	struct tally_map stack_tops; /* thread → where its stack ends, told by whole ones */
+	struct { /* user stacks, by samples that carry a copy */
+		uint64_t samples; /* given or left out so far */
+		const void *section; /* feature section 255, not looked at yet; NULL: none, or read */
+		size_t section_size;
+		struct tally_packed_stacks *packed; /* what the recording says of them; NULL: nothing */
+		struct tally_packed_stacks *noted;  /* made by who wants to pack them: filled in; NULL: nobody */
+	} stacks;
 	bool marks_cut;   /* set by who draws trees: a cut stack gets TALLY_PLACE_CUT for its outermost frame */
 	bool leaves_only; /* set by who wants no stacks: they are not looked at */
 	struct tally_sample_filter filter; /* by tally_recording_filter() */
@@ -112,6 +120,10 @@ int tally_recording_branch_chain(struct tally_recording *recording, const struct
 /* The command that was recorded ("make -j8"), by the recorder's command line; its last part behind "--" where there is
  * one.  Nothing is appended where the recording doesn't tell. */
 void tally_recording_command(const struct tally_recording *recording, struct tally_buffer *out);
+
+/* From now on unwound stacks are noted in `stacks.noted`, for tally_pack_names(); names are as files have them.  0 or
+ * -ENOMEM. */
+int tally_recording_prepare_packing(struct tally_recording *recording);
 
 /* True when the recording's samples carry stacks. */
 bool tally_recording_has_stacks(const struct tally_attr *attr);

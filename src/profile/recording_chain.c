@@ -37,15 +37,10 @@ static int push_kernel_chain(struct tally_recording *recording, const struct tal
 	return 0;
 }
 
-/* What the recording should have been made with.  A thread's stack ends where its whole ones did; the mapping's end,
- * with the environment above, is the second best. */
-static void count_cut(struct tally_recording *recording, const struct tally_attr *attr,
-		      const struct tally_sample *sample, const struct tally_unwind_extent *extent)
+/* What the recording should have been made with. */
+static void count_cut(struct tally_recording *recording, struct tally_packed_need need)
 {
 	struct tally_recording_counts *counts = &recording->counts;
-	const uint64_t *top = tally_map_get(&recording->stack_tops, sample->tid);
-	struct tally_user_stack_need need = tally_user_stack_needed(&recording->tasks, &recording->names.objects, attr,
-								    sample, extent, top ? *top : 0);
 	counts->stacks_cut++;
 	counts->cut.handlers += need.bytes == 0;
 	counts->cut.too_large += need.bytes > STACK_COPY_MAX;
@@ -56,38 +51,84 @@ static void count_cut(struct tally_recording *recording, const struct tally_attr
 		counts->cut.bytes = need.bytes;
 }
 
-/* 1: the copy ended before the stack did. */
-static int push_user_stack(struct tally_recording *recording, const struct tally_attr *attr,
-			   const struct tally_record *record)
+/* A thread's stack ends where its whole ones did; the mapping's end, with the environment above, is the second best. */
+static struct tally_packed_need needed(const struct tally_recording *recording, const struct tally_attr *attr,
+				       const struct tally_sample *sample, const struct tally_unwind_extent *extent)
 {
+	const uint64_t *top = tally_map_get(&recording->stack_tops, sample->tid);
+	struct tally_user_stack_need need = tally_user_stack_needed(&recording->tasks, &recording->names.objects, attr,
+								    sample, extent, top ? *top : 0);
+	return (struct tally_packed_need){ need.bytes < UINT32_MAX ? (uint32_t)need.bytes : UINT32_MAX, need.is_at_most };
+}
+
+/* Room for a stack that is unwound here. */
+struct unwound {
 	uint64_t addresses[USER_FRAMES_MAX];
 	bool is_exact[USER_FRAMES_MAX];
+};
+
+static int unwind(struct tally_recording *recording, const struct tally_attr *attr, const struct tally_sample *sample,
+		  struct unwound *room, struct tally_unwound_stack *stack, struct tally_packed_need *need)
+{
 	enum tally_unwind_end end;
 	struct tally_unwind_extent extent;
-	const struct tally_sample *sample = &record->sample;
-	const uint64_t abi_32bit = 1; /* PERF_SAMPLE_REGS_ABI_32 */
-	if (!tally_unwind_regs_mask(recording->names.objects.machine))
-		recording->counts.stacks_foreign++;
-	else if (sample->regs_user.abi == abi_32bit)
-		recording->counts.stacks_32bit++;
-	size_t count = tally_user_stack_frames(&recording->tasks, &recording->names.objects, attr, sample,
-					       addresses, is_exact, USER_FRAMES_MAX, &end, &extent);
-	if (!count)
-		return 0;
-	recording->counts.stacks++;
-	if (end == TALLY_UNWIND_TRUNCATED) {
-		count_cut(recording, attr, sample, &extent);
-	} else if (end == TALLY_UNWIND_COMPLETE) {
+	size_t count = tally_user_stack_frames(&recording->tasks, &recording->names.objects, attr, sample, room->addresses,
+					       room->is_exact, USER_FRAMES_MAX, &end, &extent);
+	*stack = (struct tally_unwound_stack){
+		room->addresses, room->is_exact, (uint32_t)count, count && end == TALLY_UNWIND_TRUNCATED,
+		count && end == TALLY_UNWIND_COMPLETE,
+	};
+	if (stack->is_cut) {
+		*need = needed(recording, attr, sample, &extent);
+	} else if (stack->is_complete) {
 		uint64_t *top = tally_map_put(&recording->stack_tops, sample->tid, NULL);
 		if (!top)
 			return -ENOMEM;
 		*top = extent.reached;
 	}
+	return 0;
+}
+
+/* What the recording says of the sample's stack. */
+static bool find_packed(struct tally_recording *recording, struct tally_unwound_stack *stack, struct tally_packed_need *need)
+{
+	if (recording->stacks.section) {
+		int result = tally_packed_stacks_read(recording->stacks.section, recording->stacks.section_size,
+						      &recording->stacks.packed);
+		recording->stacks.section = NULL;
+		recording->names.gaps.packed_damaged |= result == -EBADMSG;
+	}
+	return recording->stacks.packed &&
+	       tally_packed_stacks_at(recording->stacks.packed, recording->stacks.samples - 1, stack, need);
+}
+
+/* 1: the copy ended before the stack did. */
+static int push_user_stack(struct tally_recording *recording, const struct tally_attr *attr,
+			   const struct tally_record *record)
+{
+	struct unwound room;
+	struct tally_unwound_stack stack;
+	struct tally_packed_need need = { 0 };
+	const uint64_t abi_32bit = 1; /* PERF_SAMPLE_REGS_ABI_32 */
+	if (!tally_unwind_regs_mask(recording->names.objects.machine))
+		recording->counts.stacks_foreign++;
+	else if (record->sample.regs_user.abi == abi_32bit)
+		recording->counts.stacks_32bit++;
+	if (!find_packed(recording, &stack, &need) && unwind(recording, attr, &record->sample, &room, &stack, &need) < 0)
+		return -ENOMEM;
+	if (recording->stacks.noted &&
+	    tally_packed_stacks_note(recording->stacks.noted, recording->stacks.samples - 1, &stack, need) < 0)
+		return -ENOMEM;
+	if (!stack.count)
+		return 0;
+	recording->counts.stacks++;
+	if (stack.is_cut)
+		count_cut(recording, need);
 	/* The call rather than the return, as perf shows stacks that it unwinds itself. */
-	for (size_t i = 0; i < count; i++)
-		if (push_frame(recording, addresses[i] - !is_exact[i], false, false) < 0)
+	for (size_t i = 0; i < stack.count; i++)
+		if (push_frame(recording, stack.addresses[i] - !stack.is_exact[i], false, false) < 0)
 			return -ENOMEM;
-	return end == TALLY_UNWIND_TRUNCATED;
+	return stack.is_cut;
 }
 
 int tally_recording_addresses(struct tally_recording *recording, const struct tally_raw_record *raw,

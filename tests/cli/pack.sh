@@ -158,6 +158,13 @@ if have perf && timeout 60 perf record -q -g -F 2000 -o perf.data -- sh -c 'xz -
 		"$TALLY" pack -q packed.zst.data
 		carried "perf's compressed recording, packed" packed.zst.data
 	fi
+	if timeout 60 perf record -q --call-graph dwarf -F 2000 -o dwarf.data -- xz -k -0 -c "$TALLY" >out 2>&1; then
+		"$TALLY" pack -q dwarf.data
+		carried "stacks that are unwound when they are read" dwarf.data
+	fi
+	if record --keep-stacks --call-graph dwarf -F 2000 -o kept.data -- xz -k -0 -c "$TALLY"; then
+		carried "and of tally's that kept them" kept.data
+	fi
 else
 	skip "perf's recordings" "perf can't record here"
 fi
