@@ -1,10 +1,9 @@
 #include "base/buffer.h"
 #include "command/command.h"
 #include "command/new_file.h"
+#include "command/pack_section.h"
 #include "command/recording_warnings.h"
 #include "perfdata/graft.h"
-#include "profile/packed_names.h"
-#include "profile/profile.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,35 +24,34 @@ struct request {
 	bool quiet;
 };
 
+struct reading {
+	const struct tally_command *command;
+	struct tally_command_progress progress;
+};
+
+static void show_progress(void *context, double share)
+{
+	tally_command_progress(&((struct reading *)context)->progress, share);
+}
+
+static void warn(void *context, const struct tally_recording *recording)
+{
+	struct reading *reading = context;
+	tally_command_progress_end(&reading->progress);
+	tally_command_warn(reading->command, recording);
+}
+
 /* The section's bytes.  0 or -errno. */
 static int make_section(const struct tally_command *command, const char *path, struct tally_buffer *section,
 			size_t *places, size_t *known, struct tally_error *err)
 {
-	struct tally_command_progress progress;
-	struct tally_profile_options samples = {
-		.merge_threads = true, .merge_cpus = true, .progress = tally_command_progress, .context = &progress,
-	};
-	struct tally_recording *recording;
-	struct tally_profile *profile;
-	int result = tally_recording_open(path, &recording, err);
-	if (result < 0)
+	struct reading reading = { .command = command };
+	const struct tally_pack_options reads = { .progress = show_progress, .look = warn, .context = &reading };
+	tally_command_progress_start(&reading.progress);
+	int result = tally_pack_section(path, &reads, section, places, known, err);
+	tally_command_progress_end(&reading.progress);
+	if (result < 0 || section->length)
 		return result;
-	if (tally_recording_prepare_packing(recording) < 0) {
-		tally_recording_close(recording);
-		return tally_error_set(err, -ENOMEM, "out of memory");
-	}
-	tally_command_progress_start(&progress);
-	result = tally_profile_new(recording, &samples, &profile, err);
-	tally_command_progress_end(&progress);
-	if (result < 0)
-		return result;
-	result = tally_pack_names(profile, section, places, known);
-	tally_command_warn(command, profile->recording);
-	tally_profile_free(profile);
-	if (result < 0)
-		return tally_error_set(err, result, "out of memory");
-	if (section->length)
-		return 0;
 	tally_error_set(err, -ENOENT, *places ? "%s: nothing that was sampled can be named here" :
 						"%s: there is nothing to name", path);
 	tally_error_hint(err, "the programs that were recorded must be there, as they were; 'tally report' shows what is");

@@ -5,10 +5,9 @@
  * user's cache where that has them.  A large program's debug information, read for the first time, takes a while all the
  * same.  So it is done in a thread, which is left behind when a signal comes: the recording is whole without names, and
  * nothing but the section's bytes comes back from there. */
+#include "command/pack_section.h"
 #include "command/record_request.h"
 
-#include "profile/packed_names.h"
-#include "profile/profile.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,24 +31,11 @@ struct naming {
 
 static int read_and_pack(struct naming *naming)
 {
-	struct tally_profile_options options = { .merge_threads = true, .merge_cpus = true };
-	struct tally_recording *recording;
-	struct tally_profile *profile;
+	const struct tally_pack_options options = { 0 };
 	char path[40];
+	size_t places, known;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", naming->fd); /* its name may be another file's by now */
-	int result = tally_recording_open(path, &recording, &naming->err);
-	if (result < 0)
-		return result;
-	if (tally_recording_prepare_packing(recording) < 0) {
-		tally_recording_close(recording);
-		return tally_error_set(&naming->err, -ENOMEM, "out of memory");
-	}
-	result = tally_profile_new(recording, &options, &profile, &naming->err);
-	if (result < 0)
-		return result;
-	result = tally_pack_names(profile, &naming->section, NULL, NULL);
-	tally_profile_free(profile);
-	return result < 0 ? tally_error_set(&naming->err, result, "out of memory") : 0;
+	return tally_pack_section(path, &options, &naming->section, &places, &known, &naming->err);
 }
 
 static void *work(void *context)

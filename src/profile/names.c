@@ -6,6 +6,7 @@
 #include "profile/name_tables.h"
 #include "profile/packed_names.h"
 #include "task/jit.h"
+#include "profile/place_table.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -157,6 +158,8 @@ uint32_t tally_names_file(const struct tally_names *names, const struct tally_pl
 uint32_t tally_names_function(struct tally_names *names, const struct tally_place *place, uint64_t *symbol_offset)
 {
 	uint64_t ignored, *offset = symbol_offset ? symbol_offset : &ignored;
+	if (names->asked && tally_place_table_intern(names->asked, place) == UINT32_MAX)
+		return UINT32_MAX;
 	uint32_t file = tally_names_file(names, place);
 	if (file == TALLY_FILE_NONE)
 		return tally_names_plain_function(names, place, offset);

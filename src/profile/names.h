@@ -14,6 +14,7 @@
 struct tally_disk_cache;
 struct tally_name_table;
 struct tally_packed_names;
+struct tally_place_table;
 
 /* The address, with TALLY_FILE_NONE, of what isn't known of a stack whose copy ended: named "[truncated]". */
 #define TALLY_PLACE_CUT (UINT64_MAX - 1)
@@ -94,6 +95,7 @@ struct tally_names {
 	const char *kernel_release; /* recorded; NULL: not known */
 	bool foreign_machine;   /* recorded on another kernel: kallsyms of this one must not be used */
 	struct tally_build_id kernel_build_id; /* recorded; size 0: not known */
+	struct tally_place_table *asked; /* places that tally_names_function() was asked for are put here; NULL: nobody wants them */
 	bool keep_mangled;
 	bool no_inlines; /* set by who wants the symbols' functions alone */
 	struct tally_disk_cache *cache; /* NULL: nothing is kept for the next run */

@@ -11,13 +11,13 @@
 
 struct known_place {
 	uint32_t file; /* as tally_names_file() has it */
-	uint32_t number;
 	const struct tally_place *place;
+	const struct tally_place_name *name;
 };
 
 struct packer {
-	const struct tally_profile *profile;
 	struct tally_names *names;
+	struct tally_place_name *other_names;
 	struct known_place *known;
 	size_t count, asked;
 	struct tally_map string_ids; /* the text's address → id + 1: interned texts have one */
@@ -115,7 +115,7 @@ static void put_object(struct packer *packer, const struct known_place *first, s
 	tally_own_put_number(out, count);
 	for (size_t i = 0; i < count; i++) {
 		const struct tally_place *place = first[i].place;
-		const struct tally_place_name *name = &packer->profile->names[first[i].number];
+		const struct tally_place_name *name = first[i].name;
 		tally_own_put_number(out, place->address - address);
 		tally_own_put_number(out, (uint64_t)(name->count - 1) << 1 | place->before);
 		tally_own_put_number(out, name->offset);
@@ -159,20 +159,32 @@ static void drop_doubles(struct packer *packer)
 	packer->count = kept;
 }
 
-static int choose_places(struct packer *packer)
+static void choose(struct packer *packer, const struct tally_place_table *table, const struct tally_place_name *names)
 {
-	const struct tally_place_table *table = &packer->profile->places;
-	packer->known = malloc((table->places.count + 1) * sizeof(*packer->known));
-	packer->function_ids = calloc(packer->names->functions.count + 1, sizeof(*packer->function_ids));
-	if (!packer->known || !packer->function_ids)
-		return -ENOMEM;
 	for (size_t i = 0; i < table->places.count; i++) {
 		const struct tally_place *place = &table->places.items[i];
 		uint32_t file = tally_names_file(packer->names, place);
 		packer->asked += file != TALLY_FILE_NONE;
-		if (file != TALLY_FILE_NONE && is_known(packer, file, &packer->profile->names[i], place))
-			packer->known[packer->count++] = (struct known_place){ file, (uint32_t)i, place };
+		if (file != TALLY_FILE_NONE && is_known(packer, file, &names[i], place))
+			packer->known[packer->count++] = (struct known_place){ file, place, &names[i] };
 	}
+}
+
+static int choose_places(struct packer *packer, const struct tally_profile *profile, const struct tally_place_table *others)
+{
+	const struct tally_place_table none = { 0 };
+	others = others ? others : &none;
+	size_t other_count = others->places.count;
+	packer->other_names = malloc((other_count + 1) * sizeof(*packer->other_names));
+	packer->known = malloc((profile->places.places.count + other_count + 1) * sizeof(*packer->known));
+	if (!packer->other_names || !packer->known ||
+	    tally_names_resolve(packer->names, others->places.items, other_count, packer->other_names) < 0)
+		return -ENOMEM;
+	packer->function_ids = calloc(packer->names->functions.count + 1, sizeof(*packer->function_ids));
+	if (!packer->function_ids)
+		return -ENOMEM;
+	choose(packer, &profile->places, profile->names);
+	choose(packer, others, packer->other_names);
 	qsort(packer->known, packer->count, sizeof(*packer->known), by_file_and_address);
 	drop_doubles(packer);
 	return 0;
@@ -188,12 +200,13 @@ static void put_places(struct packer *packer)
 	}
 }
 
-int tally_pack_names(struct tally_profile *profile, struct tally_buffer *out, size_t *places, size_t *known)
+int tally_pack_names(struct tally_profile *profile, const struct tally_place_table *others, struct tally_buffer *out,
+		     size_t *places, size_t *known)
 {
-	struct packer packer = { .profile = profile, .names = &profile->recording->names };
+	struct packer packer = { .names = &profile->recording->names };
 	const struct tally_packed_stacks *stacks = profile->recording->stacks.noted;
 	bool has_stacks = stacks && stacks->chains.count;
-	int result = choose_places(&packer);
+	int result = choose_places(&packer, profile, others);
 	if (!result && (packer.count || has_stacks)) {
 		put_places(&packer);
 		tally_own_feature_begin(out);
@@ -214,6 +227,7 @@ int tally_pack_names(struct tally_profile *profile, struct tally_buffer *out, si
 	tally_buffer_release(&packer.places);
 	tally_map_release(&packer.string_ids);
 	free(packer.known);
+	free(packer.other_names);
 	free(packer.function_ids);
 	return result;
 }

@@ -65,6 +65,11 @@ without() { cp "$1" plain.data; printf '\0' | dd of=plain.data bs=1 seek=103 con
 # ---- tally record
 
 carried "a command of a few milliseconds" first.data
+if [ -n "$hide" ] && record -F 20000 --no-pack -o root/w/no.data -- true; then
+	"$TALLY" report --stdio root/w/no.data >here 2>/dev/null
+	$hide report --stdio /w/no.data >there 2>/dev/null
+	check "without its names it is not the same there" sh -c '! cmp -s here there'
+fi
 check "its names are told of" grep -q 'for the names' <(timeout 60 "$TALLY" record -F 20000 -o again.data -- true 2>&1)
 check "--no-pack leaves them out" sh -c "'$TALLY' record -q -F 20000 --no-pack -o bare.data -- true >/dev/null 2>&1
 	test \$(dd if=bare.data bs=1 skip=103 count=1 2>/dev/null | od -An -tu1) -eq 0"
@@ -109,6 +114,9 @@ fi
 
 cp "$WORKLOAD" workload && record -F 2000 -a -o system.data -- ./workload 3000 && rm workload &&
 	carried "the whole system: the kernel and its modules" system.data
+if record -a -e kmem:kfree,kmem:kmalloc -c 100 -o kmem.data -- true; then
+	carried "kernel functions that tracepoints tell of" kmem.data
+fi
 if have python3; then
 	record -F 2000 -o python.data -- python3 -c 'print(sum(len(str(i * i)) for i in range(600000)))'
 	carried "python3" python.data
@@ -154,7 +162,7 @@ if have perf && timeout 60 perf record -q -g -F 2000 -o perf.data -- sh -c 'xz -
 	cp perf.data twice.data
 	"$TALLY" pack -q twice.data
 	check "packing twice changes nothing" cmp perf.data twice.data
-	if timeout 60 perf record -q -z -g -F 2000 -o packed.zst.data -- true >out 2>&1; then
+	if timeout 60 perf record -q -z -g -F 5000 -o packed.zst.data -- ls -lR /usr/include >out 2>&1; then
 		"$TALLY" pack -q packed.zst.data
 		carried "perf's compressed recording, packed" packed.zst.data
 	fi

@@ -1,0 +1,111 @@
+/* Two passes: the samples' stacks, as a report reads them; and where samples hold other addresses that scripts print by
+ * name (branches, a tracepoint's %pS), what scripts ask for. */
+#include "command/pack_section.h"
+
+#include "output/branch_text.h"
+#include "output/script_trace.h"
+#include "profile/packed_names.h"
+#include "profile/profile.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A format that prints functions by address. */
+static bool prints_functions(const struct tally_perfdata *data, const struct tally_recorded_event *event)
+{
+	const char *text, *end;
+	size_t length;
+	if (event->attr.type != TALLY_TYPE_TRACEPOINT ||
+	    !tally_perfdata_tracepoint_format(data, event->attr.config, &text, &length))
+		return false;
+	for (end = text + length; (text = memmem(text, (size_t)(end - text), "%p", 2)); text += 2)
+		if (end - text > 2 && strchr("sSfFB", text[2]))
+			return true;
+	return false;
+}
+
+static bool has_others(const struct tally_perfdata *data)
+{
+	size_t count;
+	const struct tally_recorded_event *events = tally_perfdata_events(data, &count);
+	for (size_t i = 0; i < count; i++)
+		if (events[i].attr.branch_sample_type || prints_functions(data, &events[i]))
+			return true;
+	return false;
+}
+
+static int ask_as_scripts_do(struct tally_recording *recording, struct tally_script_trace *trace, struct tally_error *err)
+{
+	struct tally_raw_record raw;
+	struct tally_record record;
+	struct tally_buffer text = { 0 };
+	int result;
+	while ((result = tally_recording_next(recording, &raw, &record, err)) > 0) {
+		size_t count;
+		const struct tally_recorded_event *events = tally_perfdata_events(recording->data, &count);
+		if (record.header.type != TALLY_RECORD_SAMPLE)
+			continue;
+		tally_buffer_clear(&text);
+		if (raw.event->attr.type == TALLY_TYPE_TRACEPOINT)
+			tally_script_trace_put(trace, raw.event, (size_t)(raw.event - events), &record.sample, &text);
+		if (tally_branch_text(recording, &record.sample, TALLY_BRANCH_FIELD_SYMBOLS, true, &text) < 0) {
+			result = tally_error_set(err, -ENOMEM, "out of memory");
+			break;
+		}
+	}
+	tally_buffer_release(&text);
+	return result;
+}
+
+static int find_others(const char *path, struct tally_place_table *others, struct tally_error *err)
+{
+	struct tally_recording *recording;
+	struct tally_script_trace *trace = calloc(1, sizeof(*trace));
+	int result = trace ? tally_recording_open(path, &recording, err) : tally_error_set(err, -ENOMEM, "out of memory");
+	if (!result) {
+		recording->names.asked = others;
+		tally_names_use_cache(&recording->names);
+		trace->recording = recording;
+		result = ask_as_scripts_do(recording, trace, err);
+		tally_script_trace_release(trace);
+		tally_recording_close(recording);
+	}
+	free(trace);
+	return result;
+}
+
+static int read_profile(const char *path, const struct tally_pack_options *options, struct tally_profile **out,
+			struct tally_error *err)
+{
+	struct tally_profile_options samples = { .merge_threads = true, .merge_cpus = true, .progress = options->progress,
+						 .context = options->context };
+	struct tally_recording *recording;
+	int result = tally_recording_open(path, &recording, err);
+	if (result < 0)
+		return result;
+	if (tally_recording_prepare_packing(recording) < 0) {
+		tally_recording_close(recording);
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	}
+	return tally_profile_new(recording, &samples, out, err);
+}
+
+int tally_pack_section(const char *path, const struct tally_pack_options *options, struct tally_buffer *section,
+		       size_t *places, size_t *known, struct tally_error *err)
+{
+	struct tally_place_table others = { 0 };
+	struct tally_profile *profile;
+	int result = read_profile(path, options, &profile, err);
+	if (result < 0)
+		return result;
+	if (has_others(profile->recording->data))
+		result = find_others(path, &others, err);
+	if (!result && tally_pack_names(profile, &others, section, places, known) < 0)
+		result = tally_error_set(err, -ENOMEM, "out of memory");
+	if (options->look)
+		options->look(options->context, profile->recording);
+	tally_profile_free(profile);
+	tally_place_table_release(&others);
+	return result;
+}

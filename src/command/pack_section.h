@@ -1,0 +1,24 @@
+/* The names of a recording's places, as feature section 255 has them. */
+#ifndef TALLY_COMMAND_PACK_SECTION_H
+#define TALLY_COMMAND_PACK_SECTION_H
+
+#include "base/buffer.h"
+#include "base/error.h"
+
+#include <stddef.h>
+
+struct tally_recording;
+
+struct tally_pack_options {
+	/* Each may be NULL.  How much has been read, 0…1; and the recording, once all is known of it. */
+	void (*progress)(void *context, double share);
+	void (*look)(void *context, const struct tally_recording *recording);
+	void *context;
+};
+
+/* Reads the recording at `path` and names what was sampled.  `places` and `known` get how many there are, and how many are
+ * named; `section` stays empty where nothing is.  0 or -errno with a message. */
+int tally_pack_section(const char *path, const struct tally_pack_options *options, struct tally_buffer *section,
+		       size_t *places, size_t *known, struct tally_error *err);
+
+#endif
