@@ -1,0 +1,105 @@
+/* Bytes as feature section 255: names of places, stacks of samples.
+ *
+ * Byte 0 odd: the section as it is.  Even: three lengths of 16 bits, then the unpacked bytes of the parts 1 to 4, the last of
+ * which has the rest; they are packed first, since a checksum keeps out what isn't.  What is read is looked up, and what is
+ * read of stacks is written and read again: the same must come out.
+ */
+#include "base/reader.h"
+#include "perfdata/own_feature.h"
+#include "profile/packed_names.h"
+#include "profile/packed_stacks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static void look_at_names(const void *section, size_t size)
+{
+	struct tally_packed_names *packed = NULL;
+	const struct tally_tasks tasks = { 0 };
+	if (tally_packed_names_read(section, size, &packed) <= 0) {
+		check(!packed);
+		return;
+	}
+	for (size_t i = 0; i < packed->functions.count; i++)
+		check(strlen(packed->functions.items[i].object) < size * 2000 + 16);
+	for (size_t i = 0; i < packed->objects.count; i++) {
+		const struct tally_packed_object *object = &packed->objects.items[i];
+		check(object->first + (size_t)object->count <= packed->places.count);
+	}
+	for (size_t i = 0; i < packed->places.count; i++) {
+		const struct tally_packed_place *place = &packed->places.items[i];
+		check(place->count && place->first + (size_t)place->count <= packed->frames.count);
+		for (uint32_t frame = 0; frame < place->count; frame++)
+			check(packed->frames.items[place->first + frame].function < packed->functions.count);
+	}
+	const struct tally_packed_object *kernel =
+		packed->kernel == UINT32_MAX ? NULL : &packed->objects.items[packed->kernel];
+	for (uint32_t i = 0; kernel && i < kernel->count; i++) {
+		const struct tally_packed_place *place = &packed->places.items[kernel->first + i];
+		const struct tally_place asked = { TALLY_FILE_KERNEL, place->before, place->address };
+		check(tally_packed_names_find(packed, &tasks, TALLY_FILE_KERNEL, &asked) == place);
+	}
+	tally_packed_names_free(packed);
+}
+
+static void write_again(const struct tally_packed_stacks *stacks)
+{
+	struct tally_buffer section = { 0 };
+	struct tally_packed_stacks *again = NULL;
+	tally_own_feature_begin(&section);
+	tally_packed_stacks_write(stacks, &section);
+	if (!section.failed && tally_packed_stacks_read(section.bytes, section.length, &again) > 0) {
+		check(again->chains.count == stacks->chains.count && again->samples.count == stacks->samples.count);
+		for (uint64_t i = 0; i < stacks->samples.count; i++) {
+			struct tally_unwound_stack a, b;
+			struct tally_packed_need need_a, need_b;
+			check(tally_packed_stacks_at(stacks, i, &a, &need_a) && tally_packed_stacks_at(again, i, &b, &need_b));
+			check(a.count == b.count && a.is_cut == b.is_cut && need_a.is_at_most == need_b.is_at_most);
+			check(!a.count || !memcmp(a.addresses, b.addresses, a.count * sizeof(*a.addresses)));
+		}
+	}
+	tally_packed_stacks_free(again);
+	tally_buffer_release(&section);
+}
+
+static void look_at_stacks(const void *section, size_t size)
+{
+	struct tally_packed_stacks *stacks = NULL;
+	if (tally_packed_stacks_read(section, size, &stacks) > 0)
+		write_again(stacks);
+	tally_packed_stacks_free(stacks);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct tally_buffer section = { 0 };
+	struct tally_reader reader;
+	if (!size)
+		return 0;
+	tally_reader_init(&reader, data + 1, size - 1, false);
+	if (data[0] & 1) {
+		tally_buffer_append(&section, reader.at, tally_reader_left(&reader));
+	} else {
+		uint16_t lengths[3];
+		tally_own_feature_begin(&section);
+		for (unsigned i = 0; i < 3; i++)
+			lengths[i] = tally_reader_u16(&reader);
+		for (unsigned i = 0; i < 4; i++) {
+			size_t left = tally_reader_left(&reader), length = i < 3 && lengths[i] < left ? lengths[i] : left;
+			const void *bytes = tally_reader_bytes(&reader, length);
+			tally_own_feature_add(&section, TALLY_OWN_STRINGS + i, bytes ? bytes : "", bytes ? length : 0);
+		}
+	}
+	look_at_names(tally_buffer_string(&section), section.length);
+	look_at_stacks(tally_buffer_string(&section), section.length);
+	tally_buffer_release(&section);
+	return 0;
+}

@@ -1,0 +1,268 @@
+#include "test.h"
+
+#include "perfdata/graft.h"
+#include "perfdata/own_feature.h"
+#include "perfdata_fixture.h"
+#include "profile/packed_names.h"
+#include "profile/packed_stacks.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct tally_feature_bytes own_of(const struct tally_perfdata *data)
+{
+	return tally_perfdata_feature(data, TALLY_FEATURE_TALLY);
+}
+
+static void put_words(struct tally_buffer *out, const uint64_t *words, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		tally_own_put_number(out, words[i]);
+}
+
+#define PUT(out, ...) put_words(out, (const uint64_t[]){ __VA_ARGS__ }, sizeof((const uint64_t[]){ __VA_ARGS__ }) / 8)
+
+static void parts_are_found_and_unknown_ones_skipped(void **state)
+{
+	(void)state;
+	struct tally_buffer section = { 0 }, part = { 0 };
+	tally_own_feature_begin(&section);
+	tally_own_feature_add(&section, (enum tally_own_part)99, "of the future", 13);
+	tally_own_feature_add(&section, TALLY_OWN_STRINGS, "a\0b", 4);
+	assert_false(section.failed);
+	assert_int_equal(tally_own_feature_get(section.bytes, section.length, TALLY_OWN_STRINGS, &part), 1);
+	assert_int_equal(part.length, 4);
+	assert_memory_equal(part.bytes, "a\0b", 4);
+	tally_buffer_clear(&part);
+	assert_int_equal(tally_own_feature_get(section.bytes, section.length, TALLY_OWN_PLACES, &part), 0);
+	for (size_t size = 0; size < section.length; size++) {
+		tally_buffer_clear(&part);
+		int result = tally_own_feature_get(section.bytes, size, TALLY_OWN_STRINGS, &part);
+		assert_true(result == -EBADMSG || !result);
+	}
+	section.bytes[section.length - 5] ^= 1; /* in the frame: its checksum tells */
+	tally_buffer_clear(&part);
+	assert_int_equal(tally_own_feature_get(section.bytes, section.length, TALLY_OWN_STRINGS, &part), -EBADMSG);
+	section.bytes[8]++;
+	assert_int_equal(tally_own_feature_get(section.bytes, section.length, TALLY_OWN_STRINGS, &part), -ENOTSUP);
+	tally_buffer_release(&section);
+	tally_buffer_release(&part);
+}
+
+/* main at 0x1000 … with something inlined at 0x1010; a file by path and inode. */
+static void make_names(struct tally_buffer *section, bool sorted)
+{
+	static const char strings[] = "main\0/bin/prog\0inner\0a.c";
+	struct tally_buffer functions = { 0 }, places = { 0 };
+	PUT(&functions, 0, 1, 1, 0x1000 + 1);
+	PUT(&functions, 4, 3, 1, 0);
+	PUT(&places, 0, 1, 0, 8, 1, 77, 0, 0, 2);
+	PUT(&places, sorted ? 0x10 : 0x20, 1 << 1 | 1, 0x10, 1, 4, 7, 0, 4, 9);
+	PUT(&places, sorted ? 0x10 : 0, 0, 0x20, 0, 0, 0);
+	tally_own_feature_begin(section);
+	tally_own_feature_add(section, TALLY_OWN_STRINGS, strings, sizeof(strings));
+	tally_own_feature_add(section, TALLY_OWN_FUNCTIONS, functions.bytes, functions.length);
+	tally_own_feature_add(section, TALLY_OWN_PLACES, places.bytes, places.length);
+	tally_buffer_release(&functions);
+	tally_buffer_release(&places);
+}
+
+static uint32_t map_file(struct tally_tasks *tasks, uint64_t inode)
+{
+	struct tally_record record = {
+		.header = { .type = TALLY_RECORD_MMAP2 },
+		.mmap = { .pid = 1, .tid = 1, .start = 0x400000, .length = 0x1000, .protection = 5, .major = 8, .minor = 1,
+			  .has_inode = true, .inode = inode, .filename = "/bin/prog" },
+	};
+	assert_int_equal(tally_tasks_record(tasks, &record), 0);
+	return tally_tasks_find(tasks, 1, false, 0x400000)->file;
+}
+
+static void places_are_found_by_file_address_and_kind(void **state)
+{
+	(void)state;
+	struct tally_buffer section = { 0 };
+	struct tally_packed_names *packed;
+	struct tally_tasks tasks = { 0 };
+	uint32_t file = map_file(&tasks, 77), other = map_file(&tasks, 78);
+	make_names(&section, true);
+	assert_int_equal(tally_packed_names_read(section.bytes, section.length, &packed), 1);
+	struct tally_place place = { .file = file, .before = 1, .address = 0x10 };
+	const struct tally_packed_place *found = tally_packed_names_find(packed, &tasks, file, &place);
+	assert_non_null(found);
+	assert_int_equal(found->count, 2);
+	assert_int_equal(found->offset, 0x10);
+	assert_string_equal(packed->functions.items[packed->frames.items[found->first].function].name, "inner");
+	assert_string_equal(packed->frames.items[found->first].file, "a.c");
+	assert_int_equal(packed->frames.items[found->first].line, 7);
+	place.before = 0;
+	assert_null(tally_packed_names_find(packed, &tasks, file, &place));
+	place.address = 0x20;
+	assert_non_null(tally_packed_names_find(packed, &tasks, file, &place));
+	assert_null(tally_packed_names_find(packed, &tasks, other, &place)); /* the same path, another file */
+	assert_null(tally_packed_names_find(packed, &tasks, TALLY_FILE_KERNEL, &place));
+	tally_packed_names_free(packed);
+	tally_buffer_clear(&section);
+	make_names(&section, false); /* one place twice */
+	assert_int_equal(tally_packed_names_read(section.bytes, section.length, &packed), -EBADMSG);
+	assert_null(packed);
+	tally_buffer_release(&section);
+	tally_tasks_release(&tasks);
+}
+
+static void stacks_come_back_as_they_were(void **state)
+{
+	(void)state;
+	enum { SAMPLES = 2000 };
+	struct tally_packed_stacks *noted = calloc(1, sizeof(*noted));
+	struct tally_packed_stacks *read;
+	struct tally_buffer section = { 0 };
+	assert_non_null(noted);
+	srand(3);
+	for (uint64_t i = 0; i < SAMPLES; i++) {
+		uint64_t addresses[8];
+		bool exact[8] = { true };
+		struct tally_unwound_stack stack = { addresses, exact, (uint32_t)(rand() % 8), rand() % 5 == 0, 0 };
+		stack.is_complete = !stack.is_cut;
+		for (unsigned k = 0; k < 8; k++)
+			addresses[k] = k % 3 ? 0x7f0000000000 + (uint64_t)(rand() % 4) : UINT64_MAX - (uint64_t)(rand() % 3);
+		if (i % 7)
+			assert_int_equal(tally_packed_stacks_note(noted, i, &stack, (struct tally_packed_need){ (uint32_t)i, i % 2 }),
+					 0);
+	}
+	tally_own_feature_begin(&section);
+	tally_packed_stacks_write(noted, &section);
+	assert_int_equal(tally_packed_stacks_read(section.bytes, section.length, &read), 1);
+	assert_int_equal(read->samples.count, noted->samples.count);
+	for (uint64_t i = 0; i < noted->samples.count; i++) {
+		struct tally_unwound_stack a, b;
+		struct tally_packed_need need_a, need_b;
+		assert_true(tally_packed_stacks_at(noted, i, &a, &need_a) && tally_packed_stacks_at(read, i, &b, &need_b));
+		assert_int_equal(a.count, b.count);
+		assert_true(a.is_cut == b.is_cut && a.is_complete == b.is_complete);
+		for (uint32_t k = 0; k < a.count; k++)
+			assert_true(a.addresses[k] == b.addresses[k] && a.is_exact[k] == b.is_exact[k]);
+		if (a.count && a.is_cut)
+			assert_true(need_a.bytes == need_b.bytes && need_a.is_at_most == need_b.is_at_most);
+	}
+	tally_packed_stacks_free(read);
+	tally_buffer_release(&section);
+	tally_packed_stacks_free(noted);
+}
+
+/* ---- in a file ----------------------------------------------------------------------------------------- */
+
+static int temporary(void)
+{
+	char name[] = "/tmp/tally-test-XXXXXX";
+	int fd = mkstemp(name);
+	assert_true(fd >= 0);
+	unlink(name);
+	return fd;
+}
+
+static void write_recording(int fd, const char *own)
+{
+	struct tally_recorded_event events[2];
+	struct tally_perfdata_options options = { 0 };
+	struct tally_perfdata_writer *writer;
+	struct tally_buffer records = { 0 }, feature = { 0 };
+	fixture_events(events);
+	assert_int_equal(tally_perfdata_writer_new(fd, events, 2, &options, &writer, NULL), 0);
+	fixture_put_comm(&records, 5);
+	assert_int_equal(tally_perfdata_write(writer, records.bytes, records.length, NULL), 0);
+	tally_feature_string(&feature, "here");
+	assert_int_equal(tally_perfdata_write_feature(writer, TALLY_FEATURE_HOSTNAME, feature.bytes, feature.length, NULL), 0);
+	assert_int_equal(tally_perfdata_finish(writer, NULL), 0);
+	if (own) {
+		assert_int_equal(tally_perfdata_add_own(writer, own, strlen(own), NULL), 0);
+		assert_int_equal(tally_perfdata_add_own(writer, own, strlen(own), NULL), -EINVAL); /* once */
+	}
+	tally_perfdata_writer_free(writer);
+	tally_buffer_release(&records);
+	tally_buffer_release(&feature);
+}
+
+static void check_recording(int fd, const char *own)
+{
+	struct tally_perfdata *data;
+	struct tally_raw_record record;
+	struct stat file;
+	assert_int_equal(fstat(fd, &file), 0);
+	void *bytes = malloc((size_t)file.st_size);
+	assert_int_equal(pread(fd, bytes, (size_t)file.st_size, 0), file.st_size);
+	assert_int_equal(tally_perfdata_open_memory(bytes, (size_t)file.st_size, &data, NULL), 0);
+	assert_string_equal(tally_perfdata_feature_text(data, TALLY_FEATURE_HOSTNAME), "here");
+	struct tally_feature_bytes found = own_of(data);
+	assert_int_equal(found.bytes != NULL, own != NULL);
+	if (own) {
+		assert_int_equal(found.size, strlen(own));
+		assert_memory_equal(found.bytes, own, found.size);
+	}
+	assert_int_equal(tally_perfdata_next(data, &record, NULL), 1);
+	assert_int_equal(tally_perfdata_next(data, &record, NULL), 0);
+	assert_null(tally_perfdata_damage(data));
+	tally_perfdata_close(data);
+	free(bytes);
+}
+
+static void a_finished_file_is_added_to(void **state)
+{
+	(void)state;
+	int fd = temporary();
+	write_recording(fd, NULL);
+	check_recording(fd, NULL);
+	close(fd);
+	fd = temporary();
+	write_recording(fd, "the names");
+	check_recording(fd, "the names");
+	close(fd);
+}
+
+static void a_copy_has_the_section_added_or_replaced(void **state)
+{
+	(void)state;
+	int fd = temporary(), copy = temporary(), again = temporary();
+	write_recording(fd, NULL);
+	assert_int_equal(tally_perfdata_graft(fd, copy, TALLY_FEATURE_TALLY, "first", 5, NULL), 0);
+	check_recording(copy, "first");
+	assert_int_equal(tally_perfdata_graft(copy, again, TALLY_FEATURE_TALLY, "another", 7, NULL), 0);
+	check_recording(again, "another");
+	check_recording(fd, NULL);
+	close(fd);
+	close(copy);
+	close(again);
+}
+
+static void what_is_no_finished_file_is_not_copied(void **state)
+{
+	(void)state;
+	int fd = temporary(), copy = temporary();
+	assert_int_equal(tally_perfdata_graft(fd, copy, TALLY_FEATURE_TALLY, "x", 1, NULL), -ENOTSUP);
+	write_recording(fd, NULL);
+	struct stat file;
+	assert_int_equal(fstat(fd, &file), 0);
+	for (off_t size = file.st_size; size-- > 0;) { /* cut anywhere: refused, or what is left is copied */
+		assert_int_equal(ftruncate(fd, size), 0);
+		assert_int_equal(ftruncate(copy, 0), 0);
+		int result = tally_perfdata_graft(fd, copy, TALLY_FEATURE_TALLY, "x", 1, NULL);
+		assert_true(!result || result == -ENOTSUP);
+	}
+	close(fd);
+	close(copy);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(parts_are_found_and_unknown_ones_skipped),
+		cmocka_unit_test(places_are_found_by_file_address_and_kind),
+		cmocka_unit_test(stacks_come_back_as_they_were),
+		cmocka_unit_test(a_finished_file_is_added_to),
+		cmocka_unit_test(a_copy_has_the_section_added_or_replaced),
+		cmocka_unit_test(what_is_no_finished_file_is_not_copied),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
