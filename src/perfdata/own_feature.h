@@ -15,6 +15,7 @@ enum tally_own_part {
 	TALLY_OWN_FUNCTIONS,
 	TALLY_OWN_PLACES,
 	TALLY_OWN_STACKS,
+	TALLY_OWN_JITS,
 };
 
 /* Starts a section in an empty buffer. */

@@ -3,6 +3,7 @@
 #include "perfdata/own_feature.h"
 #include "profile/name_functions.h"
 #include "profile/name_tables.h"
+#include "profile/packed_jits.h"
 #include "profile/packed_names.h"
 #include "profile/profile.h"
 
@@ -215,6 +216,7 @@ int tally_pack_names(struct tally_profile *profile, const struct tally_place_tab
 		tally_own_feature_add(out, TALLY_OWN_PLACES, packer.places.bytes, packer.places.length);
 		if (has_stacks)
 			tally_packed_stacks_write(stacks, out);
+		tally_packed_jits_write(packer.names->tasks, out);
 	}
 	if (packer.strings.failed || packer.functions.failed || packer.places.failed || out->failed)
 		result = -ENOMEM;

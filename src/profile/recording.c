@@ -2,6 +2,7 @@
 
 #include "base/reader.h"
 #include "base/vector.h"
+#include "profile/packed_jits.h"
 #include "task/jit.h"
 
 #include <errno.h>
@@ -82,6 +83,18 @@ static int start(struct tally_perfdata *data, struct tally_recording **out, stru
 	return 0;
 }
 
+/* What the recording itself says of a JIT's dump, which may be gone. */
+static struct tally_jit_dump *recall_jit(void *context, uint32_t file)
+{
+	struct tally_recording *recording = context;
+	struct tally_feature_bytes packed = tally_perfdata_feature(recording->data, TALLY_FEATURE_TALLY);
+	struct tally_jit_dump *dump = NULL;
+	if (packed.bytes && !tally_perfdata_is_pipe(recording->data) &&
+	    tally_packed_jits_read(packed.bytes, packed.size, &recording->tasks, file, &dump) == -EBADMSG)
+		recording->names.gaps.packed_damaged = true;
+	return dump;
+}
+
 int tally_recording_open(const char *path, struct tally_recording **out, struct tally_error *err)
 {
 	struct tally_perfdata *data;
@@ -91,6 +104,10 @@ int tally_recording_open(const char *path, struct tally_recording **out, struct 
 	if (!result && tally_tasks_use_jits(&(*out)->tasks) < 0) {
 		tally_recording_close(*out);
 		result = tally_error_set(err, -ENOMEM, "out of memory");
+	}
+	if (!result) {
+		(*out)->tasks.jits->recall = recall_jit;
+		(*out)->tasks.jits->context = *out;
 	}
 	return result;
 }

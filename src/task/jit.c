@@ -109,7 +109,8 @@ int tally_jits_see(struct tally_tasks *tasks, const struct tally_record_mmap *mm
 	if (known && known->pid == mmap->pid)
 		return 0;
 	struct tally_jit jit = { .pid = mmap->pid, .file = file };
-	int result = read_dump(jits, mmap, &jit);
+	jit.dump = jits->recall ? jits->recall(jits->context, file) : NULL;
+	int result = jit.dump ? 0 : read_dump(jits, mmap, &jit);
 	uint64_t *slot = result || !jit.dump ? NULL : tally_map_put(&jits->of_process, mmap->pid, NULL);
 	if (slot) {
 		jit.older = (uint32_t)*slot;
@@ -202,7 +203,8 @@ const struct tally_jit *tally_jits_of_file(const struct tally_tasks *tasks, uint
 const struct tally_jit_function *tally_jits_function(const struct tally_tasks *tasks, uint32_t file, uint64_t code_address)
 {
 	const struct tally_jit *jit = tally_jits_of_file(tasks, file);
-	return jit ? tally_jit_dump_function(jit->dump, code_address) : NULL;
+	const struct tally_jit_function *function = jit ? tally_jit_dump_function(jit->dump, code_address) : NULL;
+	return function && function->bytes ? function : NULL;
 }
 
 struct tally_unwind_table *tally_jits_unwind(const struct tally_jit *jit, const struct tally_jit_function *function)

@@ -33,6 +33,10 @@ struct tally_jits {
 	struct tally_map of_process; /* pid → the youngest, + 1; 0: no more */
 	bool has_no_times; /* the recording's clock is not CLOCK_MONOTONIC: code counts as there from the start */
 	struct tally_jit_gaps gaps;
+	/* Asked before a dump's file is read; NULL: nobody.  The dump that the file was, which is taken over and has no code, or
+	 * NULL. */
+	struct tally_jit_dump *(*recall)(void *context, uint32_t file);
+	void *context;
 };
 
 /* `mmap` told of an executable mapping of `file`: reads the dump if it is one.  0 or -ENOMEM. */
@@ -51,7 +55,7 @@ bool tally_jits_find(const struct tally_tasks *tasks, uint32_t pid, uint64_t add
 /* The dump that a file is, or NULL. */
 const struct tally_jit *tally_jits_of_file(const struct tally_tasks *tasks, uint32_t file);
 
-/* The function (its name, bytes, and place) of a byte of the dump's code; NULL: none. */
+/* The function (its name, bytes, and place) of a byte of the dump's code; NULL: none, or its bytes are not there. */
 const struct tally_jit_function *tally_jits_function(const struct tally_tasks *tasks, uint32_t file, uint64_t code_address);
 
 /* The rules to unwind a function's frames by, made on first use; NULL: none. */

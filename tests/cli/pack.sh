@@ -132,6 +132,17 @@ if have node; then
 	check "its functions are named by the map that was there" grep -q 'program.js' before
 fi
 
+if have node; then
+	record -F 2000 -o dump.data -- sh -c 'node --perf-prof program.js'
+	if ls jit-*.dump >/dev/null 2>&1; then
+		rm -f jit-*.dump
+		carried "node, with its dump gone" dump.data
+		check "its functions are named by the dump that was there" sh -c "'$TALLY' report --percent-limit 0 --stdio dump.data | grep -q program.js"
+	else
+		skip "node, with its dump gone" "this node writes none"
+	fi
+fi
+
 # ---- tally pack
 
 if have perf && timeout 60 perf record -q -g -F 2000 -o perf.data -- sh -c 'xz --version; ls -lR /usr/include 2>/dev/null | head -n 3000' >out 2>&1; then

@@ -1,13 +1,16 @@
 /* Bytes as feature section 255: names of places, stacks of samples.
  *
  * Byte 0 odd: the section as it is.  Even: three lengths of 16 bits, then the unpacked bytes of the parts 1 to 4, the last of
- * which has the rest; they are packed first, since a checksum keeps out what isn't.  What is read is looked up, and what is
+ * which has the rest, and is part 5, too; they are packed first, since a checksum keeps out what isn't.  What is read is looked up, and what is
  * read of stacks is written and read again: the same must come out.
  */
 #include "base/reader.h"
 #include "perfdata/own_feature.h"
+#include "profile/packed_jits.h"
 #include "profile/packed_names.h"
 #include "profile/packed_stacks.h"
+#include "symbol/jit_dump.h"
+#include "task/tasks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -78,6 +81,28 @@ static void look_at_stacks(const void *section, size_t size)
 	tally_packed_stacks_free(stacks);
 }
 
+/* Of "/tmp/jit-1.dump", inode 7. */
+static void look_at_jits(const void *section, size_t size)
+{
+	struct tally_tasks tasks = { 0 };
+	struct tally_jit_dump *dump;
+	struct tally_record record = {
+		.header = { .type = TALLY_RECORD_MMAP2 },
+		.mmap = { .pid = 1, .tid = 1, .start = 4096, .length = 4096, .has_inode = true, .inode = 7,
+			  .filename = "/tmp/jit-1.dump" },
+	};
+	if (!tally_tasks_record(&tasks, &record) && tasks.files.count &&
+	    tally_packed_jits_read(section, size, &tasks, 0, &dump) > 0) {
+		for (size_t i = 0; i < dump->places.count; i++) {
+			const struct tally_jit_place *place = &dump->places.items[i];
+			const struct tally_jit_place *found = tally_jit_dump_find(dump, place->address, i + 1);
+			check(place->function < dump->functions.count && found == place);
+		}
+		tally_jit_dump_free(dump);
+	}
+	tally_tasks_release(&tasks);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct tally_buffer section = { 0 };
@@ -96,10 +121,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			size_t left = tally_reader_left(&reader), length = i < 3 && lengths[i] < left ? lengths[i] : left;
 			const void *bytes = tally_reader_bytes(&reader, length);
 			tally_own_feature_add(&section, TALLY_OWN_STRINGS + i, bytes ? bytes : "", bytes ? length : 0);
+			if (i == 3)
+				tally_own_feature_add(&section, TALLY_OWN_JITS, bytes ? bytes : "", bytes ? length : 0);
 		}
 	}
 	look_at_names(tally_buffer_string(&section), section.length);
 	look_at_stacks(tally_buffer_string(&section), section.length);
+	look_at_jits(tally_buffer_string(&section), section.length);
 	tally_buffer_release(&section);
 	return 0;
 }
