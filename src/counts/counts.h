@@ -71,6 +71,7 @@ struct tally_count {
 	uint64_t config;
 	uint64_t excludes; /* TALLY_ATTR_EXCLUDES of what was really opened */
 	int group;         /* −1: none */
+	const char *cgroup; /* counted in it alone; NULL: everywhere */
 
 	enum tally_count_state state;
 	const char *source;  /* "kernel", "wait4", "/proc", "scripted": where the figure came from */
@@ -81,6 +82,23 @@ struct tally_count {
 	uint64_t raw, enabled_ns, running_ns; /* sums over tasks and CPUs (of the last run) */
 	bool was_scaled;
 	struct tally_spread spread; /* over runs */
+};
+
+/* How counts are summed: over everything, or over the tasks or CPUs of a part each. */
+enum tally_count_by {
+	TALLY_COUNT_BY_NOTHING,
+	TALLY_COUNT_BY_CPU,
+	TALLY_COUNT_BY_CORE,
+	TALLY_COUNT_BY_DIE,
+	TALLY_COUNT_BY_SOCKET,
+	TALLY_COUNT_BY_NODE,
+	TALLY_COUNT_BY_THREAD
+};
+
+/* A part, called as perf calls it: "CPU3", "S0-D0-C1", "S0", "N0", "make-1234". */
+struct tally_count_part {
+	const char *label; /* "" of the whole */
+	unsigned cpus;     /* how many of the CPUs that are counted are in it; 0: tasks are counted */
 };
 
 /* Share of the enabled time in which the event was counted, 0…1. */

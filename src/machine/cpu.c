@@ -112,6 +112,21 @@ int tally_cpu_list_parse(const char *text, struct tally_cpu_list *out, struct ta
 	return 0;
 }
 
+int tally_cpu_list_add(struct tally_cpu_list *list, unsigned cpu)
+{
+	if (tally_cpu_list_contains(list, cpu))
+		return 0;
+	unsigned *cpus = reallocarray(list->cpus, list->count + 1, sizeof(*cpus));
+	if (!cpus)
+		return -ENOMEM;
+	size_t at = list->count++;
+	for (; at && cpus[at - 1] > cpu; at--)
+		cpus[at] = cpus[at - 1];
+	cpus[at] = cpu;
+	list->cpus = cpus;
+	return 0;
+}
+
 void tally_cpu_list_release(struct tally_cpu_list *list)
 {
 	free(list->cpus);

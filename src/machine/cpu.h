@@ -20,6 +20,8 @@ struct tally_cpu_list {
 
 /* Parses "0-3,7" (blanks around allowed; empty text is an empty list): 0, or -EINVAL with the position. */
 int tally_cpu_list_parse(const char *text, struct tally_cpu_list *out, struct tally_error *err);
+/* Adds one that may be there already: 0 or -ENOMEM. */
+int tally_cpu_list_add(struct tally_cpu_list *list, unsigned cpu);
 void tally_cpu_list_release(struct tally_cpu_list *list);
 
 /* "0-3,7" again; NULL when memory is out. */
@@ -64,6 +66,9 @@ struct tally_cpu_topology {
 	struct tally_cpu_cache *caches; /* each once, ordered by level as perf does */
 	size_t cache_count;
 };
+
+/* Where one CPU is, and the NUMA node that it is next to; −1 where sysfs doesn't say. */
+void tally_cpu_place_read(const char *root, unsigned cpu, struct tally_cpu_place *out, int *node);
 
 /* `root` is NULL for the machine's own (/sys/devices/system/cpu).  What sysfs doesn't say is left out.
  * 0 or -ENOMEM. */

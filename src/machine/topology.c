@@ -4,11 +4,14 @@
 #include "base/buffer.h"
 #include "base/vector.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define SYSFS_CPUS "/sys/devices/system/cpu"
 
 struct topology_reader {
 	const char *root;
@@ -117,14 +120,37 @@ static int read_caches(struct topology_reader *reader, const struct tally_cpu_li
 	return code;
 }
 
-static void read_place(struct topology_reader *reader, unsigned cpu, struct tally_cpu_topology *out)
+static struct tally_cpu_place place_of(struct topology_reader *reader, unsigned cpu)
 {
-	out->places[out->place_count++] = (struct tally_cpu_place){
+	return (struct tally_cpu_place){
 		.cpu = cpu,
 		.core = read_number(reader, cpu, "topology/core_id"),
 		.die = read_number(reader, cpu, "topology/die_id"),
 		.package = read_number(reader, cpu, "topology/physical_package_id"),
 	};
+}
+
+void tally_cpu_place_read(const char *root, unsigned cpu, struct tally_cpu_place *out, int *node)
+{
+	struct tally_arena arena = TALLY_ARENA_INIT;
+	struct topology_reader reader = { .root = root ? root : SYSFS_CPUS, .arena = &arena };
+	char path[512];
+	*out = place_of(&reader, cpu);
+	*node = -1;
+	snprintf(path, sizeof(path), "%s/cpu%u", reader.root, cpu);
+	DIR *folder = opendir(path); /* it has a link called node0 */
+	for (struct dirent *entry = folder ? readdir(folder) : NULL; entry; entry = readdir(folder))
+		if (!strncmp(entry->d_name, "node", 4) && entry->d_name[4] >= '0' && entry->d_name[4] <= '9')
+			*node = atoi(entry->d_name + 4);
+	if (folder)
+		closedir(folder);
+	tally_buffer_release(&reader.text);
+	tally_arena_release(&arena);
+}
+
+static void read_place(struct topology_reader *reader, unsigned cpu, struct tally_cpu_topology *out)
+{
+	out->places[out->place_count++] = place_of(reader, cpu);
 	add_distinct(out->packages, &out->package_count,
 		     read_either(reader, cpu, "topology/package_cpus_list", "topology/core_siblings_list"));
 	add_distinct(out->dies, &out->die_count, read_text(reader, cpu, "topology/die_cpus_list"));
@@ -135,7 +161,7 @@ static void read_place(struct topology_reader *reader, unsigned cpu, struct tall
 int tally_cpu_topology_read(const char *root, const struct tally_cpu_list *cpus, struct tally_arena *arena,
 			    struct tally_cpu_topology *out)
 {
-	struct topology_reader reader = { .root = root ? root : "/sys/devices/system/cpu", .arena = arena };
+	struct topology_reader reader = { .root = root ? root : SYSFS_CPUS, .arena = arena };
 	*out = (struct tally_cpu_topology){
 		.places = tally_arena_array(arena, cpus->count, sizeof(*out->places)),
 		.packages = tally_arena_array(arena, cpus->count, sizeof(*out->packages)),

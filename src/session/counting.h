@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "counts/counts.h"
 #include "event/event.h"
+#include "machine/cpu.h"
 #include "provider/provider.h"
 #include "provider/resource_usage.h"
 #include "session/target.h"
@@ -23,6 +24,8 @@ struct tally_counting_options {
 	const struct tally_target *target; /* resolved */
 	pid_t command_pid;             /* events are opened on it, enabled by its exec; 0: opened on the target */
 	bool no_inherit;
+	bool starts_disabled;          /* not even the command's exec enables them */
+	enum tally_count_by by;
 };
 
 /* Why an event has no handle: -errno, or one of these. */
@@ -34,20 +37,27 @@ enum {
 struct tally_count_place {
 	pid_t pid;
 	int cpu;
+	size_t part;
+	bool is_offline;
 };
 
 struct tally_count_slot { /* one event in one place */
 	int handle; /* −1: none */
 	size_t leader; /* event index; its own for a leader or a single */
-	struct tally_reading last, now;
+	struct tally_reading last, now; /* now: all since it was first opened */
+	struct tally_reading kept;      /* of handles that were closed since, as their CPU went offline */
 	bool reads_group; /* its read gives the members' values too */
 	bool was_read;
+	bool was_open;
 };
 
 struct tally_counting {
 	const struct tally_counting_options *options;
 	struct tally_arena arena;
-	struct tally_count *rows;        /* one per event, in order */
+	struct tally_count *rows;        /* [part][event]; of a whole that is not taken apart one per event */
+	struct tally_count_part *parts;
+	size_t part_count, part_capacity;
+	int *cgroups;                    /* per event: its cgroup's descriptor, −1: none */
 	int *refusals;                   /* per event: why it didn't open, 0 */
 	bool *user_only;                 /* per event: the kernel's part was left out, since it is refused */
 	struct tally_count_place *places;
@@ -56,11 +66,14 @@ struct tally_counting {
 	bool is_user_only;               /* the kernel's part is refused: events are opened without it */
 	bool has_hardware;               /* a hardware event opened */
 	bool was_enabled;                /* by enable(), not by exec */
+	bool is_enabled;                 /* the same, and not disabled since */
+	int fatal;                       /* −errno that is no event's fault, as of too few descriptors */
+	struct tally_cpu_list went_offline, came_online; /* while they were counted */
 	unsigned long reads;
 	double coverage;                 /* share of the command's CPU time in which events were there; 1 unless told */
 };
 
-/* Fails only for want of memory; what can't be opened is told on its row. */
+/* Fails for want of memory or descriptors, and where a cgroup is not there; what can't be opened is told on its row. */
 int tally_counting_open(const struct tally_counting_options *options, struct tally_counting *counting,
 			struct tally_error *err);
 
@@ -70,9 +83,19 @@ int tally_counting_follow(struct tally_counting *counting);
 void tally_counting_enable(struct tally_counting *counting);
 void tally_counting_disable(struct tally_counting *counting);
 
+/* The events that are called so, or whose names without modifiers are: how many. */
+size_t tally_counting_control_named(struct tally_counting *counting, const char *name, bool enable);
+
+/* The CPUs that are online now: of those that have gone the counts are kept, those that came are counted from now on
+ * (of a list that was asked for only its own).  True when there was a change. */
+bool tally_counting_set_online(struct tally_counting *counting, const struct tally_cpu_list *online);
+
 /* Reads everything and fills the rows with what happened since the last read.  `usage` is what tasks used in that
  * time, for events that have no other source; NULL where tally_counting_needs_usage() is false. */
 void tally_counting_read(struct tally_counting *counting, const struct tally_resource_usage *usage);
+
+/* Fills the rows with what happened since the start instead: no more reading, and `usage` is since then, too. */
+void tally_counting_total(struct tally_counting *counting, const struct tally_resource_usage *usage);
 
 /* After the last read of a command that used `usage`: where the events were there for less than half of its CPU time
  * (exec of a set-user-ID program drops them), their figures are replaced or withheld. */

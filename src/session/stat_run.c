@@ -4,61 +4,21 @@
  * processes by their pidfds, intervals and the timeout by its own time.  Ctrl-C reaches the command by the terminal
  * itself; what was sent to tally alone (kill, timeout(1)) is passed on.
  */
-#include "session/stat_run.h"
-
-#include "base/vector.h"
-#include "session/signals.h"
-#include "session/spawn.h"
+#include "session/stat_state.h"
 
 #include <errno.h>
-#include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#ifndef PIDFD_THREAD
-#define PIDFD_THREAD 0200 /* O_EXCL on the machines that have perf events; Linux 6.9 */
-#endif
-
-struct run {
-	const struct tally_stat_options *options;
-	struct tally_signals signals;
-	struct tally_spawn spawn;
-	struct tally_counting_options counting_options; /* with this run's command */
-	struct tally_counting counting;
-	struct tally_stat_report report;
-	TALLY_VECTOR(struct pollfd) waits; /* the first is the signals' */
-	size_t unwatched;     /* attached threads that no pidfd could be had for */
-	size_t tasks_left;    /* attached tasks that are watched and have not ended */
-	int64_t start_ns, end_ns;
-	bool has_ended;       /* the command, or all attached tasks */
-	bool should_stop;     /* interrupted, time over, intervals done */
-	bool was_limited;     /* the command was asked to end, since what was asked for is counted */
-	int wait_status;
-	struct rusage rusage; /* of the ended command */
-	struct tally_resource_usage usage_last;
-	unsigned long intervals; /* that are over */
-	unsigned long interval_reports;
-	bool has_all_intervals;
-	double reported_ns;   /* time of the last report, from the start */
-};
-
-static int64_t now_ns(void)
-{
-	struct timespec time;
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
-
 /* What the target has used since it started or was attached to. */
-static struct tally_resource_usage usage_now(const struct run *run)
+static struct tally_resource_usage usage_now(const struct tally_stat_state *run)
 {
 	const struct tally_target *target = run->options->target;
 	struct tally_resource_usage usage = { 0 };
-	if (target->all) {
+	if (target->all || target->every_thread) {
 		tally_resource_usage_system(&usage);
 	} else if (tally_target_has_tasks(target)) {
 		int result = 0;
@@ -76,7 +36,7 @@ static struct tally_resource_usage usage_now(const struct run *run)
 	return usage;
 }
 
-static void read_counts(struct run *run)
+static void read_counts(struct tally_stat_state *run)
 {
 	if (!tally_counting_needs_usage(&run->counting)) {
 		tally_counting_read(&run->counting, NULL);
@@ -88,79 +48,18 @@ static void read_counts(struct run *run)
 	run->usage_last = now;
 }
 
-static void watch_task(struct run *run, pid_t pid, unsigned flags)
+/* The delay that was asked for is over. */
+static bool has_begun(const struct tally_stat_state *run)
 {
-	int fd = (int)syscall(SYS_pidfd_open, pid, flags);
-	if (fd < 0 && errno == ESRCH)
-		return;
-	if (fd >= 0 && tally_vector_push(&run->waits, (struct pollfd){ .fd = fd, .events = POLLIN }) >= 0) {
-		run->tasks_left++;
-		return;
-	}
-	if (fd >= 0)
-		close(fd);
-	run->unwatched++;
+	return run->enable_at_ns == INT64_MAX;
 }
 
-static void watch_tasks(struct run *run)
-{
-	const struct tally_target *target = run->options->target;
-	for (size_t i = 0; i < target->pids.count; i++)
-		watch_task(run, target->pids.items[i], 0);
-	for (size_t i = 0; i < target->threads.count; i++)
-		watch_task(run, target->threads.items[i], PIDFD_THREAD);
-}
-
-/* Kernels without pidfds (or without them for threads): asked every tenth of a second. */
-static bool unwatched_are_gone(const struct run *run)
-{
-	const struct tally_target *target = run->options->target;
-	for (size_t i = 0; i < target->tids.count; i++)
-		if (!kill(target->tids.items[i], 0) || errno == EPERM)
-			return false;
-	return true;
-}
-
-static void take_signal(struct run *run, const struct tally_signal *signal)
-{
-	if (signal->number == SIGCHLD) {
-		if (run->spawn.pid && !run->has_ended &&
-		    wait4(run->spawn.pid, &run->wait_status, WNOHANG, &run->rusage) == run->spawn.pid)
-			run->has_ended = true;
-		return;
-	}
-	if (signal->was_ignored)
-		return;
-	run->report.was_interrupted = true;
-	if (!run->spawn.pid)
-		run->should_stop = true;
-	else if (!signal->from_terminal && !run->has_ended)
-		kill(run->spawn.pid, signal->number);
-}
-
-static void take_events(struct run *run)
-{
-	struct tally_signal signal;
-	while (tally_signals_next(&run->signals, &signal))
-		take_signal(run, &signal);
-	for (size_t i = 1; i < run->waits.count; i++) {
-		struct pollfd *wait = &run->waits.items[i];
-		if (wait->fd < 0 || !wait->revents)
-			continue;
-		close(wait->fd);
-		wait->fd = -1;
-		run->tasks_left--;
-	}
-	bool has_command = run->options->target->command;
-	if (!has_command && tally_target_has_tasks(run->options->target) && !run->tasks_left &&
-	    (!run->unwatched || unwatched_are_gone(run)))
-		run->has_ended = true;
-}
-
-static int64_t next_deadline(const struct run *run)
+static int64_t next_deadline(const struct tally_stat_state *run)
 {
 	const struct tally_stat_options *o = run->options;
-	int64_t deadline = INT64_MAX;
+	int64_t deadline = run->enable_at_ns;
+	if (!has_begun(run))
+		return deadline;
 	if (o->interval_ms)
 		deadline = run->start_ns + (int64_t)(run->intervals + 1) * o->interval_ms * 1000000;
 	if (o->timeout_ms && run->start_ns + (int64_t)o->timeout_ms * 1000000 < deadline)
@@ -168,25 +67,12 @@ static int64_t next_deadline(const struct run *run)
 	return deadline;
 }
 
-static void wait_for(struct run *run, int64_t deadline_ns)
-{
-	enum { ASK_NS = 100000000 };
-	int64_t left = deadline_ns == INT64_MAX ? INT64_MAX : deadline_ns - now_ns();
-	if (run->unwatched && left > ASK_NS)
-		left = ASK_NS;
-	if (left < 0)
-		left = 0;
-	struct timespec time = { .tv_sec = left / 1000000000, .tv_nsec = left % 1000000000 };
-	if (ppoll(run->waits.items, run->waits.count, left == INT64_MAX ? NULL : &time, NULL) < 0)
-		for (size_t i = 0; i < run->waits.count; i++)
-			run->waits.items[i].revents = 0;
-	take_events(run);
-}
-
-static void report(struct run *run, double at_ns, bool is_interval)
+static void report(struct tally_stat_state *run, double at_ns, bool is_interval)
 {
 	struct tally_stat_report *r = &run->report;
 	r->table.rows = run->counting.rows;
+	r->parts = run->counting.parts;
+	r->part_count = run->counting.part_count;
 	r->table.count = run->options->counting.event_count;
 	r->table.elapsed_ns = at_ns - run->reported_ns;
 	r->timestamp_ns = at_ns;
@@ -201,18 +87,38 @@ static void report(struct run *run, double at_ns, bool is_interval)
 	run->reported_ns = at_ns;
 }
 
-static void check_deadlines(struct run *run)
+void tally_stat_interval(struct tally_stat_state *run)
+{
+	tally_stat_check_online(run);
+	read_counts(run);
+	report(run, (double)(tally_stat_now_ns() - run->start_ns), true);
+}
+
+void tally_stat_begin_counting(struct tally_stat_state *run)
+{
+	if (tally_counting_needs_usage(&run->counting))
+		run->usage_first = run->usage_last = usage_now(run);
+	tally_counting_enable(&run->counting);
+	run->start_ns = tally_stat_now_ns();
+	run->enable_at_ns = INT64_MAX;
+}
+
+static void check_deadlines(struct tally_stat_state *run)
 {
 	const struct tally_stat_options *o = run->options;
-	int64_t now = now_ns(), since_start = now - run->start_ns;
+	int64_t now = tally_stat_now_ns(), since_start = now - run->start_ns;
+	if (!has_begun(run)) {
+		if (now >= run->enable_at_ns)
+			tally_stat_begin_counting(run);
+		return;
+	}
 	if (o->timeout_ms && since_start >= (int64_t)o->timeout_ms * 1000000) {
 		run->should_stop = true;
 		return;
 	}
 	if (!o->interval_ms || since_start < (int64_t)(run->intervals + 1) * o->interval_ms * 1000000)
 		return;
-	read_counts(run);
-	report(run, (double)(now_ns() - run->start_ns), true);
+	tally_stat_interval(run);
 	/* Late ones are skipped, not caught up with. */
 	run->intervals = (unsigned long)(since_start / ((int64_t)o->interval_ms * 1000000));
 	if (o->interval_count && ++run->interval_reports >= o->interval_count)
@@ -220,7 +126,7 @@ static void check_deadlines(struct run *run)
 }
 
 /* The time is over, but the command is not: it is asked to end, as timeout(1) does. */
-static void end_command(struct run *run)
+static void end_command(struct tally_stat_state *run)
 {
 	if (!run->spawn.pid || run->has_ended)
 		return;
@@ -228,10 +134,10 @@ static void end_command(struct run *run)
 	kill(run->spawn.pid, SIGTERM);
 	kill(run->spawn.pid, SIGCONT);
 	while (!run->has_ended)
-		wait_for(run, INT64_MAX);
+		tally_stat_wait(run, INT64_MAX);
 }
 
-static int start(struct run *run, struct tally_error *err)
+static int start(struct tally_stat_state *run, struct tally_error *err)
 {
 	const struct tally_stat_options *o = run->options;
 	bool on_command = o->target->command && !o->target->all && !tally_target_has_tasks(o->target);
@@ -246,6 +152,7 @@ static int start(struct run *run, struct tally_error *err)
 	run->counting_options = o->counting;
 	run->counting_options.target = o->target;
 	run->counting_options.command_pid = on_command ? run->spawn.pid : 0;
+	run->counting_options.starts_disabled = o->delay_ms != 0;
 	result = tally_counting_open(&run->counting_options, &run->counting, err);
 	/* Threads made meanwhile have inherited the events; without that they are looked for. */
 	while (result >= 0 && o->counting.no_inherit && tally_target_has_tasks(o->target) &&
@@ -253,46 +160,26 @@ static int start(struct run *run, struct tally_error *err)
 		result = tally_counting_follow(&run->counting);
 	if (result < 0)
 		return result;
-	if (!on_command) {
-		if (tally_counting_needs_usage(&run->counting))
-			run->usage_last = usage_now(run);
-		tally_counting_enable(&run->counting);
-	}
-	run->start_ns = now_ns();
+	if (!on_command && !o->delay_ms)
+		tally_stat_begin_counting(run);
+	run->start_ns = tally_stat_now_ns();
+	if (o->delay_ms > 0)
+		run->enable_at_ns = run->start_ns + (int64_t)o->delay_ms * 1000000;
 	if (o->target->command)
 		result = tally_spawn_go(&run->spawn, executed, err);
 	if (result >= 0 && on_command)
-		run->usage_last = tally_resource_usage_of(&run->spawn.before);
+		run->usage_first = run->usage_last = tally_resource_usage_of(&run->spawn.before);
 	return result;
 }
 
-static int open_waits(struct run *run)
-{
-	tally_vector_release(&run->waits);
-	if (tally_vector_push(&run->waits, (struct pollfd){ .fd = run->signals.fd, .events = POLLIN }) < 0)
-		return -ENOMEM;
-	if (!run->options->target->command)
-		watch_tasks(run);
-	return 0;
-}
-
-static void close_waits(struct run *run)
-{
-	for (size_t i = 1; i < run->waits.count; i++)
-		if (run->waits.items[i].fd >= 0)
-			close(run->waits.items[i].fd);
-	tally_vector_release(&run->waits);
-	run->tasks_left = run->unwatched = 0;
-}
-
 /* What the ended command used from its exec on. */
-static struct tally_resource_usage command_usage(const struct run *run)
+static struct tally_resource_usage command_usage(const struct tally_stat_state *run)
 {
 	return tally_resource_usage_since(tally_resource_usage_of(&run->rusage),
 					  tally_resource_usage_of(&run->spawn.before));
 }
 
-static void note_status(struct run *run)
+static void note_status(struct tally_stat_state *run)
 {
 	struct tally_stat_report *r = &run->report;
 	bool has_status = run->options->target->command && run->has_ended;
@@ -301,7 +188,7 @@ static void note_status(struct run *run)
 	r->was_limited = run->was_limited && !r->was_interrupted && r->end_signal == SIGTERM;
 }
 
-static void note_times(struct run *run)
+static void note_times(struct tally_stat_state *run)
 {
 	struct tally_stat_report *r = &run->report;
 	tally_spread_add(&r->elapsed, (double)(run->end_ns - run->start_ns));
@@ -313,30 +200,32 @@ static void note_times(struct run *run)
 }
 
 /* One run from start to the last read; the counting stays open for its rows. */
-static int run_once(struct run *run, struct tally_error *err)
+static int run_once(struct tally_stat_state *run, struct tally_error *err)
 {
 	run->has_ended = run->should_stop = run->was_limited = false;
 	run->intervals = 0;
 	run->reported_ns = 0;
+	run->enable_at_ns = INT64_MAX;
 	int result = start(run, err);
 	if (result >= 0)
-		result = open_waits(run);
+		result = tally_stat_open_waits(run);
 	if (result < 0)
 		return result;
-	take_events(run);
+	tally_stat_take_events(run);
 	while (!run->has_ended && !run->should_stop) {
-		wait_for(run, next_deadline(run));
+		tally_stat_wait(run, next_deadline(run));
 		if (!run->has_ended)
 			check_deadlines(run);
 	}
 	end_command(run);
-	run->end_ns = now_ns();
+	run->end_ns = tally_stat_now_ns();
 	if (!run->counting_options.command_pid)
 		tally_counting_disable(&run->counting);
+	tally_stat_check_online(run);
 	read_counts(run);
 	note_status(run);
 	bool sees_all = run->counting_options.command_pid && run->has_ended && !run->options->counting.no_inherit &&
-			!run->options->interval_ms && run->options->counting.provider == tally_provider_kernel();
+			!run->options->interval_ms && !run->options->delay_ms && !run->options->control && run->options->counting.provider == tally_provider_kernel();
 	if (sees_all) {
 		struct tally_resource_usage used = command_usage(run);
 		tally_counting_check_coverage(&run->counting, &used);
@@ -360,7 +249,7 @@ static void merge(struct tally_count *into, const struct tally_count *rows, size
 	}
 }
 
-static void finish_report(struct run *run)
+static void finish_report(struct tally_stat_state *run)
 {
 	struct tally_stat_report *r = &run->report;
 	r->table.elapsed_ns = r->elapsed.mean;
@@ -369,19 +258,37 @@ static void finish_report(struct run *run)
 	r->table.system_ns = r->system.mean;
 }
 
+struct merged {
+	struct tally_count *rows;
+	size_t count;
+};
+
+/* The parts that all runs have are the first ones: those of the target.  What came online during one run is left out. */
+static int fit_merged(const struct tally_stat_state *run, struct merged *merged)
+{
+	size_t count = run->counting.part_count * run->options->counting.event_count;
+	if (merged->rows && count >= merged->count)
+		return 0;
+	merged->count = count;
+	if (!merged->rows)
+		merged->rows = calloc(count + 1, sizeof(*merged->rows));
+	return merged->rows ? 0 : -ENOMEM;
+}
+
 /* Strings of rows live in the counting's arena, which each run replaces: the last one's outlive the loop. */
-static int sample_runs(struct run *run, struct tally_count *merged, int *exit_status, struct tally_error *err)
+static int sample_runs(struct tally_stat_state *run, struct merged *merged, int *exit_status, struct tally_error *err)
 {
 	const struct tally_stat_options *o = run->options;
-	size_t count = o->counting.event_count;
 	for (unsigned long i = 0; i < o->runs && !run->report.was_interrupted; i++) {
 		tally_counting_release(&run->counting);
 		int result = run_once(run, err);
 		if (result < 0)
 			return result;
-		close_waits(run);
-		for (size_t row = 0; i && row < count; row++)
-			merged[row].name = run->counting.rows[row].name;
+		tally_stat_close_waits(run);
+		if (fit_merged(run, merged) < 0)
+			return tally_error_set(err, -ENOMEM, "out of memory");
+		for (size_t row = 0; i && row < merged->count; row++)
+			merged->rows[row].name = run->counting.rows[row].name;
 		/* A run that fails is not hidden by a later one that does not; a limit that was asked for is no failure. */
 		if (run->report.exit_status > 0 && !run->report.was_limited && !*exit_status)
 			*exit_status = run->report.exit_status;
@@ -389,13 +296,13 @@ static int sample_runs(struct run *run, struct tally_count *merged, int *exit_st
 		if (run->report.was_interrupted && i)
 			break;
 		note_times(run);
-		merge(merged, run->counting.rows, count, !i);
+		merge(merged->rows, run->counting.rows, merged->count, !i);
 		run->report.runs++;
 	}
 	return 0;
 }
 
-static void add_notes_of_provider(struct run *run, struct tally_arena *arena)
+static void add_notes_of_provider(struct tally_stat_state *run, struct tally_arena *arena)
 {
 	struct tally_stat_report *r = &run->report;
 	struct tally_provider *provider = run->options->counting.provider;
@@ -404,7 +311,20 @@ static void add_notes_of_provider(struct run *run, struct tally_arena *arena)
 						      TALLY_STAT_NOTES_MAX - r->note_count);
 }
 
-static int all_runs(struct run *run, struct tally_count *merged, int *exit_status, struct tally_error *err)
+/* What intervals have shown in pieces. */
+static void sum_up_intervals(struct tally_stat_state *run)
+{
+	if (tally_counting_needs_usage(&run->counting)) {
+		struct tally_resource_usage all = tally_resource_usage_since(run->usage_last, run->usage_first);
+		tally_counting_total(&run->counting, &all);
+	} else {
+		tally_counting_total(&run->counting, NULL);
+	}
+	run->report.is_summary = true;
+	run->reported_ns = 0;
+}
+
+static int all_runs(struct tally_stat_state *run, struct merged *merged, int *exit_status, struct tally_error *err)
 {
 	const struct tally_stat_options *o = run->options;
 	int result = sample_runs(run, merged, exit_status, err);
@@ -413,10 +333,15 @@ static int all_runs(struct run *run, struct tally_count *merged, int *exit_statu
 	if (o->interval_ms) {
 		if (!run->has_all_intervals)
 			report(run, (double)(run->end_ns - run->start_ns), true);
-		return 0;
+		if (!o->summary)
+			return 0;
+		sum_up_intervals(run);
+	} else {
+		memcpy(run->counting.rows, merged->rows, merged->count * sizeof(*merged->rows));
+		run->counting.part_count = o->counting.event_count ? merged->count / o->counting.event_count :
+								     run->counting.part_count;
 	}
 	struct tally_arena arena = TALLY_ARENA_INIT;
-	memcpy(run->counting.rows, merged, o->counting.event_count * sizeof(*merged));
 	report(run, (double)(run->end_ns - run->start_ns), false);
 	finish_report(run);
 	run->report.note_count = tally_counting_notes(&run->counting, &arena, run->report.notes, TALLY_STAT_NOTES_MAX);
@@ -428,35 +353,34 @@ static int all_runs(struct run *run, struct tally_count *merged, int *exit_statu
 
 int tally_stat_run(const struct tally_stat_options *options, int *exit_status, struct tally_error *err)
 {
-	struct run run = { .options = options, .spawn = TALLY_SPAWN_INIT };
-	struct tally_count *merged = calloc(options->counting.event_count + 1, sizeof(*merged));
-	if (!merged)
-		return tally_error_set(err, -ENOMEM, "out of memory");
+	struct tally_stat_state run = { .options = options, .spawn = TALLY_SPAWN_INIT, .hotplug_fd = -1 };
+	struct merged merged = { 0 };
 	int result = tally_signals_open(&run.signals, err);
-	if (result < 0) {
-		free(merged);
+	if (result < 0)
 		return result;
-	}
 	*exit_status = 0;
 	run.report.provider = options->counting.provider->ops->name;
 	run.report.runs_wanted = options->runs;
 	run.report.command = options->target->command;
 	run.report.exit_status = -1;
+	run.report.by = options->counting.by;
 	const struct tally_provider_ops *ops = options->counting.provider->ops;
 	run.report.table.is_simulated = ops->command != NULL;
 	run.report.machine = ops->machine ? ops->machine(options->counting.provider, false) : NULL;
 	run.report.machine_short = ops->machine ? ops->machine(options->counting.provider, true) : NULL;
 	run.report.table.cpu_count = options->target->all ? (unsigned)options->target->cpus.count : 0;
 	tally_target_text(options->target, run.report.target, sizeof(run.report.target));
-	result = all_runs(&run, merged, exit_status, err);
+	result = all_runs(&run, &merged, exit_status, err);
 	if (result < 0)
 		*exit_status = options->target->command && (result == -ENOENT || result == -EACCES || result == -ENOEXEC)
 				       ? tally_spawn_failure_status(result)
 				       : 1;
-	close_waits(&run);
+	tally_stat_close_waits(&run);
 	tally_spawn_release(&run.spawn);
 	tally_counting_release(&run.counting);
 	tally_signals_release(&run.signals);
-	free(merged);
+	if (run.hotplug_fd >= 0)
+		close(run.hotplug_fd);
+	free(merged.rows);
 	return result;
 }

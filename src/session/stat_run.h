@@ -4,17 +4,22 @@
 
 #include "base/arena.h"
 #include "counts/counts.h"
+#include "session/control_fifo.h"
 #include "session/counting.h"
 
 enum { TALLY_STAT_NOTES_MAX = 8 };
 
 /* Everything that a view shows. */
 struct tally_stat_report {
-	struct tally_count_table table; /* elapsed and CPU times: means over the runs */
+	struct tally_count_table table; /* of the first part; elapsed and CPU times: means over the runs */
 	unsigned long runs;             /* finished ones */
 	unsigned long runs_wanted;
 	struct tally_spread elapsed, user, system; /* ns, over the runs */
+	enum tally_count_by by;
+	const struct tally_count_part *parts; /* table.rows has table.count rows for each */
+	size_t part_count;
 	bool is_interval;
+	bool is_summary;                /* behind intervals: the sum of them all */
 	double timestamp_ns;            /* end of the interval, from the start */
 	const char *provider;           /* the provider's name */
 	const char *machine, *machine_short; /* the CPU that was simulated, or NULL */
@@ -35,6 +40,11 @@ struct tally_stat_options {
 	unsigned interval_ms;        /* 0: none */
 	unsigned long interval_count; /* stop after so many; 0: no limit */
 	unsigned long timeout_ms;    /* 0: none */
+	bool summary;                /* after intervals, the whole */
+	long delay_ms;               /* counting starts so long after the command; −1: when `control` says so */
+	struct tally_control *control; /* opened; NULL: none */
+	/* What is to be told meanwhile, a line. */
+	void (*on_message)(void *context, const char *text);
 	/* Called at each interval and at the end; without intervals once, with the runs' means. */
 	void (*on_report)(void *context, const struct tally_stat_report *report);
 	void *context;

@@ -68,39 +68,58 @@ int tally_target_set_cpus(struct tally_target *target, const char *list, struct 
 	return 0;
 }
 
-static bool has_tid(const struct tally_pid_list *list, pid_t tid)
+static int by_number(const void *a, const void *b)
 {
-	for (size_t i = 0; i < list->count; i++)
-		if (list->items[i] == tid)
-			return true;
-	return false;
+	pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
+	return x < y ? -1 : x > y;
 }
 
-static int add_new(struct tally_pid_list *to, const pid_t *tids, size_t count)
+/* Those of `found` that `to` lacks, each once: sorting, since a machine may have 30,000 threads. */
+static int add_new(struct tally_pid_list *to, struct tally_pid_list *found)
 {
-	for (size_t i = 0; i < count; i++)
-		if (!has_tid(to, tids[i]) && tally_vector_push(to, tids[i]) < 0)
-			return -ENOMEM;
-	return 0;
+	struct tally_pid_list old = { 0 };
+	int result = 0;
+	for (size_t i = 0; i < to->count && result >= 0; i++)
+		result = tally_vector_push(&old, to->items[i]);
+	if (result >= 0 && found->count) {
+		if (old.count)
+			qsort(old.items, old.count, sizeof(*old.items), by_number);
+		qsort(found->items, found->count, sizeof(*found->items), by_number);
+	}
+	for (size_t i = 0; i < found->count && result >= 0; i++) {
+		const pid_t *tid = &found->items[i];
+		bool is_known = (i && tid[-1] == *tid) ||
+				(old.count && bsearch(tid, old.items, old.count, sizeof(*tid), by_number));
+		if (!is_known)
+			result = tally_vector_push(to, *tid);
+	}
+	tally_vector_release(&old);
+	return result;
 }
 
-static int add_process(struct tally_target *target, pid_t pid)
+static int add_process(struct tally_pid_list *found, pid_t pid)
 {
 	struct tally_pid_list threads = { 0 };
-	int result = tally_proc_threads(pid, &threads) < 0 ? 0 : add_new(&target->tids, threads.items, threads.count);
+	int result = 0;
+	if (tally_proc_threads(pid, &threads) >= 0)
+		for (size_t i = 0; i < threads.count && result >= 0; i++)
+			result = tally_vector_push(found, threads.items[i]);
 	tally_pid_list_release(&threads);
 	return result;
 }
 
-/* Not ourselves: the recording would record that it records. */
-static int add_of_user(struct tally_target *target)
+/* Those of a user not with ourselves: the recording would record that it records. */
+static int add_running(const struct tally_target *target, struct tally_pid_list *found)
 {
 	struct tally_pid_list pids = { 0 };
 	int result = tally_proc_pids(&pids);
 	for (size_t i = 0; i < pids.count && result >= 0; i++) {
 		struct tally_proc_status status;
-		if (pids.items[i] != getpid() && !tally_proc_status(pids.items[i], &status) && status.uid == target->user)
-			result = add_process(target, pids.items[i]);
+		bool is_meant = target->every_thread ||
+				(pids.items[i] != getpid() && !tally_proc_status(pids.items[i], &status) &&
+				 status.uid == target->user);
+		if (is_meant)
+			result = add_process(found, pids.items[i]);
 	}
 	tally_pid_list_release(&pids);
 	return result;
@@ -109,11 +128,17 @@ static int add_of_user(struct tally_target *target)
 long tally_target_refresh(struct tally_target *target)
 {
 	size_t before = target->tids.count;
-	int result = add_new(&target->tids, target->threads.items, target->threads.count);
+	struct tally_pid_list found = { 0 };
+	int result = 0;
+	for (size_t i = 0; i < target->threads.count && result >= 0; i++)
+		result = tally_vector_push(&found, target->threads.items[i]);
 	for (size_t i = 0; i < target->pids.count && result >= 0; i++)
-		result = add_process(target, target->pids.items[i]);
-	if (target->has_user && result >= 0)
-		result = add_of_user(target);
+		result = add_process(&found, target->pids.items[i]);
+	if ((target->has_user || target->every_thread) && result >= 0)
+		result = add_running(target, &found);
+	if (result >= 0)
+		result = add_new(&target->tids, &found);
+	tally_pid_list_release(&found);
 	return result < 0 ? result : (long)(target->tids.count - before);
 }
 
@@ -167,7 +192,7 @@ int tally_target_resolve(struct tally_target *target, struct tally_error *err)
 		return check_cpus(target, err);
 	if (!tasks)
 		return 0;
-	int result = check_processes(target, err);
+	int result = target->every_thread ? 0 : check_processes(target, err); /* those may come and go */
 	if (result < 0)
 		return result;
 	long listed = tally_target_refresh(target);
@@ -205,6 +230,8 @@ void tally_target_text(const struct tally_target *target, char *out, size_t size
 		tally_arena_release(&arena);
 	} else if (target->all) {
 		snprintf(out, size, "the whole system (%zu CPUs)", target->cpus.count);
+	} else if (target->every_thread) {
+		snprintf(out, size, "all threads (%zu)", target->tids.count);
 	} else if (target->pids.count) {
 		list_text(&target->pids, "process", "processes", out, size);
 	} else if (target->threads.count) {

@@ -14,7 +14,8 @@ struct tally_target {
 	struct tally_pid_list tids;    /* all threads to open events on; filled by resolve */
 	bool has_user;                 /* all processes of `user` that run now */
 	uid_t user;
-	bool all;                      /* every task */
+	bool all;                      /* every task, by CPUs */
+	bool every_thread;             /* every task that runs now, each for itself */
 	bool has_cpu_list;             /* `cpus` was asked for (implies `all` unless tasks were asked for) */
 	struct tally_cpu_list cpus;    /* to open events on; with `all` and no list: the online ones */
 	char **command;                /* argv, NULL at its end; NULL: none.  Not owned. */
@@ -31,7 +32,8 @@ int tally_target_set_cpus(struct tally_target *target, const char *list, struct 
 
 static inline bool tally_target_has_tasks(const struct tally_target *target)
 {
-	return target->pids.count || target->threads.count || target->has_user;
+	return target->pids.count || target->threads.count || target->has_user ||
+	       target->every_thread;
 }
 
 /* Checks that the parts go together; nothing at all means the whole system; lists the threads and the CPUs.
