@@ -129,13 +129,13 @@ enum { TALLY_METRICS_MAX = 2 };
 unsigned tally_metrics_of(const struct tally_count_table *table, size_t index,
 			  struct tally_metric out[TALLY_METRICS_MAX]);
 
-/* The row that counts (type, config) with the same excludes; the same group first; NULL when there is none that
- * has a figure. */
+/* The row that counts (type, config) with the same excludes, in the same cgroup (NULL: none); the same group first;
+ * NULL when there is none that has a figure. */
 const struct tally_count *tally_count_find(const struct tally_count_table *table, uint32_t type, uint64_t config,
-					   uint64_t excludes, int group);
+					   uint64_t excludes, int group, const char *cgroup);
 
-/* Nanoseconds of CPU time by the table's clock event, or 0. */
-double tally_count_clock_ns(const struct tally_count_table *table);
+/* Nanoseconds of CPU time by the table's clock event in that cgroup (NULL: none), or 0. */
+double tally_count_clock_ns(const struct tally_count_table *table, const char *cgroup);
 
 /* One sentence that reads the table ("memory bound: …"); false when it says nothing worth a line. */
 bool tally_count_verdict(const struct tally_count_table *table, char *out, size_t size);

@@ -1,6 +1,8 @@
 /* Ratios, by a table: which event over which, times what, called what. */
 #include "counts/counts.h"
 
+#include <string.h>
+
 #define HW(name) TALLY_TYPE_HARDWARE, TALLY_HW_##name
 #define LOADS(level) TALLY_TYPE_HW_CACHE, (uint64_t)TALLY_CACHE_##level | TALLY_CACHE_OP_READ << 8
 #define MISSES(level) LOADS(level) | TALLY_CACHE_RESULT_MISS << 16
@@ -50,14 +52,19 @@ static bool is_clock(const struct tally_count *row)
 	       (row->config == TALLY_SW_CPU_CLOCK || row->config == TALLY_SW_TASK_CLOCK);
 }
 
+static bool is_in(const struct tally_count *row, const char *cgroup)
+{
+	return cgroup && row->cgroup ? !strcmp(row->cgroup, cgroup) : cgroup == row->cgroup;
+}
+
 const struct tally_count *tally_count_find(const struct tally_count_table *table, uint32_t type, uint64_t config,
-					   uint64_t excludes, int group)
+					   uint64_t excludes, int group, const char *cgroup)
 {
 	const struct tally_count *found = NULL;
 	for (size_t i = 0; i < table->count; i++) {
 		const struct tally_count *row = &table->rows[i];
 		if (row->type != type || row->config != config || row->excludes != excludes ||
-		    row->state != TALLY_COUNT_OK)
+		    row->state != TALLY_COUNT_OK || !is_in(row, cgroup))
 			continue;
 		if (group >= 0 && row->group == group)
 			return row;
@@ -67,10 +74,10 @@ const struct tally_count *tally_count_find(const struct tally_count_table *table
 	return found;
 }
 
-double tally_count_clock_ns(const struct tally_count_table *table)
+double tally_count_clock_ns(const struct tally_count_table *table, const char *cgroup)
 {
 	for (size_t i = 0; i < table->count; i++)
-		if (is_clock(&table->rows[i]) && table->rows[i].state == TALLY_COUNT_OK)
+		if (is_clock(&table->rows[i]) && table->rows[i].state == TALLY_COUNT_OK && is_in(&table->rows[i], cgroup))
 			return table->rows[i].value;
 	return 0;
 }
@@ -94,7 +101,7 @@ static unsigned clock_metric(const struct tally_count_table *table, const struct
 {
 	if (table->elapsed_ns <= 0)
 		return 0;
-	bool counts_busy_time = !table->cpu_count || row->is_substitute;
+	bool counts_busy_time = !table->cpu_count || row->cgroup || row->is_substitute;
 	*out = (struct tally_metric){ row->value / table->elapsed_ns,
 				      counts_busy_time ? "CPUs utilized" : "CPUs counted", 3, false };
 	return 1;
@@ -105,7 +112,7 @@ unsigned tally_metrics_of(const struct tally_count_table *table, size_t index,
 {
 	const struct tally_count *row = &table->rows[index];
 	unsigned count = 0;
-	double clock_ns = tally_count_clock_ns(table);
+	double clock_ns = tally_count_clock_ns(table, row->cgroup);
 	if (row->state != TALLY_COUNT_OK)
 		return 0;
 	if (is_clock(row))
@@ -115,7 +122,8 @@ unsigned tally_metrics_of(const struct tally_count_table *table, size_t index,
 		if (r->type != row->type || r->config != row->config)
 			continue;
 		const struct tally_count *other =
-			tally_count_find(table, r->other_type, r->other_config, row->excludes, row->group);
+			tally_count_find(table, r->other_type, r->other_config, row->excludes, row->group,
+					 row->cgroup);
 		double over = !other ? 0 : r->inverse ? row->value : other->value;
 		if (over > 0)
 			out[count++] = (struct tally_metric){

@@ -72,11 +72,23 @@ static bool truth_of(const struct reading *reading, const struct tally_json_valu
 
 /* --- tally's documents -------------------------------------------------------------------------------------- */
 
+/* "cycles [CPU 3]": the same event of another part or cgroup is another row. */
+static const char *row_name(const struct reading *reading, const struct tally_json_value *event, const char *name)
+{
+	static const char *const parts[] = { "cpu", "core", "die", "socket", "node", "thread", "cgroup" };
+	for (size_t i = 0; name && i < sizeof(parts) / sizeof(parts[0]); i++) {
+		const char *part = text_of(reading, event, parts[i]);
+		if (part)
+			name = tally_arena_printf(reading->arena, "%s [%s %s]", name, parts[i], part);
+	}
+	return name;
+}
+
 static void add_event(struct reading *reading, const struct tally_json_value *event, unsigned long runs)
 {
 	const char *state = text_of(reading, event, "state"), *quality = text_of(reading, event, "quality");
 	struct tally_saved_row row = {
-		.name = text_of(reading, event, "name"), .unit = text_of(reading, event, "unit"),
+		.name = row_name(reading, event, text_of(reading, event, "name")), .unit = text_of(reading, event, "unit"),
 		.source = text_of(reading, event, "source"), .figure.runs = runs,
 		.is_scaled = truth_of(reading, event, "scaled"),
 		.is_substitute = truth_of(reading, event, "substitute"),
@@ -178,7 +190,7 @@ static int add_tally(struct reading *reading, const struct tally_json_value *roo
 static int add_perf(struct reading *reading, const struct tally_json_value *root, struct tally_error *err)
 {
 	const char *value = text_of(reading, root, "counter-value");
-	struct tally_saved_row row = { .name = text_of(reading, root, "event"), .unit = text_of(reading, root, "unit"),
+	struct tally_saved_row row = { .name = row_name(reading, root, text_of(reading, root, "event")), .unit = text_of(reading, root, "unit"),
 				       .source = "perf", .figure.runs = 1 };
 	double percent, running;
 	if (!row.name || !value)

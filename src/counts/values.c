@@ -21,9 +21,10 @@ void tally_total_add(struct tally_total *total, struct tally_reading reading)
 		total->was_scaled |= reading.enabled_ns > 0;
 		return;
 	}
-	/* Both times come from one clock, but not from one read of it: running may be ahead by nanoseconds. */
+	/* Both times come from one clock, but not from one read of it: either may be ahead by nanoseconds, and those of a
+	 * cgroup by microseconds. */
 	double factor = 1;
-	if (reading.running_ns < reading.enabled_ns) {
+	if (reading.running_ns < reading.enabled_ns - reading.enabled_ns / 100000) {
 		factor = (double)reading.enabled_ns / (double)reading.running_ns;
 		total->was_scaled = true;
 	}

@@ -24,7 +24,7 @@ struct evidence {
 static double per_kilo_instruction(const struct tally_count_table *table, uint32_t type, uint64_t config,
 				   const struct tally_count *instructions)
 {
-	const struct tally_count *row = tally_count_find(table, type, config, instructions->excludes, -1);
+	const struct tally_count *row = tally_count_find(table, type, config, instructions->excludes, -1, NULL);
 	return row && instructions->value > 0 ? 1000 * row->value / instructions->value : -1;
 }
 
@@ -41,10 +41,10 @@ static struct evidence gather(const struct tally_count_table *table)
 {
 	struct evidence e = { -1, -1, -1, -1, -1, -1, -1, -1, -1, false };
 	const struct tally_count *instructions = any_instructions(table), *faults;
-	double clock_ns = tally_count_clock_ns(table);
+	double clock_ns = tally_count_clock_ns(table, NULL);
 	if (instructions) {
 		const struct tally_count *cycles = tally_count_find(table, TALLY_TYPE_HARDWARE, TALLY_HW_CPU_CYCLES,
-								    instructions->excludes, instructions->group);
+								    instructions->excludes, instructions->group, NULL);
 		if (cycles && cycles->value > 0)
 			e.ipc = instructions->value / cycles->value;
 		e.llc = per_kilo_instruction(table, TALLY_TYPE_HW_CACHE, MISS(LL), instructions);
@@ -56,7 +56,7 @@ static struct evidence gather(const struct tally_count_table *table)
 		e.branch = per_kilo_instruction(table, TALLY_TYPE_HARDWARE, TALLY_HW_BRANCH_MISSES, instructions);
 		e.has_caches = e.llc >= 0 || e.l1d >= 0;
 	}
-	faults = tally_count_find(table, TALLY_TYPE_SOFTWARE, TALLY_SW_PAGE_FAULTS, 0, -1);
+	faults = tally_count_find(table, TALLY_TYPE_SOFTWARE, TALLY_SW_PAGE_FAULTS, 0, -1, NULL);
 	if (faults && clock_ns > 0)
 		e.faults = faults->value * 1e9 / clock_ns;
 	if (clock_ns > 0 && table->elapsed_ns > 0 && !table->cpu_count)
@@ -143,7 +143,7 @@ static bool say_simulated(const struct tally_count_table *table, const struct ev
 bool tally_count_verdict(const struct tally_count_table *table, char *out, size_t size)
 {
 	enum { SHORTEST_NS = 10000000 };
-	double clock_ns = tally_count_clock_ns(table);
+	double clock_ns = tally_count_clock_ns(table, NULL);
 	double work_ns = clock_ns > 0 ? clock_ns : table->elapsed_ns;
 	struct evidence e = gather(table);
 	if (table->is_simulated)

@@ -2,6 +2,7 @@
 #include "output/stat_view.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void field(struct tally_stat_view *view, const char *text, bool is_last)
@@ -31,35 +32,56 @@ static void number(struct tally_stat_view *view, bool is_there, int decimals, do
 
 static void heading(struct tally_stat_view *view, const struct tally_stat_report *report)
 {
-	static const char *const columns[] = { "value", "unit", "event", "sigma-percent", "running-ns",
+	static const char *const columns[] = { "value", "unit", "event", "cgroup", "sigma-percent", "running-ns",
 					       "running-percent", "metric", "metric-unit", "source", "note" };
+	enum { CGROUP = 3, SIGMA = 4 };
 	tally_buffer_printf(view->out, "# tally-stat-csv %d: ", TALLY_STAT_CSV_VERSION);
 	if (report->is_interval)
 		field(view, "seconds", false);
+	if (report->by)
+		field(view, tally_stat_part_name(report->by), false);
+	if (tally_stat_part_is_sum(report->by))
+		field(view, "cpus", false);
 	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
-		if (i != 3 || report->runs_wanted > 1)
+		if ((i != SIGMA || report->runs_wanted > 1) && (i != CGROUP || tally_stat_has_cgroups(report)))
 			field(view, columns[i], i + 1 == sizeof(columns) / sizeof(columns[0]));
 }
 
-static void show_row(struct tally_stat_view *view, const struct tally_stat_report *report, size_t index)
+/* What stands ahead of a value: when, and what of. */
+static void show_place(struct tally_stat_view *view, const struct tally_stat_report *report,
+		       const struct tally_count_part *part)
 {
-	const struct tally_count *row = &report->table.rows[index];
+	if (report->is_interval)
+		number(view, true, 9, report->timestamp_ns / 1e9);
+	else if (report->is_summary)
+		field(view, "summary", false);
+	if (report->by)
+		field(view, part->label, false);
+	if (tally_stat_part_is_sum(report->by))
+		number(view, true, 0, part->cpus);
+}
+
+static void show_row(struct tally_stat_view *view, const struct tally_stat_report *report,
+		     const struct tally_stat_row *shown, bool has_cgroups)
+{
+	const struct tally_count *row = shown->count;
 	const char *missing = tally_stat_missing_text(row), *unit;
 	struct tally_metric metrics[TALLY_METRICS_MAX];
-	unsigned count = tally_metrics_of(&report->table, index, metrics);
+	unsigned count = tally_metrics_of(&shown->table, shown->index, metrics);
 	bool has_times = !missing && !row->is_substitute;
 	int decimals;
 	double value = tally_stat_shown(row, row->value, &unit, &decimals);
 	if (decimals || (report->runs > 1 && value != (double)(long long)value))
 		decimals = 6;
-	if (report->is_interval)
-		number(view, true, 9, report->timestamp_ns / 1e9);
+	show_place(view, report, shown->part);
 	if (missing)
 		field(view, missing, false);
 	else
 		number(view, true, decimals, value);
 	field(view, unit, false);
 	field(view, row->name, false);
+	if (has_cgroups)
+		field(view, row->cgroup ? row->cgroup : "", false);
 	if (report->runs_wanted > 1)
 		number(view, row->spread.count > 1, 4, tally_spread_percent(&row->spread));
 	number(view, has_times, 0, (double)row->running_ns);
@@ -70,9 +92,8 @@ static void show_row(struct tally_stat_view *view, const struct tally_stat_repor
 	field(view, row->reason ? row->reason : !missing && row->quality ? row->quality : "", true);
 	/* As perf does it: a further metric has a row of its own, empty but for the metric. */
 	for (unsigned i = 1; i < count; i++) {
-		if (report->is_interval)
-			number(view, true, 9, report->timestamp_ns / 1e9);
-		for (int empty = 0; empty < 5 + (report->runs_wanted > 1); empty++)
+		show_place(view, report, shown->part);
+		for (int empty = 0; empty < 5 + (report->runs_wanted > 1) + has_cgroups; empty++)
 			field(view, "", false);
 		number(view, true, 6, metrics[i].value);
 		field(view, metrics[i].unit, false);
@@ -85,8 +106,12 @@ static void show(struct tally_stat_view *view, const struct tally_stat_report *r
 {
 	if (!view->reports++)
 		heading(view, report);
-	for (size_t i = 0; i < report->table.count; i++)
-		show_row(view, report, i);
+	size_t count;
+	struct tally_stat_row *rows = tally_stat_rows(view, report, &count);
+	for (size_t i = 0; i < count; i++)
+		show_row(view, report, &rows[i], tally_stat_has_cgroups(report));
+	view->out->failed |= !rows;
+	free(rows);
 }
 
 const struct tally_stat_view_ops tally_stat_view_csv = { "csv", show };

@@ -3,6 +3,7 @@
 #include "output/stat_view.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *state_text(enum tally_count_state state)
@@ -34,14 +35,28 @@ static void show_metrics(struct tally_json *json, const struct tally_count_table
 	tally_json_end(json);
 }
 
-static void show_event(struct tally_json *json, const struct tally_stat_report *report, size_t index)
+static void show_part(struct tally_json *json, const struct tally_stat_report *report, const struct tally_count_part *part)
 {
-	const struct tally_count *row = &report->table.rows[index];
+	if (!report->by)
+		return;
+	bool is_cpu = report->by == TALLY_COUNT_BY_CPU; /* perf has "0" for what it calls CPU0 elsewhere */
+	tally_json_text(json, tally_stat_part_name(report->by), part->label + (is_cpu ? strlen("CPU") : 0));
+	if (tally_stat_part_is_sum(report->by))
+		tally_json_u64(json, "aggregate-number", part->cpus);
+}
+
+static void show_event(struct tally_json *json, const struct tally_stat_report *report,
+		       const struct tally_stat_row *shown)
+{
+	const struct tally_count *row = shown->count;
 	bool is_counted = row->state == TALLY_COUNT_OK;
 	bool has_times = is_counted && !row->is_substitute;
 	bool has_spread = is_counted && row->spread.count > 1;
 	tally_json_object(json, NULL);
+	show_part(json, report, shown->part);
 	tally_json_text(json, "name", row->name);
+	if (row->cgroup)
+		tally_json_text(json, "cgroup", row->cgroup);
 	tally_json_text(json, "state", state_text(row->state));
 	maybe(json, "value", is_counted, row->value);
 	tally_json_text(json, "unit", row->unit);
@@ -64,7 +79,7 @@ static void show_event(struct tally_json *json, const struct tally_stat_report *
 	tally_json_text(json, "quality", is_counted ? row->quality : NULL);
 	tally_json_bool(json, "substitute", row->is_substitute);
 	tally_json_text(json, "note", row->reason);
-	show_metrics(json, &report->table, index);
+	show_metrics(json, &shown->table, shown->index);
 	tally_json_end(json);
 }
 
@@ -113,10 +128,14 @@ static void show(struct tally_stat_view *view, const struct tally_stat_report *r
 		tally_json_null(&json, "exit_status");
 	tally_json_bool(&json, "interrupted", report->was_interrupted);
 	tally_json_array(&json, "events");
-	for (size_t i = 0; i < report->table.count; i++)
-		show_event(&json, report, i);
+	size_t count;
+	struct tally_stat_row *rows = tally_stat_rows(view, report, &count);
+	for (size_t i = 0; i < count; i++)
+		show_event(&json, report, &rows[i]);
+	view->out->failed |= !rows;
+	free(rows);
 	tally_json_end(&json);
-	bool has_verdict = tally_count_verdict(&report->table, verdict, sizeof(verdict));
+	bool has_verdict = !report->by && tally_count_verdict(&report->table, verdict, sizeof(verdict));
 	tally_json_text(&json, "reading", has_verdict ? verdict : NULL);
 	tally_json_array(&json, "notes");
 	for (size_t i = 0; i < report->note_count; i++)

@@ -9,14 +9,16 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { TEXT_MAX = 192, VALUE_WIDTH = 18, NAME_WIDTH_MIN = 20, NAME_WIDTH_MAX = 48, COMMENT_WIDTH_MAX = 64 };
+enum { TEXT_MAX = 192, VALUE_WIDTH = 18, VALUE_WIDTH_MIN = 12, NAME_WIDTH_MIN = 20, NAME_WIDTH_MAX = 48, COMMENT_WIDTH_MAX = 64 };
 
 enum ink { INK_PLAIN, INK_DIM, INK_BOLD, INK_WARN };
 
 struct line {
-	char value[TEXT_MAX], unit[16], name[TEXT_MAX], comment[TEXT_MAX], tail[TEXT_MAX];
+	char place[TEXT_MAX];
+	char value[TEXT_MAX], unit[16], name[TEXT_MAX], cgroup[TEXT_MAX], comment[TEXT_MAX], tail[TEXT_MAX];
 	bool is_missing;
 };
 
@@ -115,9 +117,33 @@ static void tail_of(const struct tally_stat_report *report, const struct tally_c
 		snprintf(out + used, size - used, "(%s)", row->reason);
 }
 
-static void fill_line(const struct tally_stat_report *report, size_t index, struct line *line)
+/* What the row is of: "S0-D0-C1     2". */
+static void place_of(const struct tally_stat_report *report, const struct tally_count_part *part, char *out, size_t size)
 {
-	const struct tally_count *row = &report->table.rows[index];
+	char label[TEXT_MAX];
+	out[0] = 0;
+	if (!report->by)
+		return;
+	tally_terminal_clean(part->label, label, sizeof(label));
+	if (tally_stat_part_is_sum(report->by))
+		snprintf(out, size, "%-12.150s%4u", label, part->cpus);
+	else
+		snprintf(out, size, "%.180s", label);
+}
+
+static void remove_commas(char *text)
+{
+	char *out = text;
+	for (; *text; text++)
+		if (*text != ',')
+			*out++ = *text;
+	*out = 0;
+}
+
+static void fill_line(const struct tally_stat_view *view, const struct tally_stat_report *report,
+		      const struct tally_stat_row *shown, struct line *line)
+{
+	const struct tally_count *row = shown->count;
 	const char *missing = tally_stat_missing_text(row), *unit;
 	int decimals;
 	double value = tally_stat_shown(row, row->value, &unit, &decimals);
@@ -125,33 +151,57 @@ static void fill_line(const struct tally_stat_report *report, size_t index, stru
 	if (!decimals && report->runs > 1 && value < 100 && value != (double)(long)value)
 		decimals = 2;
 	tally_stat_number(value, decimals, line->value, sizeof(line->value));
+	if (view->is_plain)
+		remove_commas(line->value);
+	place_of(report, shown->part, line->place, sizeof(line->place));
 	snprintf(line->unit, sizeof(line->unit), "%.12s", missing ? "" : unit);
 	tally_terminal_clean(row->name, line->name, sizeof(line->name));
+	tally_terminal_clean(row->cgroup ? row->cgroup : "", line->cgroup, sizeof(line->cgroup));
 	line->is_missing = missing;
 	if (missing)
 		snprintf(line->value, sizeof(line->value), "%s", missing);
 	if (missing)
 		snprintf(line->comment, sizeof(line->comment), "%.180s", row->reason ? row->reason : "");
 	else
-		comment_of(&report->table, index, line->comment, sizeof(line->comment));
+		comment_of(&shown->table, shown->index, line->comment, sizeof(line->comment));
 	tail_of(report, row, line->tail, sizeof(line->tail));
 }
 
-static void show_line(struct tally_stat_view *view, const struct line *line, int name_width, int comment_width)
+/* How wide the columns are. */
+struct columns {
+	int place, value, name, cgroup, comment;
+};
+
+static void widen(int *column, const char *text, int maximum)
+{
+	if (width(text) > *column && width(text) <= maximum)
+		*column = width(text);
+}
+
+static void show_line(struct tally_stat_view *view, const struct line *line, const struct columns *columns)
 {
 	struct tally_buffer *out = view->out;
+	if (columns->place) {
+		tally_buffer_text(out, line->place);
+		pad(out, columns->place - width(line->place) + 1);
+	}
 	paint(view, line->is_missing ? INK_DIM : INK_BOLD);
-	pad(out, VALUE_WIDTH - width(line->value));
+	pad(out, columns->value - width(line->value));
 	tally_buffer_text(out, line->value);
 	if (!line->is_missing)
 		paint(view, INK_PLAIN);
 	tally_buffer_printf(out, " %-6s%s", line->unit, line->name);
-	if (line->comment[0] || line->tail[0])
-		pad(out, name_width - width(line->name));
+	if (line->comment[0] || line->tail[0] || line->cgroup[0])
+		pad(out, columns->name - width(line->name));
+	if (columns->cgroup && (line->comment[0] || line->tail[0] || line->cgroup[0])) {
+		tally_buffer_printf(out, "  %s", line->cgroup);
+		if (line->comment[0] || line->tail[0])
+			pad(out, columns->cgroup - width(line->cgroup));
+	}
 	if (line->comment[0])
 		tally_buffer_printf(out, "  # %s", line->comment);
 	if (line->tail[0]) {
-		pad(out, comment_width + (line->comment[0] ? 0 : 4) - width(line->comment));
+		pad(out, columns->comment + (line->comment[0] ? 0 : 4) - width(line->comment));
 		paint(view, INK_DIM);
 		size_t length = strlen(line->tail);
 		while (length && line->tail[length - 1] == ' ')
@@ -163,24 +213,50 @@ static void show_line(struct tally_stat_view *view, const struct line *line, int
 	tally_buffer_char(out, '\n');
 }
 
+static struct columns measure(const struct tally_stat_view *view, const struct tally_stat_report *report,
+			      const struct tally_stat_row *rows, size_t count)
+{
+	struct columns columns = { .value = report->by ? VALUE_WIDTH_MIN : VALUE_WIDTH, .name = NAME_WIDTH_MIN };
+	if (report->by) /* there are more columns: names need no more room than they take */
+		columns.name = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct line line = { 0 };
+		fill_line(view, report, &rows[i], &line);
+		widen(&columns.place, line.place, TEXT_MAX);
+		widen(&columns.value, line.value, VALUE_WIDTH);
+		widen(&columns.name, line.name, NAME_WIDTH_MAX);
+		widen(&columns.cgroup, line.cgroup, NAME_WIDTH_MAX);
+		if (!line.is_missing)
+			widen(&columns.comment, line.comment, COMMENT_WIDTH_MAX);
+	}
+	return columns;
+}
+
+static void show_interval_heading(struct tally_stat_view *view, const struct tally_stat_report *report,
+				  const struct columns *columns)
+{
+	tally_buffer_printf(view->out, "%12s ", "seconds");
+	if (columns->place)
+		tally_buffer_printf(view->out, "%-*s ", columns->place, tally_stat_part_name(report->by));
+	tally_buffer_printf(view->out, "%*s %-6s%s\n", columns->value, "count", "unit", "event");
+}
+
 static void show_rows(struct tally_stat_view *view, const struct tally_stat_report *report)
 {
-	int name_width = NAME_WIDTH_MIN, comment_width = 0;
-	for (size_t i = 0; i < report->table.count; i++) {
+	size_t count;
+	struct tally_stat_row *rows = tally_stat_rows(view, report, &count);
+	struct columns columns = measure(view, report, rows, count);
+	if (report->is_interval && (!view->reports || view->clears))
+		show_interval_heading(view, report, &columns);
+	for (size_t i = 0; i < count; i++) {
 		struct line line = { 0 };
-		fill_line(report, i, &line);
-		if (width(line.name) > name_width && width(line.name) <= NAME_WIDTH_MAX)
-			name_width = width(line.name);
-		if (!line.is_missing && width(line.comment) > comment_width && width(line.comment) <= COMMENT_WIDTH_MAX)
-			comment_width = width(line.comment);
-	}
-	for (size_t i = 0; i < report->table.count; i++) {
-		struct line line = { 0 };
-		fill_line(report, i, &line);
+		fill_line(view, report, &rows[i], &line);
 		if (report->is_interval)
 			tally_buffer_printf(view->out, "%12.6f ", report->timestamp_ns / 1e9);
-		show_line(view, &line, name_width, comment_width);
+		show_line(view, &line, &columns);
 	}
+	view->out->failed |= !rows;
+	free(rows);
 }
 
 static void show_time(struct tally_stat_view *view, const struct tally_stat_report *report,
@@ -275,10 +351,11 @@ static void show_heading(struct tally_stat_view *view, const struct tally_stat_r
 
 static void show_interval(struct tally_stat_view *view, const struct tally_stat_report *report)
 {
-	if (!view->reports) {
+	if (view->clears)
+		tally_buffer_text(view->out, "\033[H\033[2J");
+	if (!view->reports || view->clears || report->note_count > view->notes_shown)
 		show_notes(view, report);
-		tally_buffer_printf(view->out, "%12s %*s %-6s%s\n", "seconds", VALUE_WIDTH, "count", "unit", "event");
-	}
+	view->notes_shown = report->note_count;
 	show_rows(view, report);
 	view->reports++;
 }
@@ -303,7 +380,7 @@ static void show_report(struct tally_stat_view *view, const struct tally_stat_re
 		paint(view, INK_PLAIN);
 	}
 	show_ending(view, report);
-	bool has_verdict = tally_count_verdict(&report->table, verdict, sizeof(verdict));
+	bool has_verdict = !report->by && tally_count_verdict(&report->table, verdict, sizeof(verdict));
 	if (has_verdict || report->note_count)
 		tally_buffer_char(view->out, '\n');
 	if (has_verdict) {

@@ -22,6 +22,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { GROUP_READ_MAX = 1100 }; /* the kernel's limit is 1,022 siblings (measured) */
 
@@ -129,7 +130,7 @@ static void withhold_empty_tracepoint(struct tally_count *row)
 /* What one event counted in one part. */
 struct sum {
 	struct tally_total total;
-	bool was_read;
+	bool was_read, was_open;
 };
 
 static struct sum *sum_up(struct tally_counting *c, bool since_start)
@@ -141,6 +142,7 @@ static struct sum *sum_up(struct tally_counting *c, bool since_start)
 			struct tally_count_slot *slot = tally_counting_slot(c, place, i);
 			struct sum *sum = &sums[c->places[place].part * events + i];
 			struct tally_reading none = { 0 };
+			sum->was_open |= slot->was_open;
 			if (!slot->was_read)
 				continue;
 			tally_total_add(&sum->total, tally_reading_since(slot->now, since_start ? none : slot->last));
@@ -178,7 +180,7 @@ static void fill_counted(struct tally_counting *c, struct tally_count *row, size
 	else if (is_pinned && !total.enabled_ns)
 		row->reason = "pinned, and no counter was free: it is in error";
 	else if (!was_read)
-		row->reason = "lost its counter to another user";
+		row->reason = sum->was_open ? "lost its counter to another user" : tally_counting_reason(c, event);
 	else if (row->group >= 0 && total.enabled_ns && !c->options->events[event].weak_group)
 		row->reason = "its group never got the PMU; {…}:W counts its events singly";
 	else
@@ -373,6 +375,39 @@ bool tally_counting_set_online(struct tally_counting *c, const struct tally_cpu_
 	for (size_t i = 0; i < online->count && c->options->target->all; i++)
 		has_changed |= come_online(c, online->cpus[i]);
 	return has_changed;
+}
+
+/* All but the events: whoever reads from our output waits for its end. */
+static void close_others(const struct tally_counting *c, int highest)
+{
+	bool *is_event = calloc((size_t)highest + 1, sizeof(*is_event));
+	for (size_t at = 0; is_event && at < c->place_count * c->options->event_count; at++)
+		if (c->slots[at].handle >= 0)
+			is_event[c->slots[at].handle] = true;
+	for (int fd = 0; fd <= highest; fd++)
+		if (!is_event || !is_event[fd])
+			close(fd);
+	close_range((unsigned)highest + 1, ~0u, 0);
+}
+
+void tally_counting_leave_closing(const struct tally_counting *c)
+{
+	enum { WORTH_A_PROCESS = 8 };
+	size_t tracepoints = 0;
+	int highest = -1;
+	if (c->options->provider != tally_provider_kernel())
+		return;
+	for (size_t at = 0; at < c->place_count * c->options->event_count; at++) {
+		int handle = c->slots[at].handle;
+		const struct tally_event *event = &c->options->events[at % c->options->event_count];
+		tracepoints += handle >= 0 && event->attr.type == TALLY_TYPE_TRACEPOINT;
+		if (handle > highest)
+			highest = handle;
+	}
+	if (tracepoints < WORTH_A_PROCESS || fork())
+		return;
+	close_others(c, highest);
+	_exit(0);
 }
 
 void tally_counting_release(struct tally_counting *c)

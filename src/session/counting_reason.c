@@ -164,7 +164,7 @@ static const char *single_note(const struct tally_counting *c, struct tally_aren
 
 static bool has_multiplexing(const struct tally_counting *c)
 {
-	for (size_t i = 0; i < c->options->event_count; i++)
+	for (size_t i = 0; i < c->part_count * c->options->event_count; i++)
 		if (c->rows[i].state == TALLY_COUNT_OK && c->rows[i].was_scaled)
 			return true;
 	return false;
@@ -192,6 +192,24 @@ static const char *difference_note(const struct tally_counting *c, struct tally_
 					 most->spread.minimum, most->spread.maximum) : NULL;
 }
 
+static const char *cpus_text(const struct tally_cpu_list *cpus, struct tally_arena *arena)
+{
+	const char *list = tally_cpu_list_text(cpus, arena);
+	return tally_arena_printf(arena, "CPU%s %s", cpus->count == 1 ? "" : "s", list ? list : "");
+}
+
+static const char *offline_note(const struct tally_counting *c, struct tally_arena *arena)
+{
+	return c->went_offline.count ? tally_arena_printf(arena, "%s went offline meanwhile: counted up to then",
+							  cpus_text(&c->went_offline, arena)) : NULL;
+}
+
+static const char *online_note(const struct tally_counting *c, struct tally_arena *arena)
+{
+	return c->came_online.count ? tally_arena_printf(arena, "%s came online meanwhile: counted from then on",
+							 cpus_text(&c->came_online, arena)) : NULL;
+}
+
 size_t tally_counting_notes(const struct tally_counting *c, struct tally_arena *arena, const char **notes,
 			    size_t maximum)
 {
@@ -216,6 +234,10 @@ size_t tally_counting_notes(const struct tally_counting *c, struct tally_arena *
 		notes[count++] = "scaled: there were more events than counters; fewer events (-e) are counted all the time";
 	if (count < maximum)
 		notes[count++] = difference_note(c, arena);
+	if (count < maximum)
+		notes[count++] = offline_note(c, arena);
+	if (count < maximum)
+		notes[count++] = online_note(c, arena);
 	size_t kept = 0;
 	for (size_t i = 0; i < count; i++)
 		if (notes[i])

@@ -137,6 +137,11 @@ static void end_command(struct tally_stat_state *run)
 		tally_stat_wait(run, INT64_MAX);
 }
 
+static bool is_exec_failure(int code)
+{
+	return code == -ENOENT || code == -EACCES || code == -ENOEXEC;
+}
+
 static int start(struct tally_stat_state *run, struct tally_error *err)
 {
 	const struct tally_stat_options *o = run->options;
@@ -145,6 +150,7 @@ static int start(struct tally_stat_state *run, struct tally_error *err)
 	int result = 0;
 	if (o->target->command)
 		result = tally_spawn_command(o->counting.provider, o->target->command, &executed, err);
+	run->failed_to_exec = is_exec_failure(result);
 	if (result >= 0 && o->target->command)
 		result = tally_spawn_prepare(&run->spawn, executed, &run->signals.before, err);
 	if (result < 0)
@@ -167,6 +173,7 @@ static int start(struct tally_stat_state *run, struct tally_error *err)
 		run->enable_at_ns = run->start_ns + (int64_t)o->delay_ms * 1000000;
 	if (o->target->command)
 		result = tally_spawn_go(&run->spawn, executed, err);
+	run->failed_to_exec = is_exec_failure(result);
 	if (result >= 0 && on_command)
 		run->usage_first = run->usage_last = tally_resource_usage_of(&run->spawn.before);
 	return result;
@@ -372,11 +379,11 @@ int tally_stat_run(const struct tally_stat_options *options, int *exit_status, s
 	tally_target_text(options->target, run.report.target, sizeof(run.report.target));
 	result = all_runs(&run, &merged, exit_status, err);
 	if (result < 0)
-		*exit_status = options->target->command && (result == -ENOENT || result == -EACCES || result == -ENOEXEC)
-				       ? tally_spawn_failure_status(result)
-				       : 1;
+		*exit_status = run.failed_to_exec ? tally_spawn_failure_status(result) : 1;
 	tally_stat_close_waits(&run);
 	tally_spawn_release(&run.spawn);
+	if (run.counting.options)
+		tally_counting_leave_closing(&run.counting);
 	tally_counting_release(&run.counting);
 	tally_signals_release(&run.signals);
 	if (run.hotplug_fd >= 0)

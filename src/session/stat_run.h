@@ -7,7 +7,7 @@
 #include "session/control_fifo.h"
 #include "session/counting.h"
 
-enum { TALLY_STAT_NOTES_MAX = 8 };
+enum { TALLY_STAT_NOTES_MAX = 12 };
 
 /* Everything that a view shows. */
 struct tally_stat_report {

@@ -26,6 +26,7 @@ struct tally_stat_state {
 	bool has_ended;       /* the command, or all attached tasks */
 	bool should_stop;     /* interrupted, time over, intervals done */
 	bool was_limited;     /* the command was asked to end, since what was asked for is counted */
+	bool failed_to_exec;
 	int wait_status;
 	struct rusage rusage; /* of the ended command */
 	struct tally_resource_usage usage_first, usage_last;

@@ -21,6 +21,7 @@ struct stat_test {
 	struct tally_stat_view view;
 	struct tally_count rows[16]; /* of the last report; strings are gone */
 	int status;
+	enum tally_count_by by;
 };
 
 static void keep(void *context, const struct tally_stat_report *report)
@@ -67,7 +68,8 @@ static const char *run(struct stat_test *t, const char *script, const char *even
 		fail_msg("%s", err.message);
 	assert_int_equal(tally_target_resolve(&t->target, &err), 0);
 	t->options.counting = (struct tally_counting_options){ .provider = t->provider, .events = t->events.items,
-							       .event_count = t->events.count, .target = &t->target };
+							       .event_count = t->events.count, .target = &t->target,
+							       .by = t->by };
 	t->options.target = &t->target;
 	t->options.on_report = keep;
 	t->options.context = t;
@@ -317,6 +319,89 @@ static void intervals_give_differences(void **state)
 	t->target.tids = (struct tally_pid_list){ 0 };
 }
 
+static void counts_are_taken_apart_by_cpu(void **state)
+{
+	struct stat_test *t = *state;
+	struct tally_error err = TALLY_ERROR_NONE;
+	assert_int_equal(tally_target_set_cpus(&t->target, "0-1", &err), 0);
+	t->target.command = NULL;
+	t->options.timeout_ms = 1;
+	t->ops = &tally_stat_view_csv;
+	t->by = TALLY_COUNT_BY_CPU;
+	const char *text = run(t, "cycles@0 10\ncycles@1 630/1000/630\ninstructions@0 20\ninstructions@1 refuse ENOENT",
+			       "cycles,instructions");
+	has(text, "# tally-stat-csv 1: cpu,value,unit,event,running-ns");
+	has(text, "\nCPU0,10,,cycles,");
+	has(text, "\nCPU1,1000,,cycles,630,63.00,");
+	has(text, "\nCPU0,20,,instructions,1000000,100.00,2.000000,insn per cycle,scripted,\n");
+	has(text, "\nCPU0,,,,,,0.500000,CPI,,\n");
+	has(text, "\nCPU1,<not counted>,,instructions,"); /* on the other it was opened */
+}
+
+static void cpu_list(struct tally_cpu_list *list, const char *text)
+{
+	tally_cpu_list_release(list);
+	assert_int_equal(tally_cpu_list_parse(text, list, NULL), 0);
+}
+
+static void what_a_cpu_counted_before_it_went_is_kept(void **state)
+{
+	struct stat_test *t = *state;
+	struct tally_counting counting;
+	struct tally_cpu_list online = { 0 };
+	const char *notes[TALLY_STAT_NOTES_MAX];
+	t->target.command = NULL;
+	t->target.all = true;
+	t->options.timeout_ms = 1;
+	run(t, "cycles@0 100/1 200/2 300/3 400/4\ncycles@1 1\ncycles@1 1000/1000 1700/2000\ncycles@1 5/7\ncycles@2 50", "cycles");
+	t->options.counting.by = TALLY_COUNT_BY_CPU;
+	tally_cpu_list_release(&t->target.cpus);
+	assert_int_equal(tally_cpu_list_parse("0-1", &t->target.cpus, NULL), 0);
+	assert_int_equal(tally_counting_open(&t->options.counting, &counting, NULL), 0);
+	tally_counting_enable(&counting);
+	tally_counting_read(&counting, NULL);
+	assert_int_equal(counting.rows[1].value, 1000);
+	cpu_list(&online, "0-1");
+	assert_false(tally_counting_set_online(&counting, &online));
+	cpu_list(&online, "0"); /* read once more: 1700 */
+	assert_true(tally_counting_set_online(&counting, &online));
+	tally_counting_read(&counting, NULL);
+	assert_int_equal(counting.rows[1].value, 700);
+	assert_int_equal(counting.rows[1].state, TALLY_COUNT_OK);
+	cpu_list(&online, "0-2"); /* it comes back, from 0, and another one with it */
+	assert_true(tally_counting_set_online(&counting, &online));
+	assert_int_equal(counting.part_count, 3);
+	assert_string_equal(counting.parts[2].label, "CPU2");
+	tally_counting_read(&counting, NULL);
+	assert_int_equal(counting.rows[1].value, 5);
+	assert_int_equal(counting.rows[2].value, 50);
+	tally_counting_total(&counting, NULL);
+	assert_int_equal(counting.rows[1].value, 1705);
+	size_t count = tally_counting_notes(&counting, &t->arena, notes, TALLY_STAT_NOTES_MAX);
+	assert_true(count >= 2);
+	has(notes[count - 2], "CPU 1 went offline");
+	has(notes[count - 1], "CPUs 1-2 came online");
+	tally_counting_release(&counting);
+	tally_cpu_list_release(&online);
+}
+
+static void of_a_list_of_cpus_no_others_are_counted_that_come(void **state)
+{
+	struct stat_test *t = *state;
+	struct tally_counting counting;
+	struct tally_cpu_list online = { 0 };
+	t->target.command = NULL;
+	assert_int_equal(tally_target_set_cpus(&t->target, "0", NULL), 0);
+	t->options.timeout_ms = 1;
+	run(t, "cycles 100", "cycles");
+	assert_int_equal(tally_counting_open(&t->options.counting, &counting, NULL), 0);
+	cpu_list(&online, "0-3");
+	assert_false(tally_counting_set_online(&counting, &online));
+	assert_int_equal(counting.place_count, 1);
+	tally_counting_release(&counting);
+	tally_cpu_list_release(&online);
+}
+
 static void csv_has_perfs_columns_and_empty_for_missing(void **state)
 {
 	struct stat_test *t = *state;
@@ -413,6 +498,9 @@ int main(void)
 		CASE(an_event_refused_on_one_cpu_is_counted_on_the_others),
 		CASE(a_pmu_is_opened_on_its_own_cpus_alone),
 		CASE(intervals_give_differences),
+		CASE(counts_are_taken_apart_by_cpu),
+		CASE(what_a_cpu_counted_before_it_went_is_kept),
+		CASE(of_a_list_of_cpus_no_others_are_counted_that_come),
 		CASE(csv_has_perfs_columns_and_empty_for_missing),
 		CASE(json_is_versioned_and_missing_is_null),
 		cmocka_unit_test(numbers_have_thousands_separators),

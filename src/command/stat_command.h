@@ -1,0 +1,55 @@
+/* What the files of `tally stat` share. */
+#ifndef TALLY_COMMAND_STAT_COMMAND_H
+#define TALLY_COMMAND_STAT_COMMAND_H
+
+#include "base/arena.h"
+#include "base/buffer.h"
+#include "command/command.h"
+#include "command/simulated_options.h"
+#include "event/event.h"
+#include "output/stat_view.h"
+#include "provider/provider.h"
+#include "session/stat_run.h"
+
+#include <stdio.h>
+
+/* -e and -G in the order in which they were given: a cgroup is for the events ahead of it. */
+struct stat_expression {
+	enum { STAT_EVENTS, STAT_CGROUPS, STAT_EACH_CGROUP } kind;
+	const char *text;
+};
+
+struct stat_command {
+	const struct tally_command *command;
+	struct tally_arena arena;
+	struct tally_catalogue catalogue;
+	bool has_catalogue;
+	struct tally_event_list events;
+	struct tally_target target;
+	struct tally_provider *provider;
+	struct tally_stat_options options;
+	struct stat_expression expressions[64];
+	size_t expression_count, event_expressions; /* all; of events */
+	bool is_detailed, counts_nothing, appends;
+	const char *output_path, *provider_name, *control_spec;
+	struct tally_control control;
+	bool by_thread;
+	struct tally_simulated_options simulated;
+	FILE *output;
+	struct tally_buffer text;
+	struct tally_stat_view view;
+	const struct tally_stat_view_ops *ops;
+	bool write_failed, is_misused;
+};
+
+/* stat_options.c */
+extern const struct tally_option stat_options[];
+/* 0, or what to exit with (−1: all is well but nothing is to be done). */
+int stat_take_arguments(struct stat_command *stat, int argc, char **argv);
+
+/* stat_events.c: fills stat->events; sets is_misused where the expressions are wrong. */
+int stat_parse_events(struct stat_command *stat, struct tally_error *err);
+/* Which CPUs each event's PMU counts on: an uncore PMU opened on each CPU would be counted as often. */
+int stat_find_event_cpus(struct stat_command *stat, struct tally_error *err);
+
+#endif

@@ -1,0 +1,187 @@
+/* What `stat` counts: the events that were named, or presets. */
+#include "command/stat_command.h"
+#include "provider/kernel_catalogue.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct preset {
+	enum tally_event_kind kind;
+	uint32_t type;
+	uint64_t config;
+	const char *name;
+	int group; /* pairs whose ratio is shown are counted together; −1: software is never scaled */
+};
+
+#define CACHE(level, result) \
+	TALLY_EVENT_CACHE, TALLY_TYPE_HW_CACHE, \
+		(uint64_t)TALLY_CACHE_##level | (uint64_t)TALLY_CACHE_OP_READ << 8 | \
+			(uint64_t)TALLY_CACHE_RESULT_##result << 16
+#define HARDWARE(name) TALLY_EVENT_HARDWARE, TALLY_TYPE_HARDWARE, TALLY_HW_##name
+#define SOFTWARE(name) TALLY_EVENT_SOFTWARE, TALLY_TYPE_SOFTWARE, TALLY_SW_##name
+
+static const struct preset standard[] = {
+	{ SOFTWARE(TASK_CLOCK), "task-clock", -1 },
+	{ SOFTWARE(CONTEXT_SWITCHES), "context-switches", -1 },
+	{ SOFTWARE(CPU_MIGRATIONS), "cpu-migrations", -1 },
+	{ SOFTWARE(PAGE_FAULTS), "page-faults", -1 },
+	{ HARDWARE(CPU_CYCLES), "cycles", 0 },
+	{ HARDWARE(INSTRUCTIONS), "instructions", 0 },
+	{ HARDWARE(BRANCH_INSTRUCTIONS), "branches", 1 },
+	{ HARDWARE(BRANCH_MISSES), "branch-misses", 1 },
+};
+
+static const struct preset detailed[] = {
+	{ CACHE(L1D, ACCESS), "L1-dcache-loads", 2 },    { CACHE(L1D, MISS), "L1-dcache-load-misses", 2 },
+	{ CACHE(LL, ACCESS), "LLC-loads", 3 },           { CACHE(LL, MISS), "LLC-load-misses", 3 },
+	{ CACHE(DTLB, ACCESS), "dTLB-loads", 4 },        { CACHE(DTLB, MISS), "dTLB-load-misses", 4 },
+	{ CACHE(ITLB, ACCESS), "iTLB-loads", 5 },        { CACHE(ITLB, MISS), "iTLB-load-misses", 5 },
+};
+
+/* All are counted at once there: no groups. */
+static const char simulated_standard[] = "instructions,branches,branch-misses,L1-dcache-loads,L1-dcache-load-misses,"
+					 "LLC-load-misses,dTLB-load-misses,est-cycles";
+static const char simulated_detailed[] = "L1-dcache-stores,L1-dcache-store-misses,L1-icache-loads,L1-icache-load-misses,"
+					 "LLC-loads,LLC-stores,LLC-store-misses,dTLB-store-misses,iTLB-load-misses";
+
+static int add_presets(struct stat_command *stat, const struct preset *presets, size_t count, int first_group,
+		       struct tally_error *err)
+{
+	struct tally_event_list *list = &stat->events;
+	struct tally_event *items = reallocarray(list->items, list->count + count, sizeof(*items));
+	if (!items)
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	list->items = items;
+	list->capacity = list->count + count;
+	for (size_t i = 0; i < count; i++) {
+		const struct preset *p = &presets[i];
+		struct tally_event event = { .kind = p->kind, .name = p->name, .unit = "", .scale = 1,
+					     .attr = { .type = p->type, .config = p->config },
+					     .group = p->group < 0 ? TALLY_EVENT_NO_GROUP : first_group + p->group,
+					     .weak_group = p->group >= 0 };
+		if (p->kind != TALLY_EVENT_SOFTWARE) /* as a parsed name has it */
+			event.attr.flags = TALLY_ATTR_EXCLUDE_GUEST;
+		/* A CPU runs all the time, a task does not: whole CPUs are measured by their own clock. */
+		if (stat->target.all && p->type == TALLY_TYPE_SOFTWARE && p->config == TALLY_SW_TASK_CLOCK) {
+			event.name = "cpu-clock";
+			event.attr.config = TALLY_SW_CPU_CLOCK;
+		}
+		items[list->count++] = event;
+		if (event.group >= list->group_count)
+			list->group_count = event.group + 1;
+	}
+	return 0;
+}
+
+static int add_presets_of_kernel(struct stat_command *stat, struct tally_error *err)
+{
+	int result = 0;
+	if (!stat->event_expressions)
+		result = add_presets(stat, standard, sizeof(standard) / sizeof(standard[0]), 0, err);
+	if (result >= 0 && stat->is_detailed)
+		result = add_presets(stat, detailed, sizeof(detailed) / sizeof(detailed[0]), stat->events.group_count, err);
+	return result;
+}
+
+static int add_presets_simulated(struct stat_command *stat, struct tally_error *err)
+{
+	int result = 0;
+	if (!stat->event_expressions)
+		result = tally_event_parse(simulated_standard, &stat->catalogue, &stat->arena, &stat->events, err);
+	if (result >= 0 && stat->is_detailed)
+		result = tally_event_parse(simulated_detailed, &stat->catalogue, &stat->arena, &stat->events, err);
+	for (size_t i = 0; i < stat->events.count; i++)
+		tally_simulated_make_generic(&stat->events.items[i]);
+	return result;
+}
+
+/* --for-each-cgroup: all events once in each of them, cgroup by cgroup. */
+static int repeat_in_cgroups(struct stat_command *stat, const char *names, struct tally_error *err)
+{
+	struct tally_event_list *list = &stat->events;
+	size_t own = list->count, cgroups = 1;
+	int groups = list->group_count;
+	for (const char *at = names; *at; at++)
+		cgroups += *at == ',';
+	struct tally_event *items = reallocarray(list->items, own * cgroups + 1, sizeof(*items));
+	if (!items)
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	list->items = items;
+	list->capacity = own * cgroups + 1;
+	list->count = 0;
+	for (size_t turn = 0; turn < cgroups; turn++, names += strcspn(names, ","), names += *names == ',') {
+		const char *name = tally_arena_printf(&stat->arena, "%.*s", (int)strcspn(names, ","), names);
+		if (!name)
+			return tally_error_set(err, -ENOMEM, "out of memory");
+		if (!*name)
+			return tally_error_set(err, -EINVAL, "--for-each-cgroup: a name is empty");
+		for (size_t i = 0; i < own; i++) {
+			struct tally_event *event = &items[list->count++];
+			*event = items[i];
+			event->cgroup = name;
+			if (event->group >= 0)
+				event->group = items[i].group % (groups ? groups : 1) + (int)turn * groups;
+		}
+	}
+	list->group_count = groups * (int)cgroups;
+	return 0;
+}
+
+static int take_expressions(struct stat_command *stat, struct tally_error *err)
+{
+	size_t turns = 0;
+	int result = 0;
+	for (size_t i = 0; i < stat->expression_count && result >= 0; i++) {
+		const struct stat_expression *e = &stat->expressions[i];
+		if (e->kind == STAT_EVENTS)
+			result = tally_event_parse(e->text, &stat->catalogue, &stat->arena, &stat->events, err);
+		else if (e->kind == STAT_CGROUPS)
+			result = tally_event_assign_cgroups(&stat->events, e->text, &stat->arena, &turns, err);
+		else
+			result = repeat_in_cgroups(stat, e->text, err);
+	}
+	return result;
+}
+
+int stat_parse_events(struct stat_command *stat, struct tally_error *err)
+{
+	struct tally_catalogue *catalogue = &stat->catalogue;
+	int result = 0;
+	bool is_simulated = simulated_is_meant(stat->provider_name);
+	if (stat->event_expressions || is_simulated) {
+		result = tally_catalogue_init(catalogue);
+		stat->has_catalogue = result >= 0;
+		if (result < 0)
+			return tally_error_set(err, result, "out of memory");
+		result = stat->provider->ops->catalogue ? stat->provider->ops->catalogue(stat->provider, catalogue, err)
+							: tally_kernel_catalogue(catalogue, err);
+	}
+	bool has_names = result >= 0;
+	if (stat->event_expressions && result >= 0)
+		result = take_expressions(stat, err);
+	if (result >= 0 && is_simulated)
+		result = simulated_check_events(&stat->events, err);
+	stat->is_misused = has_names && result < 0 && result != -ENOMEM;
+	if (stat->counts_nothing || result < 0)
+		return result;
+	result = is_simulated ? add_presets_simulated(stat, err) : add_presets_of_kernel(stat, err);
+	if (result >= 0 && !stat->event_expressions && stat->expression_count) {
+		result = take_expressions(stat, err);
+		stat->is_misused = result < 0 && result != -ENOMEM;
+	}
+	return result;
+}
+
+int stat_find_event_cpus(struct stat_command *stat, struct tally_error *err)
+{
+	const char **cpus = tally_arena_array(&stat->arena, stat->events.count + 1, sizeof(*cpus));
+	if (!cpus)
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	for (size_t i = 0; stat->has_catalogue && i < stat->events.count; i++)
+		for (size_t pmu = 0; pmu < stat->catalogue.pmu_count; pmu++)
+			if (stat->catalogue.pmus[pmu].type == stat->events.items[i].attr.type)
+				cpus[i] = stat->catalogue.pmus[pmu].cpus;
+	stat->options.counting.event_cpus = cpus;
+	return 0;
+}

@@ -1,0 +1,83 @@
+/* Many threads and many processes, whose work is known to the last system call.
+ *
+ *     crowd threads N CALLS   N threads beside the first; prints "ready", waits until standard input ends, then each
+ *                             makes CALLS getppid(2) calls, and all end
+ *     crowd storm N           starts N processes, one behind the other, each executing this program and ending
+ *     crowd exit              ends
+ */
+#include <pthread.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct crowd {
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	int is_awake;
+	long calls;
+};
+
+static void *member(void *context)
+{
+	struct crowd *crowd = context;
+	pthread_mutex_lock(&crowd->lock);
+	while (!crowd->is_awake)
+		pthread_cond_wait(&crowd->wake, &crowd->lock);
+	pthread_mutex_unlock(&crowd->lock);
+	for (long i = 0; i < crowd->calls; i++)
+		syscall(SYS_getppid);
+	return NULL;
+}
+
+static int threads(int count, long calls)
+{
+	struct crowd crowd = { .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER, .calls = calls };
+	pthread_t *ids = calloc((size_t)count, sizeof(*ids));
+	pthread_attr_t small;
+	char byte;
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 64 << 10);
+	for (int i = 0; i < count; i++)
+		if (!ids || pthread_create(&ids[i], &small, member, &crowd))
+			return 1;
+	puts("ready");
+	fflush(stdout);
+	while (read(0, &byte, 1) > 0)
+		;
+	pthread_mutex_lock(&crowd.lock);
+	crowd.is_awake = 1;
+	pthread_cond_broadcast(&crowd.wake);
+	pthread_mutex_unlock(&crowd.lock);
+	for (int i = 0; i < count; i++)
+		pthread_join(ids[i], NULL);
+	free(ids);
+	return 0;
+}
+
+static int storm(char *self, int count)
+{
+	char *arguments[] = { self, (char[]){ "exit" }, NULL }, *environment[] = { NULL };
+	for (int i = 0; i < count; i++) {
+		pid_t pid;
+		int status;
+		if (posix_spawn(&pid, self, NULL, NULL, arguments, environment) || waitpid(pid, &status, 0) != pid || status)
+			return 1;
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 2 && !strcmp(argv[1], "exit"))
+		_exit(0);
+	if (argc == 3 && !strcmp(argv[1], "storm"))
+		return storm(argv[0], atoi(argv[2]));
+	if (argc == 4 && !strcmp(argv[1], "threads"))
+		return threads(atoi(argv[2]), atol(argv[3]));
+	fputs("usage: crowd threads N CALLS | storm N | exit\n", stderr);
+	return 2;
+}
