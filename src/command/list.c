@@ -8,6 +8,7 @@
 #include "machine/tracefs.h"
 #include "output/event_list.h"
 #include "provider/kernel_catalogue.h"
+#include "provider/vendor_events.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -51,6 +52,7 @@ static int kind_by_word(const char *word)
 		{ "cache", TALLY_EVENT_CACHE }, { "hwcache", TALLY_EVENT_CACHE },
 		{ "pmu", TALLY_EVENT_PMU }, { "raw", TALLY_EVENT_RAW },
 		{ "breakpoint", TALLY_EVENT_BREAKPOINT }, { "mem", TALLY_EVENT_BREAKPOINT },
+		{ "pfm", TALLY_EVENT_VENDOR }, { "vendor", TALLY_EVENT_VENDOR },
 		{ "tracepoint", TALLY_EVENT_TRACEPOINT }, { "tp", TALLY_EVENT_TRACEPOINT },
 	};
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
@@ -204,6 +206,27 @@ static int add_tracepoints(struct listing *listing)
 	return code;
 }
 
+/* Without libpfm there are none; who asked for them by kind is told. */
+static int add_vendor_events(struct listing *listing, struct tally_error *err)
+{
+	struct tally_vendor_name *names;
+	size_t count;
+	if (!wants(listing, TALLY_EVENT_VENDOR))
+		return 0;
+	if (!listing->any_kind && !listing->word_count) /* thousands: who wants them asks */
+		return add(listing, (struct tally_listed_event){
+			.kind = TALLY_EVENT_VENDOR, .name = "NAME[:MASK]", .is_form = true,
+			.description = "the CPU vendor's names, by libpfm4: 'tally list pfm' lists them" });
+	int code = tally_vendor_events(&listing->catalogue.arena, &names, &count, err);
+	if (code < 0)
+		return listing->any_kind ? code : 0;
+	for (size_t i = 0; !code && i < count; i++)
+		code = add(listing, (struct tally_listed_event){ .kind = TALLY_EVENT_VENDOR, .name = names[i].name,
+								.parent = names[i].pmu,
+								.description = names[i].description });
+	return code < 0 ? tally_error_set(err, code, "out of memory") : 0;
+}
+
 static int add_fields(struct listing *listing)
 {
 	struct tally_buffer format = { 0 };
@@ -268,7 +291,7 @@ static int collect(struct listing *listing, struct tally_error *err)
 	code = code ? code : add_tracepoints(listing);
 	if (!code && listing->verbose)
 		code = add_fields(listing);
-	return code ? tally_error_set(err, code, "out of memory") : 0;
+	return code ? tally_error_set(err, code, "out of memory") : add_vendor_events(listing, err);
 }
 
 static int nothing(const struct tally_command *command, const struct listing *listing)
@@ -387,7 +410,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 const struct tally_command tally_command_list = {
 	.name = "list",
 	.summary = "the events that can be counted, sampled and traced here",
-	.usage = "[options] [hw|sw|cache|pmu|raw|breakpoint|tracepoint]… [word…]",
+	.usage = "[options] [hw|sw|cache|pmu|raw|breakpoint|tracepoint|pfm]… [word…]",
 	.details = "Words match anywhere in a name, or as globs; an event that matches one of them is listed. What this\n"
 		   "machine can't count is marked with the reason. In a pipe each event has a line that begins with the\n"
 		   "name to be typed behind -e.\n\n"
@@ -395,6 +418,7 @@ const struct tally_command tally_command_list = {
 		   "examples:\n"
 		   "  tally list\n"
 		   "  tally list cache dTLB\n"
+		   "  tally list pfm l3_miss\n"
 		   "  tally list --provider simulated\n"
 		   "  tally list -v sched:sched_switch\n"
 		   "  tally list '*:sys_enter_open*' | awk '{ print $1 }'\n"

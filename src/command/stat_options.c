@@ -261,6 +261,7 @@ int stat_take_arguments(struct stat_command *stat, int argc, char **argv)
 
 const struct tally_option stat_options[] = {
 	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENTS", "count these instead: cycles,instructions, {a,b} as a group,\n'sched:*'" },
+	{ 0, "pfm-events", TALLY_ARGUMENT_REQUIRED, "EVENTS", NULL, NULL, 'e' }, /* perf's: -e takes these names, too */
 	{ 'd', "detailed", TALLY_ARGUMENT_NONE, NULL, "add loads and misses of L1-dcache, LLC, dTLB and iTLB" },
 	{ 'n', "null", TALLY_ARGUMENT_NONE, NULL, "count nothing, only take the time" },
 	{ 'B', "big-num", TALLY_ARGUMENT_NONE, NULL, NULL }, /* perf's; on by default */

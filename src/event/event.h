@@ -22,6 +22,7 @@ enum tally_event_kind {
 	TALLY_EVENT_RAW,
 	TALLY_EVENT_BREAKPOINT,
 	TALLY_EVENT_TRACEPOINT,
+	TALLY_EVENT_VENDOR, /* by a name of the CPU's vendor */
 	TALLY_EVENT_KINDS
 };
 
@@ -87,6 +88,9 @@ struct tally_catalogue {
 	 * error.  NULL: all there are stand in `pmus`. */
 	int (*load_pmus)(struct tally_catalogue *catalogue, void *context, const char *name,
 			 struct tally_error *err);
+	/* A name that is none of the others', the CPU vendor's ("MEM_LOAD_RETIRED:L3_MISS:u", its own modifiers
+	 * included): fills type, config*, precise_ip and exclude flags of `attr`; 0 or -errno.  May be NULL. */
+	int (*vendor_event)(const char *text, struct tally_attr *attr, struct tally_error *err);
 	/* Frees what `context` holds outside the arena; called by tally_catalogue_release.  May be NULL. */
 	void (*release)(void *context);
 	void *context;

@@ -83,6 +83,7 @@ const char *tally_event_kind_text(enum tally_event_kind kind)
 		[TALLY_EVENT_HARDWARE] = "hardware", [TALLY_EVENT_SOFTWARE] = "software",
 		[TALLY_EVENT_CACHE] = "cache", [TALLY_EVENT_PMU] = "pmu", [TALLY_EVENT_RAW] = "raw",
 		[TALLY_EVENT_BREAKPOINT] = "breakpoint", [TALLY_EVENT_TRACEPOINT] = "tracepoint",
+		[TALLY_EVENT_VENDOR] = "vendor",
 	};
 	return (unsigned)kind < TALLY_EVENT_KINDS ? texts[kind] : "unknown";
 }

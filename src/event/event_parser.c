@@ -235,10 +235,13 @@ static int name_events(struct tally_event_parser *parser, size_t from, const cha
 static int parse_event(struct tally_event_parser *parser, struct tally_event_modifiers *modifiers)
 {
 	size_t from = parser->list->count, start = parser->token.start, letters = 0;
+	struct tally_event_token first = parser->token;
 	if (parser->token.kind != TALLY_EVENT_TOKEN_WORD)
 		return tally_event_unexpected(parser, EVENT);
 	parser->name_given = false;
 	int code = parse_base(parser, &letters);
+	if (code < 0)
+		code = tally_event_parse_vendor(parser, first, from, code);
 	if (code < 0)
 		return code;
 	size_t base_end = letters ? letters : parser->taken_end;

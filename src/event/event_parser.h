@@ -79,6 +79,10 @@ int tally_event_apply_alias(struct tally_event_parser *parser, const struct tall
 int tally_event_parse_terms(struct tally_event_parser *parser, const struct tally_pmu *pmu,
 			    struct tally_event *event);
 
+/* A vendor's name from `first` on, its modifiers included (event_vendor.c): 1 when it is one (what was said against it
+ * is taken back), else `code` again, perhaps with a better message. */
+int tally_event_parse_vendor(struct tally_event_parser *parser, struct tally_event_token first, size_t from, int code);
+
 /* mem:… (event_breakpoint.c); "mem" and ':' are taken.  `modifiers_start` is set when letters follow the access
  * ("wu"): they are modifiers, up to taken_end. */
 int tally_event_parse_breakpoint(struct tally_event_parser *parser, size_t *modifiers_start);

@@ -10,6 +10,7 @@
 #include "event/event.h"
 #include "machine/sysfs.h"
 #include "machine/tracefs.h"
+#include "provider/vendor_events.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -177,6 +178,7 @@ int tally_kernel_catalogue(struct tally_catalogue *catalogue, struct tally_error
 	catalogue->load_pmus = load_pmus;
 	catalogue->load_tracepoints = load_tracepoints;
 	catalogue->tracepoint_id = tracepoint_id;
+	catalogue->vendor_event = tally_vendor_event;
 	catalogue->release = release;
 	return 0;
 }
