@@ -12,6 +12,7 @@ struct run {
 	struct tally_signals signals;
 	struct tally_spawn spawn;
 	struct tally_recorder *recorder;
+	struct tally_control control;
 	bool began; /* the output holds something of use */
 };
 
@@ -44,7 +45,7 @@ static int await_command(struct run *run, enum tally_record_end end)
 	return TALLY_EXIT_OK;
 }
 
-static int finish(struct run *run, int fd, enum tally_record_end end, const struct tally_error *run_err)
+static int finish(struct run *run, enum tally_record_end end, const struct tally_error *run_err)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct tally_record_status status = { 0 };
@@ -52,12 +53,16 @@ static int finish(struct run *run, int fd, enum tally_record_end end, const stru
 	bool output_failed = end == TALLY_RECORD_END_OUTPUT || finished < 0;
 	double names_cpu_s = 0;
 	if (!output_failed)
-		names_cpu_s = record_add_names(run->request, run->recorder, &run->signals, fd, &status);
+		names_cpu_s = record_add_names(run->request, run->recorder, &run->signals, run->request->output_fd, &status);
+	struct tally_error name_err = TALLY_ERROR_NONE;
+	if (run->request->wants_time_in_name && record_output_name(run->request, &name_err) < 0)
+		tally_command_fail(run->command, &name_err);
 	record_say_result(run->request, &status, names_cpu_s);
 	if (output_failed) {
 		tally_command_fail(run->command, end == TALLY_RECORD_END_OUTPUT ? run_err : &err);
 		if (!run->request->pipe)
-			fprintf(stderr, "hint: what was written until then is readable in %s\n", run->request->output);
+			fprintf(stderr, "hint: what was written until then is readable in %s\n",
+				*run->request->named_output ? run->request->named_output : run->request->output);
 		int ignored;
 		if (run->spawn.pid > 0 && !tally_recorder_command_ended(run->recorder, &ignored))
 			fprintf(stderr, "tally: '%s' runs on, without being recorded\n", run->request->target.command[0]);
@@ -87,20 +92,59 @@ static int record_into(struct run *run, int fd)
 		return request->target.command ? tally_spawn_failure_status(result) : TALLY_EXIT_FAILURE;
 	}
 	run->began = true;
-	return finish(run, fd, end, &err);
+	return finish(run, end, &err);
+}
+
+static int next_output(void *context, const struct tally_record_status *status, int *fd, struct tally_error *err)
+{
+	return record_output_next(context, status, fd, err);
+}
+
+/* What may be asked for while it runs. */
+static int prepare_control(struct run *run, struct tally_error *err)
+{
+	struct record_request *request = run->request;
+	struct tally_record_options *options = &request->record;
+	const struct tally_record_rotation *next = &options->next_file;
+	options->context = request;
+	options->say = record_say;
+	if (options->overwrite || next->is_wanted)
+		options->next_output = next_output;
+	int result = options->next_output ? tally_signals_add(&run->signals, SIGUSR2, err) : 0;
+	if (!result && request->control)
+		result = tally_control_open(&run->control, request->control, err);
+	if (!result && request->control)
+		options->control = &run->control;
+	return result;
+}
+
+/* Files of which one follows the other need names, and what the kernel alone can do needs the kernel. */
+static int check_files(const struct record_request *request, struct tally_error *err)
+{
+	const struct tally_record_options *options = &request->record;
+	if (request->pipe && (options->overwrite || options->next_file.is_wanted || request->wants_time_in_name))
+		return tally_error_set(err, -EINVAL, "%s want a file to write to, not a pipe",
+				       options->overwrite ? "snapshots" : "--switch-output and --timestamp-filename");
+	return 0;
 }
 
 static int record(const struct tally_command *command, struct record_request *request)
 {
-	struct run run = { .command = command, .request = request, .spawn = TALLY_SPAWN_INIT };
+	struct run run = { .command = command, .request = request, .spawn = TALLY_SPAWN_INIT,
+			   .control = TALLY_CONTROL_INIT };
 	struct tally_error err = TALLY_ERROR_NONE;
 	char **argv = request->target.command;
 	struct tally_provider *provider = request->provider;
 	if (tally_target_resolve(&request->target, &err) < 0 || tally_signals_open(&run.signals, &err) < 0)
 		return tally_command_fail(command, &err);
+	if (prepare_control(&run, &err) < 0) {
+		tally_signals_release(&run.signals);
+		return tally_command_fail(command, &err);
+	}
 	int started = argv ? tally_spawn_command(provider, argv, &argv, &err) : 0;
 	int fd = started < 0 ? -1 : record_output_open(request, &run.signals.before, &err), status = TALLY_EXIT_FAILURE;
-	if (fd < 0 || (argv && tally_spawn_prepare(&run.spawn, argv, &run.signals.before, &err) < 0)) {
+	request->output_fd = fd;
+	if (fd < 0 || check_files(request, &err) < 0 || (argv && tally_spawn_prepare(&run.spawn, argv, &run.signals.before, &err) < 0)) {
 		tally_command_fail(command, &err);
 		status = started < 0 ? tally_spawn_failure_status(started) : status;
 	} else {
@@ -108,8 +152,8 @@ static int record(const struct tally_command *command, struct record_request *re
 		status = record_into(&run, fd);
 	}
 	tally_spawn_release(&run.spawn);
-	if (fd >= 0)
-		record_output_close(request, fd, run.began);
+	record_output_close(request, run.began);
+	tally_control_release(&run.control);
 	tally_recorder_close_apart(run.recorder);
 	tally_recorder_free(run.recorder);
 	tally_signals_release(&run.signals);
@@ -122,6 +166,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		.record = { .frequency = RECORD_DEFAULT_HZ, .compression_level = 1, .argv = argv, .argc = argc },
 		.target = TALLY_TARGET_INIT,
 		.output = "tally.data",
+		.output_fd = -1,
 	};
 	struct tally_error err = TALLY_ERROR_NONE;
 	if (tally_catalogue_init(&request.catalogue) < 0) {

@@ -65,7 +65,7 @@ int record_parse_branches(const char *value, struct tally_record_options *record
 int record_parse_switch(const char *value, struct tally_record_rotation *when, struct tally_error *err)
 {
 	char *end;
-	when->on_signal = when->is_wanted = true;
+	when->is_wanted = true;
 	if (!value || !strcmp(value, "signal"))
 		return 0;
 	double number = strtod(value, &end);

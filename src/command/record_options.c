@@ -273,6 +273,13 @@ int record_parse_arguments(const struct tally_command *command, int argc, char *
 		if (request->expressions[i].cgroups && !is_whole)
 			return tally_command_misuse(command, "-G %s: control groups are recorded CPU by CPU: add -a, or -C CPUS",
 						    request->expressions[i].cgroups);
+	struct tally_record_options *record = &request->record;
+	request->wants_time_in_name |= record->next_file.is_wanted;
+	if (simulated_is_meant(request->provider_name) && (record->overwrite || record->branches || record->sample_type))
+		return tally_command_misuse(command, "the simulated CPU has none of --overwrite, branch stacks, -d, -W, -R and "
+						     "the like");
+	if (record->starts_off && !request->control)
+		return tally_command_misuse(command, "-D -1 waits for somebody to switch the events on: --control names who");
 	const uint64_t both = TALLY_ATTR_EXCLUDE_USER | TALLY_ATTR_EXCLUDE_KERNEL;
 	if (request->record.exclude == both)
 		return tally_command_misuse(command, "--all-user and --all-kernel leave nothing to record");

@@ -1,10 +1,14 @@
 #include "command/record_request.h"
 
+#include "base/vector.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static bool is_standard_output(const char *name)
@@ -106,14 +110,89 @@ int record_output_open(struct record_request *request, const sigset_t *signals_b
 }
 
 /* What never began leaves no file, and the last recording where it was. */
-void record_output_close(const struct record_request *request, int fd, bool began)
+void record_output_close(struct record_request *request, bool began)
 {
+	int fd = request->output_fd;
 	struct stat there;
-	if (!began && !request->pipe && !fstat(fd, &there) && S_ISREG(there.st_mode)) {
+	if (fd >= 0 && !began && !request->pipe && !fstat(fd, &there) && S_ISREG(there.st_mode)) {
 		unlink(request->output);
 		restore_old(request);
-	} else if (*request->older_output) {
+	} else if (fd >= 0 && *request->older_output) {
 		unlink(request->older_output);
 	}
-	close(fd);
+	if (fd >= 0)
+		close(fd);
+	request->output_fd = -1;
+	for (size_t i = 0; i < request->files.count; i++)
+		free(request->files.items[i]);
+	tally_vector_release(&request->files);
+}
+
+/* As perf has it: year to second, hundredths. */
+static int name_by_time(const struct record_request *request, char *out, size_t size)
+{
+	struct timespec now;
+	struct tm local;
+	struct stat there;
+	clock_gettime(CLOCK_REALTIME, &now);
+	for (unsigned hundredth = (unsigned)(now.tv_nsec / 10000000);; hundredth++) { /* two within one: the later moves on */
+		char second[32];
+		if (hundredth == 100) {
+			now.tv_sec++;
+			hundredth = 0;
+		}
+		if (!localtime_r(&now.tv_sec, &local) || !strftime(second, sizeof(second), "%Y%m%d%H%M%S", &local) ||
+		    snprintf(out, size, "%s.%s%02u", request->output, second, hundredth) >= (int)size)
+			return -ENAMETOOLONG;
+		if (lstat(out, &there) < 0)
+			return 0;
+	}
+}
+
+int record_output_name(struct record_request *request, struct tally_error *err)
+{
+	char *named = request->named_output;
+	int result = name_by_time(request, named, sizeof(request->named_output));
+	if (!result && rename(request->output, named) < 0)
+		result = -errno;
+	if (result < 0)
+		*named = '\0';
+	return result < 0 ? tally_error_set(err, result, "%s can't be renamed: %s", request->output,
+					    tally_errno_text(result)) : 0;
+}
+
+/* Those too many go. */
+static int keep_last(struct record_request *request)
+{
+	char *name = strdup(request->named_output);
+	if (!name || tally_vector_push(&request->files, name) < 0) {
+		free(name);
+		return -ENOMEM;
+	}
+	/* The one that is begun now is one of them. */
+	while (request->max_files && request->files.count >= request->max_files) {
+		unlink(request->files.items[0]);
+		free(request->files.items[0]);
+		request->files.count--;
+		memmove(request->files.items, request->files.items + 1,
+			request->files.count * sizeof(*request->files.items));
+	}
+	return 0;
+}
+
+int record_output_next(struct record_request *request, const struct tally_record_status *status, int *fd,
+		       struct tally_error *err)
+{
+	int result = record_output_name(request, err);
+	if (!result)
+		record_say_file(request, status, request->named_output);
+	if (!result && keep_last(request) < 0)
+		result = tally_error_set(err, -ENOMEM, "out of memory");
+	if (result < 0)
+		return result;
+	close(request->output_fd);
+	request->named_output[0] = '\0';
+	*fd = request->output_fd = open(request->output, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	return *fd >= 0 ? 0 : tally_error_set(err, -errno, "%s can't be written: %s", request->output,
+					      tally_errno_text(errno));
 }

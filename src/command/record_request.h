@@ -40,6 +40,9 @@ struct record_request {
 	const char *control;         /* --control's argument, or NULL */
 	bool wants_time_in_name;
 	size_t max_files;            /* of a switched output: the last so many are kept; 0: all */
+	struct { char **items; size_t count, capacity; } files; /* of it, complete: the kept ones' names, the oldest first */
+	int output_fd;               /* of the file that is written now; -1: none */
+	char named_output[4096 + 32]; /* `output`, with the time */
 };
 
 /* record_options.c: 0; an exit status after the message was printed; -1 after help. */
@@ -57,8 +60,13 @@ int record_parse_events(const struct tally_command *command, struct record_reque
 
 /* record_output.c: a descriptor, or -errno. */
 int record_output_open(struct record_request *request, const sigset_t *signals_before, struct tally_error *err);
+/* The next file's descriptor; the one that is complete gets the time into its name. */
+int record_output_next(struct record_request *request, const struct tally_record_status *status, int *fd,
+		       struct tally_error *err);
+/* The last file gets the time into its name where that is wanted. */
+int record_output_name(struct record_request *request, struct tally_error *err);
 /* What never began leaves no file, and the last recording where it was. */
-void record_output_close(const struct record_request *request, int fd, bool began);
+void record_output_close(struct record_request *request, bool began);
 
 /* record_names.c: names what was sampled in the finished recording that `fd` is open on, and adds it to the recording, unless
  * that is a pipe or a signal is in a hurry: the recording is whole whatever comes of it.  The CPU time that it took, in
@@ -67,6 +75,9 @@ double record_add_names(const struct record_request *request, struct tally_recor
 			struct tally_signals *signals, int fd, struct tally_record_status *status);
 
 /* record_words.c: what is said on standard error. */
+/* struct tally_record_options: the context is the request. */
+void record_say(void *context, const char *line);
+void record_say_file(const struct record_request *request, const struct tally_record_status *status, const char *name);
 bool record_shows_progress(const struct record_request *request);
 void record_show_progress(void *context, const struct tally_record_status *status);
 void record_say_notes(const struct record_request *request, const struct tally_recorder *recorder,

@@ -8,6 +8,13 @@
 #include <string.h>
 #include <unistd.h>
 
+void record_say(void *context, const char *line)
+{
+	const struct record_request *request = context;
+	if (!request->quiet)
+		fprintf(stderr, "%stally: %s\n", record_shows_progress(request) ? "\r\x1b[K" : "", line);
+}
+
 static void say_size(uint64_t bytes, char *out, size_t size)
 {
 	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
@@ -94,6 +101,14 @@ static void say_warnings(const struct record_request *request, const struct tall
 				"their roots\n", status->stacks_deep, status->stacks);
 }
 
+void record_say_file(const struct record_request *request, const struct tally_record_status *status, const char *name)
+{
+	char size[32], line[4096 + 128];
+	say_size(status->bytes, size, sizeof(size));
+	snprintf(line, sizeof(line), "%" PRIu64 " samples, %s in %s", status->file_samples, size, name);
+	record_say((void *)(uintptr_t)request, line);
+}
+
 void record_say_result(const struct record_request *request, const struct tally_record_status *status,
 		       double names_cpu_s)
 {
@@ -103,7 +118,7 @@ void record_say_result(const struct record_request *request, const struct tally_
 	if (!request->quiet) {
 		say_size(status->bytes, size, sizeof(size));
 		fprintf(stderr, "tally: %" PRIu64 " samples in %.2f s, %s in %s; the recorder used %.3f s of CPU", status->samples,
-			status->seconds, size, request->pipe ? "the pipe" : request->output,
+			status->seconds, size, request->pipe ? "the pipe" : *request->named_output ? request->named_output : request->output,
 			status->own_cpu_s);
 		if (status->samples)
 			fprintf(stderr, " (%.1f us a sample)", status->own_cpu_s * 1e6 / (double)status->samples);

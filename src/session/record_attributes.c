@@ -124,6 +124,8 @@ static void set_extras(const struct tally_record_options *options, struct tally_
 		attr->sample_type |= TALLY_SAMPLE_BRANCH_STACK;
 		attr->branch_sample_type |= options->branches;
 	}
+	if (options->overwrite)
+		attr->flags |= TALLY_ATTR_WRITE_BACKWARD;
 	if (options->exclude)
 		attr->flags = (attr->flags & ~(TALLY_ATTR_EXCLUDE_USER | TALLY_ATTR_EXCLUDE_KERNEL)) | options->exclude;
 }
@@ -157,7 +159,8 @@ static void make_source(struct tally_recorder *recorder, const struct tally_even
 	/* Read at the end; samples that carry readings are not to have it among them. */
 	if (!event->group_read)
 		attr->read_format |= TALLY_FORMAT_LOST;
-	source->unwinds = attr->sample_type & TALLY_SAMPLE_STACK_USER && !recorder->options.keep_stacks;
+	source->unwinds = attr->sample_type & TALLY_SAMPLE_STACK_USER && !recorder->options.keep_stacks &&
+			  !recorder->options.overwrite;
 	if (source->unwinds) {
 		source->written.sample_type &= ~(TALLY_SAMPLE_REGS_USER | TALLY_SAMPLE_STACK_USER);
 		source->written.sample_regs_user = 0;
@@ -210,7 +213,8 @@ static void make_side_band(struct tally_recorder *recorder, struct tally_record_
 	if (inherits(recorder))
 		source->attr.flags |= TALLY_ATTR_INHERIT;
 	/* Who unwinds later finds .eh_frame_hdr through the maps that are not executable (perf's libunwind). */
-	if (recorder->call_graph == TALLY_CALL_GRAPH_STACK && recorder->options.keep_stacks)
+	if (recorder->call_graph == TALLY_CALL_GRAPH_STACK &&
+	    (recorder->options.keep_stacks || recorder->options.overwrite))
 		source->attr.flags |= TALLY_ATTR_MMAP_DATA;
 	set_clock(&source->attr);
 	source->written = source->attr;

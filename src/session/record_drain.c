@@ -39,6 +39,8 @@ static int take_side_band(struct tally_recorder *recorder, const void *bytes, si
 			  const struct tally_record *record, struct tally_error *err)
 {
 	count_record(recorder, record);
+	if (recorder->options.overwrite)
+		return tally_record_keep(recorder, bytes, size, err);
 	int result = tally_tasks_record(&recorder->tasks, record);
 	if (!result)
 		tally_objects_see(&recorder->objects, &recorder->tasks, record);
@@ -171,23 +173,27 @@ static inline void fetch_next(const struct tally_ring *ring, size_t size)
 	__builtin_prefetch(ring->data + ((ring->tail + size - sizeof(uint64_t)) & ring->mask));
 }
 
+int tally_record_write(struct tally_recorder *recorder, const void *bytes, struct tally_error *err)
+{
+	struct tally_record_header header;
+	memcpy(&header, bytes, sizeof(header));
+	if (header.type == TALLY_RECORD_SAMPLE && header.size >= SAMPLE_BYTES_MIN)
+		return write_sample(recorder, bytes, header.size, err);
+	if (header.type != TALLY_RECORD_SAMPLE)
+		see_other(recorder, bytes, header.size);
+	return write_records(recorder, bytes, header.size, err);
+}
+
 /* One that wraps, or is unwound; 0 when there is none, 1, or -errno. */
 static int drain_record(struct tally_recorder *recorder, struct tally_ring *ring, struct tally_error *err)
 {
-	struct tally_record_header header;
 	size_t size;
 	const void *bytes = tally_ring_next(ring, &size);
 	if (!bytes)
 		return 0;
-	memcpy(&header, bytes, sizeof(header));
-	if (header.type == TALLY_RECORD_SAMPLE && size >= SAMPLE_BYTES_MIN) {
+	if (((const struct tally_record_header *)bytes)->type == TALLY_RECORD_SAMPLE)
 		fetch_next(ring, size);
-		int result = write_sample(recorder, bytes, size, err);
-		return result < 0 ? result : 1;
-	}
-	if (header.type != TALLY_RECORD_SAMPLE)
-		see_other(recorder, bytes, size);
-	int result = write_records(recorder, bytes, size, err);
+	int result = tally_record_write(recorder, bytes, err);
 	return result < 0 ? result : 1;
 }
 
@@ -234,7 +240,7 @@ static void note_heads(struct tally_recorder *recorder)
 	recorder->found_bytes = 0;
 	for (size_t i = 0; i < recorder->ring_count; i++) {
 		struct tally_ring *ring = &recorder->rings[i];
-		if (!ring->page)
+		if (!ring->page || ring->is_backward)
 			continue;
 		tally_ring_note(ring);
 		if (ring->noted - ring->tail > recorder->found_bytes)
@@ -256,9 +262,9 @@ int tally_record_drain(struct tally_recorder *recorder, bool last, struct tally_
 	uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 	int result = drain_side_band(recorder, last ? UINT64_MAX : now_ns, err);
 	for (size_t i = 0; !result && i < recorder->ring_count; i++)
-		if (recorder->rings[i].page)
+		if (recorder->rings[i].page && !recorder->rings[i].is_backward)
 			result = drain_samples(recorder, &recorder->rings[i], err);
-	if (!result && before != bytes_read(recorder))
+	if (!result && before != bytes_read(recorder) && !recorder->options.overwrite)
 		result = finish_round(recorder, err);
 	return !result && !last ? tally_record_copies_adapt(recorder, err) : result;
 }

@@ -205,7 +205,11 @@ static struct ring_sizes choose_sizes(const struct tally_recorder *recorder)
 static int map_ring(struct tally_recorder *recorder, struct tally_ring *ring, int handle, int cpu, size_t *pages)
 {
 	int result;
-	while ((result = tally_ring_open(ring, recorder->provider, handle, cpu, *pages)) == -EPERM && *pages > 1)
+	bool is_backward = recorder->options.overwrite && ring >= recorder->rings &&
+			   ring < recorder->rings + recorder->ring_count;
+	while ((result = is_backward ? tally_ring_open_backward(ring, recorder->provider, handle, cpu, *pages) :
+				       tally_ring_open(ring, recorder->provider, handle, cpu, *pages)) == -EPERM &&
+	       *pages > 1)
 		*pages /= 2;
 	return result;
 }

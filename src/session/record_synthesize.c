@@ -23,6 +23,7 @@ struct synthesis {
 	struct tally_recorder *recorder;
 	struct tally_error *err;
 	pid_t pid;
+	bool is_known; /* the recorder's own tasks know it already */
 	_Alignas(8) uint8_t bytes[RECORD_BYTES_MAX];
 	size_t size;
 };
@@ -71,11 +72,13 @@ static int finish(struct synthesis *synthesis, uint32_t type, uint16_t misc, pid
 	synthesis->size += tally_sample_id_size(attr);
 	struct tally_record_header header = { type, misc, (uint16_t)synthesis->size };
 	memcpy(synthesis->bytes, &header, sizeof(header));
-	if (!tally_record_decode(attr, synthesis->bytes, synthesis->size, &record)) {
+	if (!synthesis->is_known && !tally_record_decode(attr, synthesis->bytes, synthesis->size, &record)) {
 		if (tally_tasks_record(&recorder->tasks, &record) < 0)
 			return tally_error_set(synthesis->err, -ENOMEM, "out of memory");
 		tally_objects_see(&recorder->objects, &recorder->tasks, &record);
 	}
+	if (recorder->options.overwrite && !synthesis->is_known)
+		return 0; /* a dump writes it */
 	return tally_perfdata_write(recorder->writer, synthesis->bytes, synthesis->size, synthesis->err);
 }
 
@@ -238,5 +241,77 @@ int tally_record_synthesize(struct tally_recorder *recorder, struct tally_error 
 	else if (!result && recorder->spawn)
 		result = synthesize_comm(&synthesis, recorder->spawn->pid, recorder->spawn->pid);
 	const struct tally_record_header done = { .type = TALLY_RECORD_FINISHED_ROUND, .size = sizeof(done) };
+	return result ? result : tally_perfdata_write(recorder->writer, &done, sizeof(done), err);
+}
+
+/* ---- what is known --------------------------------------------------------------------------------------- */
+
+static int write_kernel_mapping(struct synthesis *synthesis, const struct tally_mapping *mapping)
+{
+	const struct tally_tasks *tasks = &synthesis->recorder->tasks;
+	const char *path = tally_tasks_path(tasks, mapping->file);
+	begin(synthesis);
+	if (tasks->files.items[mapping->file].is_symbol) {
+		put_u64(synthesis, mapping->start);
+		put_u32(synthesis, (uint32_t)(mapping->end - mapping->start));
+		put_u32(synthesis, 1); /* KSYMBOL_TYPE_BPF, no flags */
+		put_string(synthesis, path);
+		return finish(synthesis, TALLY_RECORD_KSYMBOL, 0, -1, 0);
+	}
+	put_u32(synthesis, UINT32_MAX);
+	put_u32(synthesis, 0);
+	put_u64(synthesis, mapping->start);
+	put_u64(synthesis, mapping->end - mapping->start);
+	put_u64(synthesis, mapping->file_offset);
+	put_string(synthesis, path);
+	return finish(synthesis, TALLY_RECORD_MMAP, TALLY_MISC_KERNEL, -1, 0);
+}
+
+static int write_mapping(struct synthesis *synthesis, pid_t pid, const struct tally_mapping *mapping)
+{
+	const struct tally_tasks *tasks = &synthesis->recorder->tasks;
+	const struct tally_mapped_file *file = &tasks->files.items[mapping->file];
+	begin(synthesis);
+	put_u32(synthesis, (uint32_t)pid);
+	put_u32(synthesis, (uint32_t)pid);
+	put_u64(synthesis, mapping->start);
+	put_u64(synthesis, mapping->end - mapping->start);
+	put_u64(synthesis, mapping->file_offset);
+	put_u32(synthesis, file->major);
+	put_u32(synthesis, file->minor);
+	put_u64(synthesis, file->inode);
+	put_u64(synthesis, file->inode_generation);
+	put_u32(synthesis, mapping->executable ? PROT_READ | PROT_EXEC : PROT_READ);
+	put_u32(synthesis, MAP_PRIVATE);
+	put_string(synthesis, tally_tasks_path(tasks, mapping->file));
+	return finish(synthesis, TALLY_RECORD_MMAP2, TALLY_MISC_USER | (mapping->executable ? 0 : TALLY_MISC_MMAP_DATA),
+		      pid, pid);
+}
+
+static int write_thread(struct synthesis *synthesis, const struct tally_thread *thread)
+{
+	if (thread->comm == TALLY_STRING_NONE)
+		return 0;
+	begin(synthesis);
+	put_u32(synthesis, thread->pid);
+	put_u32(synthesis, thread->tid);
+	put_string(synthesis, tally_strings_text(&synthesis->recorder->tasks.strings, thread->comm));
+	return finish(synthesis, TALLY_RECORD_COMM, 0, (pid_t)thread->pid, (pid_t)thread->tid);
+}
+
+int tally_record_write_tasks(struct tally_recorder *recorder, struct tally_error *err)
+{
+	struct synthesis synthesis = { .recorder = recorder, .err = err, .is_known = true };
+	const struct tally_tasks *tasks = &recorder->tasks;
+	const struct tally_record_header done = { .type = TALLY_RECORD_FINISHED_ROUND, .size = sizeof(done) };
+	int result = 0;
+	for (size_t i = 0; !result && i < tasks->kernel.count; i++)
+		result = write_kernel_mapping(&synthesis, &tasks->kernel.mappings[i]);
+	for (size_t i = 0; !result && i < tasks->threads.count; i++)
+		result = write_thread(&synthesis, &tasks->threads.items[i]);
+	for (size_t i = 0; !result && i < tasks->processes.count; i++)
+		for (size_t m = 0; !result && m < tasks->processes.items[i].count; m++)
+			result = write_mapping(&synthesis, (pid_t)tasks->processes.items[i].pid,
+					       &tasks->processes.items[i].mappings[m]);
 	return result ? result : tally_perfdata_write(recorder->writer, &done, sizeof(done), err);
 }

@@ -11,7 +11,7 @@
 
 static void add(struct tally_record_waits *waits, const struct tally_ring *ring, bool side, size_t index)
 {
-	if (!ring->page)
+	if (!ring->page || ring->is_backward) /* what it holds is nobody's business until a dump */
 		return;
 	waits->items[waits->count].handle = ring->handle;
 	waits->places[waits->count].side = side;

@@ -13,6 +13,7 @@
 #include "event/event.h"
 #include "perfdata/perfdata.h"
 #include "provider/provider.h"
+#include "session/control_fifo.h"
 #include "session/ring.h"
 #include "session/signals.h"
 #include "session/spawn.h"
@@ -32,10 +33,12 @@ enum tally_call_graph {
 
 /* When to go on in a new file. */
 struct tally_record_rotation {
-	bool is_wanted, on_signal; /* SIGUSR2 */
+	bool is_wanted; /* at least when SIGUSR2 asks for it */
 	uint64_t bytes;            /* of a file; 0: however many */
 	double seconds;            /* 0: for ever */
 };
+
+struct tally_record_status;
 
 struct tally_record_options {
 	double frequency;      /* Hz, where no period was given */
@@ -56,6 +59,11 @@ struct tally_record_options {
 	struct tally_record_rotation next_file;
 	uint64_t max_bytes;    /* of a file, that end the recording; 0: none do */
 	int compression_level;
+	struct tally_control *control; /* who says when to sample, open; NULL: nobody does */
+	/* The file is complete and may be renamed: *fd gets the next one's descriptor.  -errno with a message. */
+	int (*next_output)(void *context, const struct tally_record_status *status, int *fd, struct tally_error *err);
+	void (*say)(void *context, const char *line); /* what the user should know meanwhile; may be NULL */
+	void *context;
 	char **argv;           /* the command line behind "tally", for CMDLINE */
 	int argc;
 };
@@ -64,6 +72,7 @@ struct tally_record_options {
 struct tally_record_status {
 	double seconds;
 	uint64_t samples, lost, bytes, throttled;
+	uint64_t file_samples;    /* of the file that is written now */
 	uint64_t stacks;          /* unwound here */
 	uint64_t stacks_cut;      /* of these: the copy ended before the stack did */
 	uint64_t stacks_completed; /* of these: it did, and the rest was taken from the task's memory */
@@ -84,7 +93,7 @@ int tally_recorder_new(struct tally_provider *provider, const struct tally_event
 enum tally_record_end {
 	TALLY_RECORD_END_COMMAND,  /* the command, or all tasks recorded, ended */
 	TALLY_RECORD_END_SIGNAL,   /* SIGINT, SIGTERM, SIGHUP */
-	TALLY_RECORD_END_DURATION,
+	TALLY_RECORD_END_DURATION, /* or the size that was asked for, or who controls it */
 	TALLY_RECORD_END_OUTPUT,   /* writing failed: what came before is kept */
 };
 

@@ -79,10 +79,18 @@ struct tally_recorder {
 	uint64_t lost_told; /* by LOST records of the sample rings */
 	uint64_t found_bytes; /* in the ring that had most, at the last pass */
 	uint64_t start_ns;
-	uint64_t first_sample_ns, last_sample_ns;
+	uint64_t first_sample_ns, last_sample_ns; /* of this file */
+	uint64_t file_start_ns, file_samples; /* when it was begun, and status.samples then */
+	struct tally_buffer history;          /* a flight recorder's side-band since `tasks` */
 	int wait_status;
 	bool command_ended;
 };
+
+/* recorder.c */
+uint64_t tally_record_now_ns(void);
+void tally_record_fill_status(struct tally_recorder *recorder);
+/* How many signals asked for the end; *asked_next: whether one asked for the next file. */
+unsigned tally_record_take_signals(struct tally_recorder *recorder, struct tally_signals *signals, bool *asked_next);
 
 /* record_attributes.c: completes attributes, chooses the call graph. */
 int tally_record_make_sources(struct tally_recorder *recorder, const struct tally_event_list *events,
@@ -111,6 +119,22 @@ int tally_record_copies_adapt(struct tally_recorder *recorder, struct tally_erro
 
 /* record_synthesize.c: records of what is there before the first event: kernel, processes, threads, maps. */
 int tally_record_synthesize(struct tally_recorder *recorder, struct tally_error *err);
+/* The same of what is known by now: a file in which the recording goes on begins with it. */
+int tally_record_write_tasks(struct tally_recorder *recorder, struct tally_error *err);
+
+/* record_flight.c: side-band of a flight recorder, kept. */
+int tally_record_keep(struct tally_recorder *recorder, const void *bytes, size_t size, struct tally_error *err);
+/* Writes what is known of the tasks, the side-band kept, and what the rings hold that no dump has had. */
+int tally_record_dump(struct tally_recorder *recorder, struct tally_error *err);
+
+/* record_file.c: ends the file, and goes on in the next. */
+int tally_record_next_file(struct tally_recorder *recorder, struct tally_error *err);
+
+/* record_control.c: does what was asked for. */
+enum tally_record_wish { TALLY_RECORD_WISH_NONE, TALLY_RECORD_WISH_STOP, TALLY_RECORD_WISH_NEXT_FILE };
+int tally_record_obey(struct tally_recorder *recorder, const struct tally_control_command *command,
+		      enum tally_record_wish *wish, struct tally_error *err);
+void tally_record_say(const struct tally_recorder *recorder, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* True when the command is what is recorded, not the clock for other targets. */
 static inline bool tally_record_follows_command(const struct tally_recorder *recorder)
@@ -140,6 +164,8 @@ int tally_record_pace_ms(struct tally_record_pace *pace, uint64_t now_ns, uint64
 
 /* record_drain.c: one pass over all rings; `last`: whatever is there.  0, or what writing gave. */
 int tally_record_drain(struct tally_recorder *recorder, bool last, struct tally_error *err);
+/* One record of a sample ring, whose size is its header's. */
+int tally_record_write(struct tally_recorder *recorder, const void *bytes, struct tally_error *err);
 
 /* record_stack.c: a sample whose stack copy is replaced by its call chain, into `out` (64 KiB).  Its size, or
  * -EBADMSG. */

@@ -7,11 +7,11 @@
 
 enum { RECORD_BYTES_MAX = 1 << 16 };
 
-int tally_ring_open(struct tally_ring *ring, struct tally_provider *provider, int handle, int cpu,
-		    size_t data_pages)
+static int open_ring(struct tally_ring *ring, struct tally_provider *provider, int handle, int cpu, size_t data_pages,
+		     bool is_backward)
 {
 	errno = 0;
-	struct tally_user_page *page = provider->ops->map(provider, handle, data_pages, 0);
+	struct tally_user_page *page = provider->ops->map(provider, handle, data_pages, is_backward);
 	if (!page)
 		return errno ? -errno : -ENOMEM;
 	/* Linux 4.1 and later tell where the data is; a simulated machine's pages may not be this one's. */
@@ -24,8 +24,21 @@ int tally_ring_open(struct tally_ring *ring, struct tally_provider *provider, in
 		.mask = data_pages * page_bytes - 1,
 		.handle = handle,
 		.cpu = cpu,
+		.is_backward = is_backward,
 	};
 	return 0;
+}
+
+int tally_ring_open(struct tally_ring *ring, struct tally_provider *provider, int handle, int cpu,
+		    size_t data_pages)
+{
+	return open_ring(ring, provider, handle, cpu, data_pages, false);
+}
+
+int tally_ring_open_backward(struct tally_ring *ring, struct tally_provider *provider, int handle, int cpu,
+			     size_t data_pages)
+{
+	return open_ring(ring, provider, handle, cpu, data_pages, true);
 }
 
 void tally_ring_close(struct tally_ring *ring)
@@ -50,6 +63,21 @@ static void copy_out(const struct tally_ring *ring, uint64_t at, void *out, size
 	memcpy((uint8_t *)out + first, ring->data, size - first);
 }
 
+const void *tally_ring_at(struct tally_ring *ring, uint64_t at)
+{
+	struct tally_record_header header;
+	const void *record = ring->data + (at & ring->mask);
+	memcpy(&header, record, sizeof(header));
+	if ((at & ring->mask) + header.size <= ring->mask + 1)
+		return record;
+	if (!ring->bounce)
+		ring->bounce = malloc(RECORD_BYTES_MAX);
+	if (!ring->bounce)
+		return NULL;
+	copy_out(ring, at, ring->bounce, header.size);
+	return ring->bounce;
+}
+
 const void *tally_ring_peek(struct tally_ring *ring, size_t *size)
 {
 	struct tally_record_header header;
@@ -62,17 +90,8 @@ const void *tally_ring_peek(struct tally_ring *ring, size_t *size)
 		ring->tail = ring->noted;
 		return NULL;
 	}
-	const void *record = ring->data + (ring->tail & ring->mask);
-	if ((ring->tail & ring->mask) + header.size > ring->mask + 1) {
-		if (!ring->bounce)
-			ring->bounce = malloc(RECORD_BYTES_MAX);
-		if (!ring->bounce)
-			return NULL;
-		copy_out(ring, ring->tail, ring->bounce, header.size);
-		record = ring->bounce;
-	}
 	*size = header.size;
-	return record;
+	return tally_ring_at(ring, ring->tail);
 }
 
 const void *tally_ring_piece(const struct tally_ring *ring, size_t *size)

@@ -20,12 +20,16 @@ struct tally_ring {
 	uint64_t noted; /* head at the last tally_ring_note() */
 	int handle;
 	int cpu;
+	bool is_backward; /* written from its end on, never full: see record_flight.c; `tail` is where the last dump began */
 	void *bounce; /* a record that wraps, in one piece; 64 KiB, made on first need */
 };
 
 /* Maps `data_pages` (a power of two) of the event's ring.  -EPERM: past the mlock budget; -ENOMEM. */
 int tally_ring_open(struct tally_ring *ring, struct tally_provider *provider, int handle, int cpu,
 		    size_t data_pages);
+/* The same for events with WRITE_BACKWARD, mapped so that the oldest records give way. */
+int tally_ring_open_backward(struct tally_ring *ring, struct tally_provider *provider, int handle, int cpu,
+			     size_t data_pages);
 void tally_ring_close(struct tally_ring *ring);
 
 /* Notes how far the kernel has written: what tally_ring_next() reads up to. */
@@ -50,6 +54,10 @@ static inline const void *tally_ring_next(struct tally_ring *ring, size_t *size)
 		tally_ring_advance(ring, *size);
 	return record;
 }
+
+/* The record that stands `at` a place, whole as its header says; in place, or in the bounce buffer when it wraps.  NULL
+ * where memory is out. */
+const void *tally_ring_at(struct tally_ring *ring, uint64_t at);
 
 /* What lies in one piece from the first unread byte on: up to the noted head, or to where the ring's memory ends and
  * goes on at its start.  For who walks over many records at once, and then advances behind the whole ones. */

@@ -28,6 +28,18 @@ int tally_signals_open(struct tally_signals *signals, struct tally_error *err)
 		sigprocmask(SIG_SETMASK, &signals->before, NULL);
 		return tally_error_set(err, code, "signalfd: %s", tally_errno_text(code));
 	}
+	signals->taken = set;
+	return 0;
+}
+
+int tally_signals_add(struct tally_signals *signals, int number, struct tally_error *err)
+{
+	sigset_t one;
+	sigemptyset(&one);
+	sigaddset(&one, number);
+	sigaddset(&signals->taken, number);
+	if (sigprocmask(SIG_BLOCK, &one, NULL) < 0 || signalfd(signals->fd, &signals->taken, 0) < 0)
+		return tally_error_set(err, -errno, "signalfd: %s", tally_errno_text(errno));
 	return 0;
 }
 

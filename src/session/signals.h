@@ -13,6 +13,7 @@
 
 struct tally_signals {
 	int fd;
+	sigset_t taken;            /* of them */
 	sigset_t before;           /* the mask of who started us */
 	bool ignored[65];          /* by number: was ignored then */
 	struct sigaction child_before;
@@ -26,6 +27,9 @@ struct tally_signal {
 };
 
 int tally_signals_open(struct tally_signals *signals, struct tally_error *err);
+
+/* Takes one more signal, which else would do what it does: SIGUSR2. */
+int tally_signals_add(struct tally_signals *signals, int number, struct tally_error *err);
 
 /* The next one without waiting: 1, or 0 when there is none. */
 int tally_signals_next(struct tally_signals *signals, struct tally_signal *out);

@@ -1,0 +1,109 @@
+/* The flight recorder: nothing is written but what the rings hold when it is asked for.
+ *
+ * The rings of the samples are mapped read-only and written backwards (attr.write_backward): each record begins where the
+ * youngest before it begins, towards lower addresses, over the oldest.  So the head is the youngest record's beginning,
+ * and from there on they stand one behind the other, to older ones, until a header makes no sense or the ring
+ * has been walked through once: what follows was overwritten in part.  While that is read, writing is paused.
+ *
+ * What the samples mean, though (who ran, what was mapped), must be known of all the time that the rings reach back.
+ * Side-band records are read as they come, and kept: `tasks` is how things were before the oldest that is kept.  Of too many
+ * the older half is let go, by applying it to `tasks`.  A dump is `tasks`, the records kept, then the samples.
+ */
+#include "session/recorder_state.h"
+
+#include "base/vector.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { HISTORY_BYTES_MAX = 64 << 20 };
+
+static int let_go(struct tally_recorder *recorder, struct tally_error *err)
+{
+	const struct tally_attr *attr = &tally_record_side_band(recorder)->attr;
+	struct tally_buffer *history = &recorder->history;
+	struct tally_record_header header;
+	size_t at = 0;
+	while (at < history->length / 2) {
+		struct tally_record record;
+		memcpy(&header, history->bytes + at, sizeof(header));
+		if (!tally_record_decode(attr, history->bytes + at, header.size, &record) &&
+		    tally_tasks_record(&recorder->tasks, &record) < 0)
+			return tally_error_set(err, -ENOMEM, "out of memory");
+		at += header.size;
+	}
+	memmove(history->bytes, history->bytes + at, history->length - at);
+	history->length -= at;
+	return 0;
+}
+
+int tally_record_keep(struct tally_recorder *recorder, const void *bytes, size_t size, struct tally_error *err)
+{
+	int result = recorder->history.length + size > HISTORY_BYTES_MAX ? let_go(recorder, err) : 0;
+	if (result < 0)
+		return result;
+	tally_buffer_append(&recorder->history, bytes, size);
+	return recorder->history.failed ? tally_error_set(err, -ENOMEM, "out of memory") : 0;
+}
+
+/* Where the records begin that no dump has had, the youngest first. */
+struct offsets {
+	TALLY_VECTOR(uint64_t) at;
+};
+
+static int find_records(const struct tally_ring *ring, struct offsets *offsets)
+{
+	uint64_t head = ring->noted, size = ring->mask + 1, room = ring->tail - head, at = 0;
+	if (room > size)
+		room = size;
+	while (at + sizeof(struct tally_record_header) <= room) {
+		struct tally_record_header header;
+		memcpy(&header, ring->data + ((head + at) & ring->mask), sizeof(header));
+		if (header.size < sizeof(header) || header.size % 8 || at + header.size > room)
+			break;
+		if (tally_vector_push(&offsets->at, head + at) < 0)
+			return -ENOMEM;
+		at += header.size;
+	}
+	return 0;
+}
+
+static int write_ring(struct tally_recorder *recorder, struct tally_ring *ring, struct tally_error *err)
+{
+	struct offsets offsets = { 0 };
+	int result = find_records(ring, &offsets);
+	if (result < 0)
+		tally_error_set(err, result, "out of memory");
+	for (size_t i = offsets.at.count; !result && i-- > 0;) {
+		const void *record = tally_ring_at(ring, offsets.at.items[i]);
+		result = record ? tally_record_write(recorder, record, err) : tally_error_set(err, -ENOMEM, "out of memory");
+	}
+	tally_vector_release(&offsets.at);
+	ring->tail = ring->noted;
+	return result;
+}
+
+static int dump_ring(struct tally_recorder *recorder, struct tally_ring *ring, struct tally_error *err)
+{
+	struct tally_provider *provider = recorder->provider;
+	int paused = provider->ops->ioctl(provider, ring->handle, TALLY_IOCTL_PAUSE_OUTPUT, (void *)1, 0);
+	if (paused < 0)
+		return tally_error_set(err, paused, "pausing a ring failed: %s", tally_errno_text(paused));
+	tally_ring_note(ring);
+	int result = write_ring(recorder, ring, err);
+	provider->ops->ioctl(provider, ring->handle, TALLY_IOCTL_PAUSE_OUTPUT, NULL, 0);
+	return result;
+}
+
+int tally_record_dump(struct tally_recorder *recorder, struct tally_error *err)
+{
+	const struct tally_record_header round = { .type = TALLY_RECORD_FINISHED_ROUND, .size = sizeof(round) };
+	const struct tally_buffer *history = &recorder->history;
+	int result = tally_record_write_tasks(recorder, err);
+	if (!result && history->length)
+		result = tally_perfdata_write(recorder->writer, history->bytes, history->length, err);
+	for (size_t i = 0; !result && i < recorder->ring_count; i++)
+		if (recorder->rings[i].page)
+			result = dump_ring(recorder, &recorder->rings[i], err);
+	return result ? result : tally_perfdata_write(recorder->writer, &round, sizeof(round), err);
+}

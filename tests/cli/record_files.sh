@@ -1,0 +1,135 @@
+#!/bin/bash
+# tally record: one recording in several files, the flight recorder, control by another program, limits, bad endings.
+# TAP; $TALLY is the binary, $SHARES MS [THREADS] spends 50, 30 and 20 % of its time in three functions.
+set -u
+number=0
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+cp "$TALLY" "$scratch/tally" && cp "$SHARES" "$scratch/shares" || exit 1
+cd "$scratch" || exit 1
+export LC_ALL=C.UTF-8 HOME=$scratch PERF_CONFIG=/dev/null
+
+ok() { number=$((number + 1)); echo "ok $number - $1"; }
+not_ok() { number=$((number + 1)); echo "not ok $number - $1"; head -40 out | cut -c1-400 | sed 's/^/# /'; }
+skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
+check() { if [ $? = 0 ]; then ok "$1"; else not_ok "$1"; fi; }
+run() { expected=$1; shift; timeout 60 "$@" >out 2>&1; status=$?; [ "$status" = "$expected" ] || { echo "status $status" >>out; false; }; }
+has() { grep -qF -- "$1" out; }
+samples() { ./tally script --stdio -i "$1" 2>>out | grep -c '^[^	].*[0-9]: '; }
+has_perf=no; command -v perf >/dev/null && perf --version >/dev/null 2>&1 && has_perf=yes
+times() { sed -nE 's/^[^\t].* ([0-9]+\.[0-9]{6}): .*/\1/p'; }
+# same FILE: perf has the same samples in it, at the same times
+same() {
+	[ $has_perf = yes ] || return 0
+	perf script -i "$1" 2>>out | times >perf.times
+	./tally script --stdio -i "$1" 2>>out | times >tally.times
+	[ -s perf.times ] && cmp perf.times tally.times >>out 2>&1
+}
+
+if ! ./tally record -q -o probe -e cpu-clock true 2>out; then
+	echo "1..0 # SKIP cpu-clock can't be sampled: $(head -1 out)"
+	exit 0
+fi
+
+# --- several files -----------------------------------------------------------------------------------------------
+run 0 ./tally record --switch-output=200ms -e cpu-clock -F 2000 -- ./shares 1000 && [ ! -e tally.data ] &&
+	[ "$(ls tally.data.[0-9]* | wc -l)" -ge 3 ]
+check "--switch-output=TIME makes a file for each"
+total=0 alike=yes
+for file in tally.data.[0-9]*; do
+	total=$((total + $(samples "$file")))
+	same "$file" || alike="no: $file"
+	[ "$(samples "$file")" -lt 20 ] || ./tally report --stdio -i "$file" 2>>out | grep -q half || alike="no names: $file"
+done
+echo "$total in all; $alike" >>out
+[ "$total" = "$(sed -n 's/^tally: \([0-9]*\) samples in .*/\1/p' out)" ] && [ "$alike" = yes ]
+check "no sample is missing or twice, each file has its names and is perf's, too"
+rm -f tally.data*
+run 0 ./tally record --switch-output=8K --switch-max-files 2 -z 0 -e cpu-clock -F 4000 -o few -- ./shares 1000 &&
+	[ "$(grep -c 'samples, ' out)" -ge 3 ] && [ "$(ls few.[0-9]* | wc -l)" = 2 ] && [ ! -e few ]
+check "--switch-output=SIZE, of which --switch-max-files are kept"
+run 0 ./tally record --timestamp-filename -o named -e cpu-clock -- ./shares 50 && ls named.[0-9]* >/dev/null && [ ! -e named ]
+check "--timestamp-filename puts the time into the name"
+run 2 ./tally record --switch-output=fast true && has 'SIZE (500K'
+check "a switch that is none is refused"
+run 1 sh -c './tally record --switch-output=1s -o - true | cat; exit ${PIPESTATUS:-1}' && has 'not a pipe'
+check "a pipe can't be switched"
+run 0 ./tally record --max-size 20K -z 0 -e cpu-clock -F 4000 -o limited -- ./shares 20000 && has 'max-size' &&
+	[ "$(stat -c %s limited)" -lt 500000 ]
+check "--max-size ends recording and command"
+
+# --- the flight recorder -----------------------------------------------------------------------------------------
+./tally record --overwrite -m 16K -e cpu-clock -F 2000 --call-graph fp -o flight -- ./shares 1500 >out 2>&1 &
+recorder=$!
+sleep 0.7
+kill -USR2 $recorder
+wait $recorder && [ "$(ls flight.[0-9]* | wc -l)" = 1 ] && [ -e flight ] && has 'samples, '
+check "--overwrite: SIGUSR2 writes a file of its own"
+last=$(samples flight); snapshot=$(samples flight.[0-9]*)
+echo "$snapshot, then $last" >>out
+same flight && same flight.[0-9]* && [ "$last" -gt 20 ] && [ "$last" -lt 1500 ] && ./tally report --stdio -i flight 2>>out | grep -q half
+check "each has the last that the rings hold, with names"
+end=$(./tally script --stdio -i flight.[0-9]* 2>>out | times | tail -n 1)
+begin=$(./tally script --stdio -i flight 2>>out | times | head -n 1)
+echo "snapshot to $end, last from $begin" >>out
+awk -v end="$end" -v begin="$begin" 'BEGIN { exit !(begin > end) }'
+check "what a snapshot had isn't dumped again"
+if [ "$(id -u)" = 0 ]; then
+	./tally record -a --overwrite -m 64K -e cpu-clock -F 500 -o storm -- sh -c 'for i in $(seq 300); do ./shares 2 >/dev/null; done' >out 2>&1 &&
+		./tally report --stdio --sort comm,sym -i storm >>out 2>&1
+	./tally report --stdio --sort sym -i storm 2>>out | grep -q half
+	check "of short-lived processes, too"
+else
+	skip "of short-lived processes, too" "needs root"
+fi
+
+# --- control -----------------------------------------------------------------------------------------------------
+mkfifo ctl ack
+run 2 ./tally record -D -1 true && has -- --control
+check "-D -1 without anybody to switch on is refused"
+./tally record -D -1 --control fifo:ctl,ack -e cpu-clock -F 1000 -o controlled -- ./shares 20000 >out 2>&1 &
+recorder=$!
+exec 5<>ack
+answer() { IFS= read -r -t 20 -u 5 line && [ "$line" = ack ]; }
+echo ping >ctl && answer && echo enable >ctl && answer && sleep 0.3 && echo disable >ctl && answer && sleep 0.5 && echo stop >ctl && answer
+check "each command is answered"
+exec 5>&-
+wait $recorder && has 'events are on' && has 'events are off' && [ "$(samples controlled)" -gt 50 ] && [ "$(samples controlled)" -lt 700 ]
+check "what was on was recorded, stop ends recording and command"
+
+# --- endings -----------------------------------------------------------------------------------------------------
+for signal in INT TERM HUP; do
+	./tally record -e cpu-clock -F 1000 -o ended -- sleep 20 >out 2>&1 &
+	recorder=$!
+	until [ -e ended ] && grep -q 'call graphs' out; do sleep 0.05; done
+	sleep 0.2
+	kill -$signal $recorder
+	wait $recorder
+	code=$?
+	number_of=$(kill -l $signal); [ $signal = INT ] && number_of=15 # sent by kill, it is passed on as SIGTERM
+	echo "status $code" >>out
+	[ $code = $((128 + number_of)) ] && ./tally script --stdio -i ended >/dev/null 2>>out && ! grep -q warning out
+	check "after SIG$signal the file is whole, the status the command's"
+	rm -f ended
+done
+./tally record -o - -e cpu-clock -F 2000 -- ./shares 400 2>out | head -c 4096 >/dev/null
+status=${PIPESTATUS[0]}
+echo "status $status" >>out
+[ "$status" = 1 ] && grep -q 'tally record: ' out
+check "a pipe without reader is told of"
+if [ "$(id -u)" = 0 ] && mkdir small && mount -t tmpfs -o size=64k tmpfs small 2>/dev/null; then
+	run 1 ./tally record -e cpu-clock -F 4000 -z 0 -o small/full -- ./shares 1500 && has 'No space left' && has 'readable in small/full' &&
+		[ "$(samples small/full)" -gt 50 ]
+	check "on a full disk what was written is whole"
+	rm -f small/full
+	run 1 ./tally record -e cpu-clock -F 4000 -z 0 --switch-output=20K -o small/full -- ./shares 1500 && has 'No space left'
+	check "so it is in several files"
+	all=yes
+	for file in small/full*; do ./tally script --stdio -i "$file" >/dev/null 2>>out || all=no; done
+	[ $all = yes ]
+	check "of which all can be read"
+	umount small
+else
+	skip "on a full disk what was written is whole" "needs root that may mount"
+fi
+echo "1..$number"

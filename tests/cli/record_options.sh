@@ -1,0 +1,149 @@
+#!/bin/bash
+# tally record's options that say what of whom is recorded, beside perf's.  TAP; $TALLY is the binary,
+# $SHARES MS [THREADS] spends 50, 30 and 20 % of its time in three functions.
+set -u
+number=0
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"; [ -z "${group:-}" ] || rmdir "$group" 2>/dev/null' EXIT
+cp "$TALLY" "$scratch/tally" && cp "$SHARES" "$scratch/shares" && chmod 755 "$scratch" || exit 1
+cd "$scratch" || exit 1
+export LC_ALL=C.UTF-8 HOME=$scratch PERF_CONFIG=/dev/null
+
+ok() { number=$((number + 1)); echo "ok $number - $1"; }
+not_ok() { number=$((number + 1)); echo "not ok $number - $1"; head -40 out | cut -c1-400 | sed 's/^/# /'; }
+skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
+check() { if [ $? = 0 ]; then ok "$1"; else not_ok "$1"; fi; }
+run() { expected=$1; shift; timeout 60 "$@" >out 2>&1; status=$?; [ "$status" = "$expected" ] || { echo "status $status" >>out; false; }; }
+has() { grep -qF -- "$1" out; }
+times() { sed -nE 's/^[^\t].* ([0-9]+\.[0-9]{6}): .*/\1/p'; }
+samples() { ./tally script --stdio -i "$1" 2>>out | times | wc -l; }
+same() {
+	[ $has_perf = yes ] || return 0
+	perf script -i "$1" 2>>out | times >perf.times
+	./tally script --stdio -i "$1" 2>>out | times >tally.times
+	[ -s perf.times ] && cmp perf.times tally.times >>out 2>&1
+}
+has_perf=no; command -v perf >/dev/null && perf --version >/dev/null 2>&1 && has_perf=yes
+is_root=no; [ "$(id -u)" = 0 ] && is_root=yes
+
+if ! ./tally record -q -o probe -e cpu-clock true 2>out; then
+	echo "1..0 # SKIP cpu-clock can't be sampled: $(head -1 out)"
+	exit 0
+fi
+
+# --- what of each sample, and beside them ------------------------------------------------------------------------
+# The attributes that perf asks the kernel for, told by perf of both files.
+attributes() { perf evlist -v -i "$1" 2>>out | grep -o "$2: 1\|$2" | sort -u | tr '\n' ' '; }
+while read -r option words; do
+	name="perf reads a recording with $option"
+	if ! ./tally record -q $option -F 5000 -e cpu-clock -o one -- ./shares 30 >out 2>&1; then
+		case $option in --phys-data|--all-kernel|--namespaces|-R)
+			[ $is_root = yes ] || { skip "$name" "needs root"; continue; } ;;
+		esac
+		not_ok "$name"
+		continue
+	fi
+	same one
+	check "$name"
+	[ $has_perf = yes ] || continue
+	perf record -q $option -F 5000 -e cpu-clock -o two -- ./shares 30 >>out 2>&1
+	for word in $words; do
+		ours=$(attributes one "$word"); theirs=$(attributes two "$word")
+		echo "$word: '$ours', perf's '$theirs'" >>out
+		[ -n "$ours" ] && [ "$ours" = "$theirs" ]
+		check "$option asks for $word, as perf's does"
+	done
+done <<'OPTIONS'
+-d ADDR DATA_SRC mmap_data
+-W WEIGHT
+--phys-data PHYS_ADDR
+--data-page-size DATA_PAGE_SIZE
+--code-page-size CODE_PAGE_SIZE
+--switch-events context_switch
+--namespaces namespaces
+--all-cgroups CGROUP cgroup
+--all-user exclude_kernel
+--all-kernel exclude_user
+OPTIONS
+./tally record -q -i -e cpu-clock -F 4000 -o alone -- sh -c './shares 100 >/dev/null; true' 2>out &&
+	! ./tally report --stdio --sort comm -i alone 2>>out | grep -q shares
+check "-i: the children are not recorded"
+for option in "-b" "-j any_call,u" "--call-graph lbr"; do
+	timeout 20 ./tally record $option -e cpu-clock -o branches true >out 2>&1
+	[ $? = 1 ] && has 'has no branch stacks' && has 'hint:' && [ ! -e branches ]
+	check "$option is refused where there are no branch stacks, with a way out"
+done
+if command -v strace >/dev/null && strace -o trace true 2>/dev/null && [ $has_perf = yes ]; then
+	asked() { grep -m 1 'BRANCH_STACK' trace | grep -o 'branch_sample_type=[^,]*'; }
+	strace -f -v -o trace -e perf_event_open ./tally record --call-graph lbr -e cpu-clock -o branches true >out 2>&1; ours=$(asked)
+	strace -f -v -o trace -e perf_event_open perf record --call-graph lbr -e cpu-clock -o two true >>out 2>&1; theirs=$(asked)
+	echo "$ours, perf's $theirs" >>out
+	[ -n "$ours" ] && [ "$ours" = "$theirs" ]
+	check "--call-graph lbr asks for the branches that perf asks for"
+else
+	skip "--call-graph lbr asks for the branches that perf asks for" "needs strace and perf"
+fi
+
+# --- filters -----------------------------------------------------------------------------------------------------
+run 2 ./tally record --filter 'a == 1' -e cpu-clock true && has 'behind the -e'
+check "a filter without an event before it is refused"
+run 2 ./tally record -e cpu-clock --filter 'start 0x1000' true && has 'no tracepoint'
+check "a filter by address is refused"
+if ./tally record -q -a -e sched:sched_switch -o probe true 2>out; then
+	run 1 ./tally record -e sched:sched_switch --filter 'prev_comm == "a" && prev_pidd > 0' true && has 'no such field' && has 'prev_pid,' &&
+		grep -q '^ *\^' out
+	check "a filter that is wrong is pointed at"
+	./tally record -q -a -e sched:sched_switch --filter 'prev_comm == "shares"' --filter 'next_pid != 0' -o filtered -- ./shares 300 4 >out 2>&1
+	./tally script --stdio -i filtered >text 2>>out
+	[ "$(grep -c 'prev_comm=shares' text)" -gt 0 ] && ! grep 'sched_switch:' text | grep -v 'prev_comm=shares' >>out &&
+		! grep 'sched_switch:' text | grep 'next_pid=0 ' >>out && same filtered
+	check "filters let pass what they say, two of them what both say"
+	sh -c 'echo $$ >own; exec ./tally record -q -a -e sched:sched_switch --exclude-perf -o filtered -- ./shares 100' >out 2>&1
+	! ./tally script --stdio -i filtered 2>>out | grep "prev_comm=tally prev_pid=$(cat own) " >>out
+	check "--exclude-perf leaves out what tally itself does"
+	begin=$(date +%s%N)
+	run 0 ./tally record -a -e 'syscalls:*' -o calls -- ./shares 100
+	took=$((($(date +%s%N) - begin) / 1000000))
+	echo "$took ms" >>out
+	[ "$took" -lt 8000 ] && [ "$(./tally script --stdio -i calls 2>>out | times | wc -l)" -gt 10 ]
+	check "hundreds of tracepoints are opened and left in seconds"
+else
+	skip "filters" "tracepoints can't be recorded: $(head -1 out)"
+fi
+
+# --- whom --------------------------------------------------------------------------------------------------------
+run 2 ./tally record -e cpu-clock -G some true && has 'add -a'
+check "-G without -a is refused"
+run 2 ./tally record -u no-such-user true && has "no user 'no-such-user'"
+check "a user that is not there is told of"
+if [ $is_root = yes ] && setpriv --reuid=65534 --clear-groups true 2>/dev/null; then
+	setpriv --reuid=65534 --clear-groups ./shares 3000 >/dev/null &
+	other=$!
+	sleep 0.2
+	run 0 ./tally record -u 65534 -e cpu-clock -o user -- sleep 0.5 && [ "$(samples user)" -gt 20 ] &&
+		[ "$(./tally script --stdio -i user 2>>out | times | wc -l)" = "$(./tally script --stdio --pid $other -i user 2>>out | times | wc -l)" ]
+	check "-u takes a user's processes, and no others"
+	kill $other
+	mount=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
+	group=${mount:+$mount/tally-test-$$}
+	if [ -n "$group" ] && mkdir "$group" 2>/dev/null; then
+		sh -c 'echo $$ >"$0/cgroup.procs"; exec ./shares 1500 >/dev/null' "$group" &
+		inside=$!
+		./shares 1500 >/dev/null &
+		sleep 0.2
+		if run 0 ./tally record -a -e cpu-clock,task-clock -G "tally-test-$$" -F 999 -o group -- sleep 0.6; then
+			./tally script --stdio -i group 2>>out | times >all; ./tally script --stdio -i group --pid $inside 2>>out | times >own
+			wc -l all own >>out
+			[ "$(wc -l <own)" -gt 50 ] && cmp all own >>out && same group
+			check "-G takes the processes of a control group, and no others"
+		else
+			not_ok "-G takes the processes of a control group, and no others"
+		fi
+		wait
+	else
+		skip "-G takes the processes of a control group, and no others" "no control group can be made"
+	fi
+else
+	skip "-u and -G" "need root"
+fi
+echo "1..$number"
