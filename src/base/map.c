@@ -47,6 +47,27 @@ uint64_t *tally_map_put(struct tally_map *map, uint64_t key, bool *added)
 	return &slot->value;
 }
 
+/* What was displaced by the key moves up: no search may meet a gap on its way. */
+bool tally_map_remove(struct tally_map *map, uint64_t key)
+{
+	if (!map->capacity)
+		return false;
+	struct tally_map_slot *slots = map->slots;
+	size_t mask = map->capacity - 1, gap = (size_t)(find(slots, map->capacity, key) - slots);
+	if (!slots[gap].used)
+		return false;
+	for (size_t at = (gap + 1) & mask; slots[at].used; at = (at + 1) & mask) {
+		size_t home = tally_hash64(slots[at].key) & mask;
+		if (((at - home) & mask) < ((at - gap) & mask))
+			continue; /* it stands between its home and the gap no more */
+		slots[gap] = slots[at];
+		gap = at;
+	}
+	slots[gap].used = false;
+	map->count--;
+	return true;
+}
+
 void tally_map_release(struct tally_map *map)
 {
 	free(map->slots);

@@ -1,6 +1,6 @@
 /* A hash map from a 64-bit key to a 64-bit value: open addressing, linear probing.
  *
- * No removal: what is interned stays.  Zero-initialised is empty.  Not thread-safe.
+ * Zero-initialised is empty.  Not thread-safe.
  */
 #ifndef TALLY_BASE_MAP_H
 #define TALLY_BASE_MAP_H
@@ -37,6 +37,9 @@ uint64_t *tally_map_get(const struct tally_map *map, uint64_t key);
 /* The value's place, made with value 0 (and *added = true) when the key is new; NULL when memory is out.
  * `added` may be NULL. */
 uint64_t *tally_map_put(struct tally_map *map, uint64_t key, bool *added);
+
+/* Takes the key out; false when it isn't there. */
+bool tally_map_remove(struct tally_map *map, uint64_t key);
 
 void tally_map_release(struct tally_map *map);
 

@@ -7,6 +7,7 @@
  */
 #include "session/recorder_state.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -44,11 +45,16 @@ static void close_others(const struct tally_recorder *recorder)
 void tally_recorder_close_apart(struct tally_recorder *recorder)
 {
 	sigset_t all;
-	if (!recorder || !takes_long(recorder))
+	int ends[2];
+	if (!recorder || !takes_long(recorder) || pipe2(ends, O_CLOEXEC) < 0)
 		return;
 	pid_t pid = fork();
-	if (pid)
-		return; /* where there can be no child, we wait ourselves */
+	if (pid) { /* where there can be no child, we wait ourselves */
+		tally_record_close(recorder);
+		close(ends[0]);
+		close(ends[1]);
+		return;
+	}
 	setsid();
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
@@ -59,6 +65,11 @@ void tally_recorder_close_apart(struct tally_recorder *recorder)
 		tally_ring_close(&recorder->rings[i]);
 		tally_ring_close(&recorder->side_rings[i]);
 	}
+	/* Not before ours are closed: who closes last has to wait. */
+	char none;
+	close(ends[1]);
+	while (read(ends[0], &none, 1) < 0 && errno == EINTR)
+		;
 	close_others(recorder);
 	_exit(0);
 }

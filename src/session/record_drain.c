@@ -35,17 +35,24 @@ static void count_record(struct tally_recorder *recorder, const struct tally_rec
 		recorder->status.throttled++;
 }
 
+int tally_record_take_task(struct tally_recorder *recorder, const struct tally_record *record, struct tally_error *err)
+{
+	int result = tally_tasks_record(&recorder->tasks, record);
+	if (!result)
+		result = tally_endings_record(&recorder->endings, record);
+	return result < 0 ? tally_error_set(err, result, "out of memory") : 0;
+}
+
 static int take_side_band(struct tally_recorder *recorder, const void *bytes, size_t size,
 			  const struct tally_record *record, struct tally_error *err)
 {
 	count_record(recorder, record);
 	if (recorder->options.overwrite)
 		return tally_record_keep(recorder, bytes, size, err);
-	int result = tally_tasks_record(&recorder->tasks, record);
-	if (!result)
-		tally_objects_see(&recorder->objects, &recorder->tasks, record);
+	int result = tally_record_take_task(recorder, record, err);
 	if (result < 0)
-		return tally_error_set(err, result, "out of memory");
+		return result;
+	tally_objects_see(&recorder->objects, &recorder->tasks, record);
 	return write_records(recorder, bytes, size, err);
 }
 
@@ -264,6 +271,7 @@ int tally_record_drain(struct tally_recorder *recorder, bool last, struct tally_
 	for (size_t i = 0; !result && i < recorder->ring_count; i++)
 		if (recorder->rings[i].page && !recorder->rings[i].is_backward)
 			result = drain_samples(recorder, &recorder->rings[i], err);
+	tally_endings_pass(&recorder->endings, &recorder->tasks);
 	if (!result && before != bytes_read(recorder) && !recorder->options.overwrite)
 		result = finish_round(recorder, err);
 	return !result && !last ? tally_record_copies_adapt(recorder, err) : result;

@@ -9,7 +9,7 @@ int tally_record_next_file(struct tally_recorder *recorder, struct tally_error *
 {
 	const struct tally_perfdata_options writing = { .compression_level = recorder->options.compression_level };
 	struct tally_record_status status;
-	int fd, result = recorder->options.overwrite ? tally_record_dump(recorder, err) : 0;
+	int fd, result = recorder->options.overwrite ? tally_record_dump_rings(recorder, err) : 0;
 	if (!result)
 		result = tally_recorder_finish(recorder, &status, err);
 	if (!result)

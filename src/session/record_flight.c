@@ -27,9 +27,11 @@ static int let_go(struct tally_recorder *recorder, struct tally_error *err)
 	while (at < history->length / 2) {
 		struct tally_record record;
 		memcpy(&header, history->bytes + at, sizeof(header));
-		if (!tally_record_decode(attr, history->bytes + at, header.size, &record) &&
-		    tally_tasks_record(&recorder->tasks, &record) < 0)
-			return tally_error_set(err, -ENOMEM, "out of memory");
+		if (!tally_record_decode(attr, history->bytes + at, header.size, &record)) {
+			int result = tally_record_take_task(recorder, &record, err);
+			if (result < 0)
+				return result;
+		}
 		at += header.size;
 	}
 	memmove(history->bytes, history->bytes + at, history->length - at);
@@ -95,7 +97,7 @@ static int dump_ring(struct tally_recorder *recorder, struct tally_ring *ring, s
 	return result;
 }
 
-int tally_record_dump(struct tally_recorder *recorder, struct tally_error *err)
+int tally_record_dump_rings(struct tally_recorder *recorder, struct tally_error *err)
 {
 	const struct tally_record_header round = { .type = TALLY_RECORD_FINISHED_ROUND, .size = sizeof(round) };
 	const struct tally_buffer *history = &recorder->history;

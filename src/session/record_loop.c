@@ -244,7 +244,7 @@ int tally_recorder_run(struct tally_recorder *recorder, struct tally_signals *si
 	if (!result)
 		result = tally_record_drain(recorder, true, err);
 	if (!result && options->overwrite)
-		result = tally_record_dump(recorder, err);
+		result = tally_record_dump_rings(recorder, err);
 	if (!result)
 		result = drain_the_rest(recorder, err);
 	if (!result)

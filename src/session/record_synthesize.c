@@ -73,8 +73,9 @@ static int finish(struct synthesis *synthesis, uint32_t type, uint16_t misc, pid
 	struct tally_record_header header = { type, misc, (uint16_t)synthesis->size };
 	memcpy(synthesis->bytes, &header, sizeof(header));
 	if (!synthesis->is_known && !tally_record_decode(attr, synthesis->bytes, synthesis->size, &record)) {
-		if (tally_tasks_record(&recorder->tasks, &record) < 0)
-			return tally_error_set(synthesis->err, -ENOMEM, "out of memory");
+		int taken = tally_record_take_task(recorder, &record, synthesis->err);
+		if (taken < 0)
+			return taken;
 		tally_objects_see(&recorder->objects, &recorder->tasks, &record);
 	}
 	if (recorder->options.overwrite && !synthesis->is_known)

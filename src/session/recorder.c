@@ -236,6 +236,7 @@ void tally_recorder_free(struct tally_recorder *recorder)
 		tally_unwind_chain_free(recorder->chains[i]);
 	tally_objects_release(&recorder->objects);
 	tally_tasks_release(&recorder->tasks);
+	tally_endings_release(&recorder->endings);
 	tally_buffer_release(&recorder->history);
 	tally_arena_release(&recorder->arena);
 	free(recorder);

@@ -6,6 +6,7 @@
 #include "base/map.h"
 #include "session/record_outer.h"
 #include "session/recorder.h"
+#include "task/endings.h"
 
 /* One event of the recording; the last one is the side-band dummy. */
 struct tally_record_source {
@@ -68,6 +69,7 @@ struct tally_recorder {
 	char call_graph_text[256];
 
 	struct tally_tasks tasks;
+	struct tally_endings endings;
 	struct tally_objects objects;
 	struct tally_unwind_chain *chains[TALLY_RECORD_CHAINS]; /* by thread; NULL: none yet */
 	struct tally_record_frames frames; /* of the stack unwound last */
@@ -125,7 +127,10 @@ int tally_record_write_tasks(struct tally_recorder *recorder, struct tally_error
 /* record_flight.c: side-band of a flight recorder, kept. */
 int tally_record_keep(struct tally_recorder *recorder, const void *bytes, size_t size, struct tally_error *err);
 /* Writes what is known of the tasks, the side-band kept, and what the rings hold that no dump has had. */
-int tally_record_dump(struct tally_recorder *recorder, struct tally_error *err);
+int tally_record_dump_rings(struct tally_recorder *recorder, struct tally_error *err);
+
+/* Takes a side-band record into `tasks`. */
+int tally_record_take_task(struct tally_recorder *recorder, const struct tally_record *record, struct tally_error *err);
 
 /* record_file.c: ends the file, and goes on in the next. */
 int tally_record_next_file(struct tally_recorder *recorder, struct tally_error *err);

@@ -353,6 +353,35 @@ uint32_t tally_tasks_cgroup(const struct tally_tasks *tasks, uint64_t number)
 	return path ? (uint32_t)*path : TALLY_STRING_NONE;
 }
 
+void tally_tasks_forget_thread(struct tally_tasks *tasks, uint32_t pid, uint32_t tid)
+{
+	uint64_t key = (uint64_t)pid << 32 | tid, *slot = tally_map_get(&tasks->thread_index, key);
+	if (!slot)
+		return;
+	size_t index = *slot;
+	tally_map_remove(&tasks->thread_index, key);
+	struct tally_thread last = tasks->threads.items[--tasks->threads.count];
+	if (index == tasks->threads.count)
+		return;
+	tasks->threads.items[index] = last;
+	*tally_map_get(&tasks->thread_index, (uint64_t)last.pid << 32 | last.tid) = index;
+}
+
+void tally_tasks_forget_process(struct tally_tasks *tasks, uint32_t pid)
+{
+	uint64_t *slot = tally_map_get(&tasks->process_index, pid);
+	if (!slot)
+		return;
+	size_t index = *slot;
+	tally_map_remove(&tasks->process_index, pid);
+	drop_mappings(&tasks->processes.items[index]);
+	struct tally_process last = tasks->processes.items[--tasks->processes.count];
+	if (index == tasks->processes.count)
+		return;
+	tasks->processes.items[index] = last;
+	*tally_map_get(&tasks->process_index, last.pid) = index;
+}
+
 int tally_tasks_record(struct tally_tasks *tasks, const struct tally_record *record)
 {
 	switch (record->header.type) {

@@ -100,6 +100,10 @@ const char *tally_tasks_comm(const struct tally_tasks *tasks, uint32_t pid, uint
 /* The string id of a cgroup's path, as CGROUP records told of it; TALLY_STRING_NONE: they did not. */
 uint32_t tally_tasks_cgroup(const struct tally_tasks *tasks, uint64_t number);
 
+/* For who has no use any more for what has ended.  The last of `threads` or `processes` takes the place: indices change. */
+void tally_tasks_forget_thread(struct tally_tasks *tasks, uint32_t pid, uint32_t tid);
+void tally_tasks_forget_process(struct tally_tasks *tasks, uint32_t pid);
+
 /* The thread's index into `threads`, made when it was never told of; UINT32_MAX when memory is out. */
 uint32_t tally_tasks_thread(struct tally_tasks *tasks, uint32_t pid, uint32_t tid);
 

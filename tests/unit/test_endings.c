@@ -1,0 +1,145 @@
+/* A recorder's memory of tasks: what has ended is forgotten, but not too early, and not who came after. */
+#include "task/endings.h"
+#include "test.h"
+
+#include <string.h>
+
+struct fixture {
+	struct tally_tasks tasks;
+	struct tally_endings endings;
+};
+
+static void tell(struct fixture *fixture, const struct tally_record *record)
+{
+	assert_int_equal(tally_tasks_record(&fixture->tasks, record), 0);
+	assert_int_equal(tally_endings_record(&fixture->endings, record), 0);
+}
+
+static void task_record(struct fixture *fixture, uint32_t type, uint32_t pid, uint32_t tid, uint32_t parent)
+{
+	struct tally_record record = { .header.type = type };
+	record.task.pid = pid;
+	record.task.tid = tid;
+	record.task.parent_pid = record.task.parent_tid = parent;
+	tell(fixture, &record);
+}
+
+static void comm(struct fixture *fixture, uint32_t pid, uint32_t tid, const char *name)
+{
+	struct tally_record record = { .header.type = TALLY_RECORD_COMM };
+	record.comm.pid = pid;
+	record.comm.tid = tid;
+	record.comm.comm = name;
+	tell(fixture, &record);
+}
+
+static void map(struct fixture *fixture, uint32_t pid)
+{
+	struct tally_record record = { .header.type = TALLY_RECORD_MMAP };
+	record.mmap.pid = record.mmap.tid = pid;
+	record.mmap.start = 0x1000;
+	record.mmap.length = 0x1000;
+	record.mmap.filename = "/bin/some";
+	tell(fixture, &record);
+}
+
+static void start(struct fixture *fixture, uint32_t pid, const char *name)
+{
+	task_record(fixture, TALLY_RECORD_FORK, pid, pid, 1);
+	comm(fixture, pid, pid, name);
+	map(fixture, pid);
+}
+
+static bool is_mapped(const struct fixture *fixture, uint32_t pid)
+{
+	return tally_tasks_find(&fixture->tasks, pid, false, 0x1800);
+}
+
+static bool is_called(const struct fixture *fixture, uint32_t pid, uint32_t tid, const char *name)
+{
+	char buffer[16];
+	return !strcmp(tally_tasks_comm(&fixture->tasks, pid, tid, buffer), name);
+}
+
+static void release(struct fixture *fixture)
+{
+	tally_endings_release(&fixture->endings);
+	tally_tasks_release(&fixture->tasks);
+}
+
+static void what_ended_is_known_for_another_pass(void **state)
+{
+	struct fixture fixture = { 0 };
+	(void)state;
+	start(&fixture, 7, "seven");
+	start(&fixture, 8, "eight");
+	task_record(&fixture, TALLY_RECORD_EXIT, 7, 7, 1);
+	tally_endings_pass(&fixture.endings, &fixture.tasks);
+	assert_true(is_mapped(&fixture, 7) && is_called(&fixture, 7, 7, "seven"));
+	tally_endings_pass(&fixture.endings, &fixture.tasks);
+	assert_false(is_mapped(&fixture, 7));
+	assert_true(is_called(&fixture, 7, 7, ":7"));
+	assert_true(is_mapped(&fixture, 8) && is_called(&fixture, 8, 8, "eight"));
+	release(&fixture);
+}
+
+static void who_has_the_number_now_stays(void **state)
+{
+	struct fixture fixture = { 0 };
+	(void)state;
+	start(&fixture, 7, "old");
+	task_record(&fixture, TALLY_RECORD_EXIT, 7, 7, 1);
+	start(&fixture, 7, "new");
+	for (int i = 0; i < 3; i++)
+		tally_endings_pass(&fixture.endings, &fixture.tasks);
+	assert_true(is_mapped(&fixture, 7) && is_called(&fixture, 7, 7, "new"));
+	release(&fixture);
+}
+
+static void maps_stay_while_a_thread_lives(void **state)
+{
+	struct fixture fixture = { 0 };
+	(void)state;
+	start(&fixture, 7, "leader");
+	task_record(&fixture, TALLY_RECORD_FORK, 7, 9, 7);
+	task_record(&fixture, TALLY_RECORD_EXIT, 7, 7, 7);
+	for (int i = 0; i < 3; i++)
+		tally_endings_pass(&fixture.endings, &fixture.tasks);
+	assert_true(is_mapped(&fixture, 7) && is_called(&fixture, 7, 9, "leader"));
+	task_record(&fixture, TALLY_RECORD_EXIT, 7, 9, 7);
+	for (int i = 0; i < 3; i++)
+		tally_endings_pass(&fixture.endings, &fixture.tasks);
+	assert_false(is_mapped(&fixture, 7));
+	release(&fixture);
+}
+
+static void memory_is_that_of_the_living(void **state)
+{
+	struct fixture fixture = { 0 };
+	(void)state;
+	for (uint32_t i = 0; i < 200000; i++) {
+		start(&fixture, 100 + i, "short");
+		task_record(&fixture, TALLY_RECORD_FORK, 100 + i, 1000000 + i, 100 + i);
+		task_record(&fixture, TALLY_RECORD_EXIT, 100 + i, 1000000 + i, 100 + i);
+		task_record(&fixture, TALLY_RECORD_EXIT, 100 + i, 100 + i, 1);
+		if (i % 100 == 0)
+			tally_endings_pass(&fixture.endings, &fixture.tasks);
+	}
+	assert_true(fixture.tasks.threads.capacity < 2000);
+	assert_true(fixture.tasks.processes.capacity < 2000);
+	assert_true(fixture.tasks.thread_index.capacity < 4000 && fixture.tasks.process_index.capacity < 4000);
+	assert_true(fixture.endings.queue.capacity < 4000 && fixture.endings.pending.capacity < 4000);
+	assert_true(fixture.endings.living.capacity < 4000);
+	release(&fixture);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_ended_is_known_for_another_pass),
+		cmocka_unit_test(who_has_the_number_now_stays),
+		cmocka_unit_test(maps_stay_while_a_thread_lives),
+		cmocka_unit_test(memory_is_that_of_the_living),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
