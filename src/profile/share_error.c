@@ -1,0 +1,45 @@
+#include "profile/share_error.h"
+
+#include <math.h>
+
+static const double normal_95 = 1.959963984540054; /* standard deviations that hold 95 % */
+
+static double share_of(const struct tally_share *share)
+{
+	double p = share->whole > 0 ? share->part / share->whole : 0;
+	return p < 0 ? 0 : p > 1 ? 1 : p;
+}
+
+double tally_share_effective_samples(const struct tally_share *share)
+{
+	double n = (double)share->samples, k = (double)share->part_samples, p = share_of(share);
+	double spread = share->spread > 1 ? share->spread : 1;
+	if (p <= 0 || p >= 1 || k <= 0 || k >= n)
+		return n / spread;
+	/* Sums of squares in units of W²: by the mean weights alone, and what of the spread these leave over. */
+	double inside = p * p / k, outside = (1 - p) * (1 - p) / (n - k);
+	double left_over = spread / n / (inside + outside);
+	double variance = (inside * (1 - p) * (1 - p) + outside * p * p) * (left_over > 1 ? left_over : 1);
+	return p * (1 - p) / variance;
+}
+
+struct tally_share_interval tally_share_interval(const struct tally_share *share)
+{
+	double n = tally_share_effective_samples(share), p = share_of(share), z2 = normal_95 * normal_95;
+	if (!(n > 0))
+		return (struct tally_share_interval){ 0, 100 };
+	double centre = (p + z2 / (2 * n)) / (1 + z2 / n);
+	double half = normal_95 / (1 + z2 / n) * sqrt(p * (1 - p) / n + z2 / (4 * n * n));
+	double low = centre - half, high = centre + half;
+	/* At the ends the interval begins at what was seen, but for rounding. */
+	low = low < 0 || p <= 0 ? 0 : low;
+	high = high > 1 || p >= 1 ? 1 : high;
+	return (struct tally_share_interval){ 100 * low, 100 * high };
+}
+
+double tally_share_error(const struct tally_share *share)
+{
+	struct tally_share_interval interval = tally_share_interval(share);
+	double percent = 100 * share_of(share);
+	return fmax(percent - interval.low, interval.high - percent);
+}
