@@ -34,7 +34,8 @@ static bool find(struct tally_debuginfod *server, const char *name, void *functi
 
 static bool load(struct tally_debuginfod *server)
 {
-	server->library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+	/* What it loads in turn (libcurl, TLS) doesn't free all when it is unloaded, and would start anew each time. */
+	server->library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	return find(server, "debuginfod_begin", &server->begin) && find(server, "debuginfod_end", &server->end) &&
 	       find(server, "debuginfod_find_debuginfo", &server->find_debuginfo) &&
 	       find(server, "debuginfod_find_executable", &server->find_executable) &&
