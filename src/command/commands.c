@@ -17,6 +17,7 @@
 	X(doctor) \
 	X(fold) \
 	X(flamegraph) \
+	X(timeline) \
 	X(export) \
 	X(pack) \
 	X(sim) \

@@ -161,13 +161,14 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct request request = { 0 };
 	int id;
-	while ((id = tally_options_next(&walk)) > 0)
-		if (take_option(&request, id, walk.value, &err) < 0)
+	while ((id = tally_options_next(&walk)) != TALLY_OPTION_DONE || (walk.index < argc && !request.input)) {
+		if (id == TALLY_OPTION_HELP || id == TALLY_OPTION_ERROR)
+			return id == TALLY_OPTION_HELP ? TALLY_EXIT_OK : TALLY_EXIT_USAGE;
+		if (id == TALLY_OPTION_DONE) /* options may stand behind the recording */
+			request.input = argv[walk.index++];
+		else if (take_option(&request, id, walk.value, &err) < 0)
 			return tally_command_misuse(command, "%s", err.message);
-	if (id != TALLY_OPTION_DONE)
-		return id == TALLY_OPTION_HELP ? TALLY_EXIT_OK : TALLY_EXIT_USAGE;
-	if (walk.index < argc && !request.input)
-		request.input = argv[walk.index++];
+	}
 	if (walk.index < argc)
 		return tally_command_misuse(command, "one recording at a time; what is '%s'?", argv[walk.index]);
 	if (!request.format && !(request.format = format_of(request.output)))

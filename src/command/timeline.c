@@ -1,0 +1,172 @@
+#include "base/buffer.h"
+#include "base/terminal.h"
+#include "command/command.h"
+#include "command/filter_options.h"
+#include "command/recording_path.h"
+#include "command/recording_warnings.h"
+#include "output/pager.h"
+#include "output/script_trace.h"
+#include "output/timeline.h"
+
+#include <errno.h>
+#include <langinfo.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { OPTION_BY = 256, OPTION_WIDTH, OPTION_STDIO, OPTION_EVENT, WIDTH_IN_FILES = 120, TASKS_DEFAULT = 20 };
+
+static const struct tally_option options[] = {
+	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE", "the recording (tally.data, else perf.data; - is standard input)",
+	  NULL, 0 },
+	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE", "write to FILE: trace events for ui.perfetto.dev and chrome://tracing\n"
+	  "where its name ends in .json, else text", NULL, 0 },
+	{ 0, "by", TALLY_ARGUMENT_REQUIRED, "cpu|task|both", "which rows (both)", NULL, OPTION_BY },
+	{ 'n', "limit", TALLY_ARGUMENT_REQUIRED, "N", "at most N tasks: those that ran longest (20)", NULL, 0 },
+	{ 'w', "width", TALLY_ARGUMENT_REQUIRED, "COLUMNS", "of the text (the terminal's)", NULL, OPTION_WIDTH },
+	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "only this event's samples", NULL, OPTION_EVENT },
+	TALLY_FILTER_TASK_OPTIONS("pid", "tid"),
+	TALLY_FILTER_OPTIONS,
+	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "no pager", NULL, OPTION_STDIO },
+	TALLY_OPTIONS_END,
+};
+
+struct request {
+	const char *input, *output;
+	struct tally_profile_filter filter;
+	struct tally_timeline_view view;
+	bool no_pager;
+};
+
+static int take_option(struct request *request, int id, const char *value, struct tally_error *err)
+{
+	unsigned long long number;
+	int result = 0;
+	switch (id) {
+	case 'i': request->input = value; break;
+	case 'o': request->output = value; break;
+	case OPTION_EVENT: request->filter.event = value; break;
+	case OPTION_STDIO: request->no_pager = true; break;
+	case OPTION_BY:
+		if (strcmp(value, "cpu") && strcmp(value, "task") && strcmp(value, "both"))
+			return tally_error_set(err, -EINVAL, "option --by: '%s' is none of cpu, task, both", value);
+		request->view.cpus_wanted = strcmp(value, "task") != 0;
+		request->view.tasks_wanted = strcmp(value, "cpu") != 0;
+		break;
+	case 'n':
+		result = tally_option_u64("-n", value, 1, 1000000, &number, err);
+		request->view.tasks = result < 0 ? 0 : (unsigned)number;
+		break;
+	case OPTION_WIDTH:
+		result = tally_option_u64("--width", value, 60, 10000, &number, err);
+		request->view.columns = result < 0 ? 0 : (unsigned)number;
+		break;
+	default: return tally_filter_option(id, value, &request->filter, err);
+	}
+	return result;
+}
+
+static void describe(void *context, const struct tally_recorded_event *event, size_t index,
+		     const struct tally_sample *sample, struct tally_buffer *out)
+{
+	tally_script_trace_put(context, event, index, sample, out);
+}
+
+static int write_file(const char *path, const struct tally_buffer *text, struct tally_error *err)
+{
+	FILE *file = fopen(path, "we");
+	if (!file)
+		return tally_error_set(err, -errno, "%s can't be written: %s", path, tally_errno_text(errno));
+	bool failed = fwrite(tally_buffer_string(text), 1, text->length, file) != text->length;
+	failed |= fclose(file) != 0;
+	return failed ? tally_error_set(err, -EIO, "writing %s failed: %s", path, tally_errno_text(errno)) : 0;
+}
+
+static bool is_json(const char *path)
+{
+	size_t length = path ? strlen(path) : 0;
+	return length > 5 && !strcmp(path + length - 5, ".json");
+}
+
+static int show(struct request *request, const struct tally_activity *activity, struct tally_error *err)
+{
+	struct tally_buffer out = { .maximum = (size_t)1 << 36 };
+	struct tally_pager pager = { 0 };
+	struct tally_timeline_view *view = &request->view;
+	int result;
+	if (!request->output)
+		tally_pager_start(&pager, !request->no_pager);
+	if (!view->columns)
+		view->columns = pager.columns ? pager.columns : WIDTH_IN_FILES;
+	view->colours = pager.colours;
+	view->ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
+	result = is_json(request->output) ? tally_timeline_trace(activity, &out) : tally_timeline_text(activity, view, &out);
+	if (result < 0)
+		result = tally_error_set(err, -ENOMEM, "out of memory");
+	else if (request->output)
+		result = write_file(request->output, &out, err);
+	else
+		fwrite(tally_buffer_string(&out), 1, out.length, stdout);
+	tally_pager_finish(&pager);
+	tally_buffer_release(&out);
+	return result;
+}
+
+static int read_and_show(const struct tally_command *command, struct request *request, struct tally_error *err)
+{
+	struct tally_command_progress progress;
+	struct tally_recording *recording;
+	struct tally_activity *activity;
+	int result = tally_recording_open(tally_recording_path(request->input), &recording, err);
+	if (result < 0)
+		return result;
+	struct tally_script_trace trace = { .recording = recording };
+	struct tally_activity_options wanted = {
+		.filter = request->filter, .progress = tally_command_progress, .progress_context = &progress,
+		.describe = is_json(request->output) ? describe : NULL, .context = &trace,
+	};
+	tally_command_progress_start(&progress);
+	result = tally_activity_new(recording, &wanted, &activity, err);
+	tally_command_progress_end(&progress);
+	tally_script_trace_release(&trace);
+	if (result < 0)
+		return result;
+	result = show(request, activity, err);
+	tally_command_warn(command, recording);
+	tally_activity_free(activity);
+	return result;
+}
+
+static int run(const struct tally_command *command, int argc, char **argv)
+{
+	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
+	struct tally_error err = TALLY_ERROR_NONE;
+	struct request request = { .view = { .cpus_wanted = true, .tasks_wanted = true, .tasks = TASKS_DEFAULT } };
+	int id;
+	while ((id = tally_options_next(&walk)) != TALLY_OPTION_DONE || (walk.index < argc && !request.input)) {
+		if (id == TALLY_OPTION_HELP || id == TALLY_OPTION_ERROR)
+			return id == TALLY_OPTION_HELP ? TALLY_EXIT_OK : TALLY_EXIT_USAGE;
+		if (id == TALLY_OPTION_DONE) /* options may stand behind the recording */
+			request.input = argv[walk.index++];
+		else if (take_option(&request, id, walk.value, &err) < 0)
+			return tally_command_misuse(command, "%s", err.message);
+	}
+	if (walk.index < argc)
+		return tally_command_misuse(command, "one recording at a time; what is '%s'?", argv[walk.index]);
+	return read_and_show(command, &request, &err) < 0 ? tally_command_fail(command, &err) : TALLY_EXIT_OK;
+}
+
+const struct tally_command tally_command_timeline = {
+	.name = "timeline",
+	.summary = "what ran and what happened over time, by CPU and by task",
+	.usage = "[options] [FILE]",
+	.details = "Each row is a strip of time; a cell is as full as its part of the time was.  Where tasks ran is told by\n"
+		   "context switches (record --switch-events, or -e sched:sched_switch -a); without them by samples.  Other\n"
+		   "events have a row of their own below the task that they happened to.\n"
+		   "\n"
+		   "  tally record --switch-events -e cpu-clock,page-faults -- make -j2 && tally timeline\n"
+		   "  tally record -a -e sched:sched_switch -e 'block:*' -- sleep 1; tally timeline --by cpu\n"
+		   "  tally timeline -o trace.json                     then: open it at ui.perfetto.dev",
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,279 @@
+/* A strip is a line of cells, each as full as its part of the time was. */
+#include "output/timeline.h"
+
+#include "base/terminal.h"
+#include "base/vector.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COLUMNS_MIN = 60, LABEL_WIDTH = 22, FIGURE_WIDTH = 12, LEVELS = 8, NAME_MAX_BYTES = 16 };
+
+struct strip {
+	double *cells;  /* ns of running, or number of marks */
+	double total;
+	uint32_t id;    /* CPU, or thread */
+	uint32_t event; /* of marks */
+	double order;   /* rows with more stand first */
+};
+
+struct strips {
+	struct strip *items;
+	size_t count, capacity;
+};
+
+struct chart {
+	const struct tally_activity *activity;
+	const struct tally_timeline_view *view;
+	struct tally_buffer *out;
+	unsigned width;     /* cells */
+	double cell_ns;
+};
+
+static const char *colour(const struct chart *chart, const char *code)
+{
+	return chart->view->colours ? code : "";
+}
+
+static struct strip *strip_of(struct strips *strips, struct tally_map *index, uint64_t key, const struct chart *chart)
+{
+	bool added;
+	uint64_t *slot = tally_map_put(index, key, &added);
+	if (!slot)
+		return NULL;
+	if (added) {
+		struct strip strip = { .cells = calloc(chart->width, sizeof(double)), .id = (uint32_t)key,
+				       .event = (uint32_t)(key >> 32) };
+		*slot = strips->count;
+		if (!strip.cells || tally_vector_push(strips, strip) < 0) {
+			free(strip.cells);
+			return NULL;
+		}
+	}
+	return &strips->items[*slot];
+}
+
+static void release_strips(struct strips *strips, struct tally_map *index)
+{
+	for (size_t i = 0; i < strips->count; i++)
+		free(strips->items[i].cells);
+	tally_vector_release(strips);
+	tally_map_release(index);
+}
+
+/* Spreads an interval over the cells that it touches. */
+static void fill(const struct chart *chart, struct strip *strip, uint64_t start, uint64_t end)
+{
+	uint64_t first = chart->activity->first;
+	double from = start > first ? (double)(start - first) : 0, to = end > first ? (double)(end - first) : 0;
+	strip->total += to - from;
+	for (unsigned cell = (unsigned)(from / chart->cell_ns); cell < chart->width && cell * chart->cell_ns < to; cell++) {
+		double left = fmax(from, cell * chart->cell_ns), right = fmin(to, (cell + 1) * chart->cell_ns);
+		if (right > left)
+			strip->cells[cell] += right - left;
+	}
+}
+
+static int gather_ran(const struct chart *chart, bool by_cpu, struct strips *strips, struct tally_map *index)
+{
+	for (size_t i = 0; i < chart->activity->ran.count; i++) {
+		const struct tally_ran *ran = &chart->activity->ran.items[i];
+		if (by_cpu && ran->cpu == UINT32_MAX)
+			continue;
+		struct strip *strip = strip_of(strips, index, by_cpu ? ran->cpu : ran->thread, chart);
+		if (!strip)
+			return -ENOMEM;
+		fill(chart, strip, ran->start, ran->end);
+		strip->order = by_cpu ? -(double)strip->id : strip->total;
+	}
+	return 0;
+}
+
+/* By event and thread; the order is the thread's first, told later. */
+static int gather_marks(const struct chart *chart, struct strips *strips, struct tally_map *index)
+{
+	for (size_t i = 0; i < chart->activity->marks.count; i++) {
+		const struct tally_mark *mark = &chart->activity->marks.items[i];
+		struct strip *strip = strip_of(strips, index, (uint64_t)mark->event << 32 | mark->thread, chart);
+		if (!strip)
+			return -ENOMEM;
+		double at = (double)(mark->time - chart->activity->first) / chart->cell_ns;
+		strip->cells[at < chart->width ? (unsigned)at : chart->width - 1]++;
+		strip->total++;
+	}
+	return 0;
+}
+
+static int by_order(const void *left, const void *right)
+{
+	const struct strip *a = left, *b = right;
+	return a->order < b->order ? 1 : a->order > b->order ? -1 : a->id < b->id ? -1 : a->id > b->id;
+}
+
+/* ---- drawing ------------------------------------------------------------------------------------------- */
+
+static void put_cells(const struct chart *chart, const struct strip *strip, double full)
+{
+	static const char *const blocks[] = { " ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
+	static const char ascii[] = " .:-=+*%#";
+	for (unsigned cell = 0; cell < chart->width; cell++) {
+		double share = full > 0 ? strip->cells[cell] / full : 0;
+		unsigned level = share <= 0 ? 0 : share >= 1 ? LEVELS : 1 + (unsigned)(share * (LEVELS - 1));
+		if (chart->view->ascii)
+			tally_buffer_char(chart->out, ascii[level]);
+		else
+			tally_buffer_text(chart->out, blocks[level]);
+	}
+}
+
+static void put_label(const struct chart *chart, const char *text)
+{
+	tally_buffer_printf(chart->out, "%-*.*s ", LABEL_WIDTH - 1, LABEL_WIDTH - 1, text);
+}
+
+/* "0.25 s": as many digits as tell the ticks apart. */
+static void put_axis(const struct chart *chart)
+{
+	double span = (double)(chart->activity->last - chart->activity->first), step = pow(10, floor(log10(span / 4)));
+	static const double factors[] = { 1, 2, 5, 10 };
+	unsigned f = 0;
+	while (f < 3 && span / (step * factors[f]) > chart->width / 14.0)
+		f++;
+	step *= factors[f];
+	const char *unit = span >= 1e9 ? "s" : span >= 1e6 ? "ms" : "us";
+	double scale = span >= 1e9 ? 1e9 : span >= 1e6 ? 1e6 : 1e3;
+	int digits = step >= scale ? 0 : (int)ceil(log10(scale / step));
+	unsigned at = 0;
+	put_label(chart, "");
+	tally_buffer_text(chart->out, colour(chart, "\x1b[2m"));
+	for (unsigned tick = 0; tick * step < span; tick++) {
+		char text[32];
+		unsigned where = (unsigned)(tick * step / chart->cell_ns);
+		int length = snprintf(text, sizeof(text), "%s%.*f %s", chart->view->ascii ? "|" : "╷", digits, tick * step / scale, unit);
+		unsigned shown = (unsigned)length - (chart->view->ascii ? 0 : 2); /* the line takes three bytes */
+		if (where < at || where + shown > chart->width)
+			continue;
+		tally_buffer_printf(chart->out, "%*s%s", (int)(where - at), "", text);
+		at = where + shown;
+	}
+	tally_buffer_printf(chart->out, "%s\n", colour(chart, "\x1b[0m"));
+}
+
+static void put_cpus(const struct chart *chart, const struct strips *strips)
+{
+	double span = (double)(chart->activity->last - chart->activity->first);
+	for (size_t i = 0; i < strips->count; i++) {
+		const struct strip *strip = &strips->items[i];
+		char label[32];
+		snprintf(label, sizeof(label), "CPU %u", strip->id);
+		put_label(chart, label);
+		tally_buffer_text(chart->out, colour(chart, "\x1b[36m"));
+		put_cells(chart, strip, chart->cell_ns);
+		tally_buffer_printf(chart->out, "%s %6.1f %%\n", colour(chart, "\x1b[0m"), 100 * strip->total / span);
+	}
+}
+
+static void put_marks_of(const struct chart *chart, const struct strips *marks, uint32_t thread)
+{
+	size_t events;
+	const struct tally_recorded_event *named = tally_perfdata_events(chart->activity->recording->data, &events);
+	for (size_t i = 0; i < marks->count; i++) {
+		const struct strip *strip = &marks->items[i];
+		double most = 1;
+		char label[64];
+		if (strip->id != thread)
+			continue;
+		for (unsigned cell = 0; cell < chart->width; cell++)
+			most = fmax(most, strip->cells[cell]);
+		const char *name = named[strip->event].name, *colon = strlen(name) > LABEL_WIDTH - 3 ? strchr(name, ':') : NULL;
+		snprintf(label, sizeof(label), "  %s", colon && colon[1] ? colon + 1 : name);
+		put_label(chart, label);
+		tally_buffer_text(chart->out, colour(chart, "\x1b[33m"));
+		put_cells(chart, strip, most);
+		tally_buffer_printf(chart->out, "%s %8.0f x\n", colour(chart, "\x1b[0m"), strip->total);
+	}
+}
+
+static void put_task_label(const struct chart *chart, uint32_t thread)
+{
+	const struct tally_thread *task = &chart->activity->recording->tasks.threads.items[thread];
+	char name[64], label[96];
+	tally_terminal_clean(tally_activity_comm(chart->activity, thread), name, sizeof(name));
+	snprintf(label, sizeof(label), "%.*s %u", NAME_MAX_BYTES, name, task->tid);
+	put_label(chart, label);
+}
+
+static void put_tasks(const struct chart *chart, const struct strips *strips, const struct strips *marks)
+{
+	for (size_t i = 0; i < strips->count && i < chart->view->tasks; i++) {
+		const struct strip *strip = &strips->items[i];
+		put_task_label(chart, strip->id);
+		tally_buffer_text(chart->out, colour(chart, "\x1b[32m"));
+		put_cells(chart, strip, chart->cell_ns);
+		tally_buffer_printf(chart->out, "%s %8.3f s\n", colour(chart, "\x1b[0m"), strip->total / 1e9);
+		put_marks_of(chart, marks, strip->id);
+	}
+	if (strips->count > chart->view->tasks)
+		tally_buffer_printf(chart->out, "%s%zu tasks more; -n shows them%s\n", colour(chart, "\x1b[2m"),
+				    strips->count - chart->view->tasks, colour(chart, "\x1b[0m"));
+}
+
+/* Tasks that only marks tell of, behind those that ran. */
+static int add_marked_tasks(const struct chart *chart, const struct strips *marks, struct strips *tasks,
+			    struct tally_map *index)
+{
+	for (size_t i = 0; i < marks->count; i++)
+		if (!strip_of(tasks, index, marks->items[i].id, chart))
+			return -ENOMEM;
+	return 0;
+}
+
+static void put_head(const struct chart *chart, size_t tasks)
+{
+	static const char *const sources[] = { "by its context switches", "by sched:sched_switch",
+					       "by samples: a cell is as full as they say" };
+	const struct tally_activity *activity = chart->activity;
+	tally_buffer_printf(chart->out, "%s%.3f s of %zu tasks on %u CPUs, %s%s\n\n", colour(chart, "\x1b[1m"),
+			    (double)(activity->last - activity->first) / 1e9, tasks, activity->cpu_count,
+			    activity->ran.count ? sources[activity->source] : "by what happened", colour(chart, "\x1b[0m"));
+}
+
+int tally_timeline_text(const struct tally_activity *activity, const struct tally_timeline_view *view,
+			struct tally_buffer *out)
+{
+	unsigned columns = view->columns < COLUMNS_MIN ? COLUMNS_MIN : view->columns;
+	struct chart chart = { .activity = activity, .view = view, .out = out, .width = columns - LABEL_WIDTH - FIGURE_WIDTH };
+	struct strips cpus = { 0 }, tasks = { 0 }, marks = { 0 };
+	struct tally_map cpu_index = { 0 }, task_index = { 0 }, mark_index = { 0 };
+	uint64_t span = activity->last > activity->first ? activity->last - activity->first : 1;
+	chart.cell_ns = (double)span / chart.width;
+	int result = gather_ran(&chart, true, &cpus, &cpu_index);
+	if (!result)
+		result = gather_ran(&chart, false, &tasks, &task_index);
+	if (!result)
+		result = gather_marks(&chart, &marks, &mark_index);
+	if (!result)
+		result = add_marked_tasks(&chart, &marks, &tasks, &task_index);
+	if (!result) {
+		if (cpus.count)
+			qsort(cpus.items, cpus.count, sizeof(*cpus.items), by_order);
+		if (tasks.count)
+			qsort(tasks.items, tasks.count, sizeof(*tasks.items), by_order);
+		put_head(&chart, tasks.count);
+		put_axis(&chart);
+		if (view->cpus_wanted)
+			put_cpus(&chart, &cpus);
+		if (view->cpus_wanted && view->tasks_wanted)
+			tally_buffer_char(out, '\n');
+		if (view->tasks_wanted)
+			put_tasks(&chart, &tasks, &marks);
+	}
+	release_strips(&cpus, &cpu_index);
+	release_strips(&tasks, &task_index);
+	release_strips(&marks, &mark_index);
+	return result || out->failed ? -ENOMEM : 0;
+}

@@ -1,0 +1,109 @@
+/* Trace Event Format, as chrome://tracing and ui.perfetto.dev read it. */
+#include "output/timeline.h"
+
+#include "base/json.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+enum { CPUS_PID = 0 /* the process whose threads are the CPUs: no task has its number */ };
+
+static void put_start(struct tally_json *json, const struct tally_activity *activity, const char *name, const char *phase,
+		      uint32_t pid, uint32_t tid, uint64_t time)
+{
+	tally_json_object(json, NULL);
+	tally_json_text(json, "name", name);
+	tally_json_text(json, "ph", phase);
+	tally_json_u64(json, "pid", pid);
+	tally_json_u64(json, "tid", tid);
+	tally_json_double(json, "ts", time > activity->first ? (double)(time - activity->first) / 1e3 : 0);
+}
+
+static void put_name(struct tally_json *json, const char *what, uint32_t pid, uint32_t tid, const char *name)
+{
+	tally_json_object(json, NULL);
+	tally_json_text(json, "name", what);
+	tally_json_text(json, "ph", "M");
+	tally_json_u64(json, "pid", pid);
+	tally_json_u64(json, "tid", tid);
+	tally_json_object(json, "args");
+	tally_json_text(json, "name", name);
+	tally_json_end(json);
+	tally_json_end(json);
+}
+
+static void put_names(struct tally_json *json, const struct tally_activity *activity)
+{
+	const struct tally_tasks *tasks = &activity->recording->tasks;
+	char name[32];
+	put_name(json, "process_name", CPUS_PID, 0, "CPUs");
+	for (uint32_t cpu = 0; cpu < activity->cpu_count; cpu++) {
+		snprintf(name, sizeof(name), "CPU %u", cpu);
+		put_name(json, "thread_name", CPUS_PID, cpu, name);
+	}
+	for (uint32_t i = 0; i < tasks->threads.count; i++) {
+		const struct tally_thread *task = &tasks->threads.items[i];
+		if (!task->tid)
+			continue;
+		if (task->pid == task->tid)
+			put_name(json, "process_name", task->pid, task->tid, tally_activity_comm(activity, i));
+		put_name(json, "thread_name", task->pid, task->tid, tally_activity_comm(activity, i));
+	}
+}
+
+/* Twice: on its CPU's track by the task's name, on the task's by the CPU's. */
+static void put_ran(struct tally_json *json, const struct tally_activity *activity, const struct tally_ran *ran)
+{
+	const struct tally_thread *task = &activity->recording->tasks.threads.items[ran->thread];
+	char name[64];
+	for (int on_task = 0; on_task < 2; on_task++) {
+		if (on_task && ran->cpu != UINT32_MAX)
+			snprintf(name, sizeof(name), "CPU %u", ran->cpu);
+		else
+			snprintf(name, sizeof(name), "%s %u", on_task ? "running" : tally_activity_comm(activity, ran->thread), task->tid);
+		if (!on_task && ran->cpu == UINT32_MAX)
+			continue;
+		put_start(json, activity, name, "X", on_task ? task->pid : CPUS_PID, on_task ? task->tid : ran->cpu, ran->start);
+		tally_json_double(json, "dur", (double)(ran->end - ran->start) / 1e3);
+		if (activity->source != TALLY_ACTIVITY_SAMPLES) {
+			tally_json_object(json, "args");
+			tally_json_text(json, "left", ran->preempted ? "preempted" : "gave up the CPU");
+			tally_json_end(json);
+		}
+		tally_json_end(json);
+	}
+}
+
+static void put_mark(struct tally_json *json, const struct tally_activity *activity, const struct tally_mark *mark)
+{
+	const struct tally_thread *task = &activity->recording->tasks.threads.items[mark->thread];
+	size_t count;
+	const struct tally_recorded_event *events = tally_perfdata_events(activity->recording->data, &count);
+	put_start(json, activity, events[mark->event].name, "i", task->pid, task->tid, mark->time);
+	tally_json_text(json, "s", "t");
+	if (mark->text != UINT32_MAX || mark->cpu != UINT32_MAX) {
+		tally_json_object(json, "args");
+		if (mark->cpu != UINT32_MAX)
+			tally_json_u64(json, "cpu", mark->cpu);
+		if (mark->text != UINT32_MAX)
+			tally_json_text(json, "text", tally_buffer_string(&activity->texts) + mark->text);
+		tally_json_end(json);
+	}
+	tally_json_end(json);
+}
+
+int tally_timeline_trace(const struct tally_activity *activity, struct tally_buffer *out)
+{
+	struct tally_json json = { .out = out };
+	tally_json_object(&json, NULL);
+	tally_json_text(&json, "displayTimeUnit", "ns");
+	tally_json_array(&json, "traceEvents");
+	put_names(&json, activity);
+	for (size_t i = 0; i < activity->ran.count; i++)
+		put_ran(&json, activity, &activity->ran.items[i]);
+	for (size_t i = 0; i < activity->marks.count; i++)
+		put_mark(&json, activity, &activity->marks.items[i]);
+	tally_json_end(&json);
+	tally_json_end(&json);
+	return out->failed || activity->texts.failed ? -ENOMEM : 0;
+}

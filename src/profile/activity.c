@@ -1,0 +1,379 @@
+#include "profile/activity.h"
+
+#include "base/vector.h"
+#include "perfdata/feature.h"
+#include "tracepoint/format.h"
+
+#include "tally/perf_event.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PROGRESS_EVERY = 20000, CPUS_MAX = 1 << 16, NS_PER_SECOND = 1000000000 };
+
+struct ran_list {
+	struct tally_ran *items;
+	size_t count, capacity;
+};
+
+/* Who is on a CPU. */
+struct on_cpu {
+	uint64_t since;
+	uint32_t thread;
+	bool known, busy; /* not known: before the first switch anything may have run */
+};
+
+struct activity_reader {
+	struct tally_activity *activity;
+	const struct tally_activity_options *options;
+	struct ran_list by_source[TALLY_ACTIVITY_SAMPLES + 1];
+	struct { struct on_cpu *items; size_t count, capacity; } cpus[TALLY_ACTIVITY_SAMPLES];
+	struct tally_map thread_of; /* tid → thread: switches don't tell processes */
+	struct tally_tracepoint *format; /* of sched:sched_switch */
+	const struct tally_tracepoint_field *prev_state, *next_pid, *prev_pid;
+	bool format_tried;
+};
+
+/* ---- threads ------------------------------------------------------------------------------------------- */
+
+static void know_thread(struct activity_reader *reader, uint32_t tid, uint32_t thread)
+{
+	uint64_t *slot = thread == UINT32_MAX ? NULL : tally_map_put(&reader->thread_of, tid, NULL);
+	if (slot)
+		*slot = thread;
+}
+
+static uint32_t thread_of(struct activity_reader *reader, uint32_t pid, uint32_t tid)
+{
+	struct tally_tasks *tasks = &reader->activity->recording->tasks;
+	const uint64_t *known = pid == UINT32_MAX ? tally_map_get(&reader->thread_of, tid) : NULL;
+	if (known)
+		return (uint32_t)*known;
+	uint32_t thread = tally_tasks_thread(tasks, pid == UINT32_MAX ? tid : pid, tid);
+	know_thread(reader, tid, thread);
+	return thread;
+}
+
+const char *tally_activity_comm(const struct tally_activity *activity, uint32_t thread)
+{
+	const struct tally_tasks *tasks = &activity->recording->tasks;
+	const struct tally_thread *task = &tasks->threads.items[thread];
+	return task->comm == TALLY_STRING_NONE ? "[unknown]" : tally_strings_text(&tasks->strings, task->comm);
+}
+
+/* ---- switches ------------------------------------------------------------------------------------------ */
+
+static struct on_cpu *cpu_of(struct activity_reader *reader, enum tally_activity_source source, uint32_t cpu)
+{
+	struct on_cpu idle = { .known = false };
+	if (cpu >= CPUS_MAX)
+		return NULL;
+	while (reader->cpus[source].count <= cpu)
+		if (tally_vector_push(&reader->cpus[source], idle) < 0)
+			return NULL;
+	return &reader->cpus[source].items[cpu];
+}
+
+static int add_ran(struct activity_reader *reader, enum tally_activity_source source, const struct tally_ran *ran)
+{
+	return ran->end > ran->start ? tally_vector_push(&reader->by_source[source], *ran) : 0;
+}
+
+/* Somebody left a CPU: who was seen to begin there, or, at first, who says so. */
+static int leave(struct activity_reader *reader, enum tally_activity_source source, uint32_t cpu, uint32_t thread,
+		 uint64_t time, bool preempted)
+{
+	struct on_cpu *on = cpu_of(reader, source, cpu);
+	if (!on)
+		return cpu >= CPUS_MAX ? 0 : -ENOMEM;
+	struct tally_ran ran = { .start = on->since, .end = time, .thread = on->thread, .cpu = cpu, .preempted = preempted };
+	bool was_busy = on->busy;
+	if (!on->known) {
+		ran.start = reader->activity->first;
+		ran.thread = thread;
+		was_busy = reader->activity->recording->tasks.threads.items[thread].tid != 0;
+	}
+	*on = (struct on_cpu){ .known = true };
+	return was_busy ? add_ran(reader, source, &ran) : 0;
+}
+
+static int enter(struct activity_reader *reader, enum tally_activity_source source, uint32_t cpu, uint32_t thread,
+		 uint64_t time)
+{
+	struct on_cpu *on = cpu_of(reader, source, cpu);
+	if (!on)
+		return cpu >= CPUS_MAX ? 0 : -ENOMEM;
+	bool is_idle = reader->activity->recording->tasks.threads.items[thread].tid == 0;
+	*on = (struct on_cpu){ .since = time, .thread = thread, .known = true, .busy = !is_idle };
+	return 0;
+}
+
+static int take_switch(struct activity_reader *reader, const struct tally_record *record)
+{
+	const struct tally_sample_id *id = &record->sample_id;
+	uint32_t thread = thread_of(reader, id->pid, id->tid);
+	if (thread == UINT32_MAX)
+		return -ENOMEM;
+	if (record->header.misc & TALLY_MISC_SWITCH_OUT)
+		return leave(reader, TALLY_ACTIVITY_SWITCHES, id->cpu, thread, id->time,
+			     record->header.misc & TALLY_MISC_SWITCH_OUT_PREEMPT);
+	return enter(reader, TALLY_ACTIVITY_SWITCHES, id->cpu, thread, id->time);
+}
+
+static void find_format(struct activity_reader *reader, const struct tally_recorded_event *event)
+{
+	const struct tally_perfdata *data = reader->activity->recording->data;
+	struct tally_feature_bytes tracing = tally_perfdata_feature(data, TALLY_FEATURE_TRACING_DATA);
+	struct tally_tracepoint_machine machine;
+	const char *text;
+	size_t length;
+	reader->format_tried = true;
+	if (!tally_perfdata_tracepoint_format(data, event->attr.config, &text, &length) ||
+	    !tally_tracing_data_machine(tracing.bytes, tracing.size, &machine.long_bytes, &machine.swap) ||
+	    tally_tracepoint_parse(text, length, &machine, &reader->format, NULL) < 0)
+		return;
+	reader->prev_pid = tally_tracepoint_field(reader->format, "prev_pid");
+	reader->prev_state = tally_tracepoint_field(reader->format, "prev_state");
+	reader->next_pid = tally_tracepoint_field(reader->format, "next_pid");
+}
+
+static bool is_sched_switch(const struct tally_recorded_event *event)
+{
+	return event->attr.type == TALLY_TYPE_TRACEPOINT && !strncmp(event->name, "sched:sched_switch", 18) &&
+	       (!event->name[18] || event->name[18] == ':');
+}
+
+static int take_sched_switch(struct activity_reader *reader, const struct tally_recorded_event *event,
+			     const struct tally_sample *sample)
+{
+	uint64_t next, prev, state = 1;
+	if (!reader->format_tried)
+		find_format(reader, event);
+	if (!reader->next_pid || !reader->prev_pid ||
+	    !tally_tracepoint_u64(reader->format, reader->next_pid, sample->raw, sample->raw_size, &next) ||
+	    !tally_tracepoint_u64(reader->format, reader->prev_pid, sample->raw, sample->raw_size, &prev))
+		return 0;
+	if (reader->prev_state)
+		tally_tracepoint_u64(reader->format, reader->prev_state, sample->raw, sample->raw_size, &state);
+	uint32_t from = thread_of(reader, (uint32_t)prev == sample->tid ? sample->pid : UINT32_MAX, (uint32_t)prev);
+	uint32_t to = thread_of(reader, UINT32_MAX, (uint32_t)next);
+	if (from == UINT32_MAX || to == UINT32_MAX)
+		return -ENOMEM;
+	int result = leave(reader, TALLY_ACTIVITY_TRACEPOINT, sample->cpu, from, sample->time, !(state & 0xff));
+	return result < 0 ? result : enter(reader, TALLY_ACTIVITY_TRACEPOINT, sample->cpu, to, sample->time);
+}
+
+/* ---- samples ------------------------------------------------------------------------------------------- */
+
+static bool is_clock(const struct tally_attr *attr)
+{
+	return attr->type == TALLY_TYPE_SOFTWARE &&
+	       (attr->config == TALLY_SW_CPU_CLOCK || attr->config == TALLY_SW_TASK_CLOCK);
+}
+
+/* What happens rather than goes on: worth a mark each. */
+static bool is_happening(const struct tally_attr *attr)
+{
+	return attr->type == TALLY_TYPE_TRACEPOINT || attr->type == TALLY_TYPE_BREAKPOINT ||
+	       (attr->type == TALLY_TYPE_SOFTWARE && !is_clock(attr)) || attr->type >= TALLY_TYPE_MAX;
+}
+
+static uint64_t span_of(const struct tally_attr *attr, const struct tally_sample *sample)
+{
+	if (is_clock(attr))
+		return sample->type & TALLY_SAMPLE_PERIOD ? sample->period : attr->sample_period;
+	return attr->flags & TALLY_ATTR_FREQ && attr->sample_period ? NS_PER_SECOND / attr->sample_period : 0;
+}
+
+static int add_mark(struct activity_reader *reader, const struct tally_raw_record *raw, const struct tally_sample *sample,
+		    uint32_t thread, uint32_t cpu)
+{
+	struct tally_activity *activity = reader->activity;
+	size_t count;
+	const struct tally_recorded_event *events = tally_perfdata_events(activity->recording->data, &count);
+	struct tally_mark mark = { .time = sample->time, .thread = thread, .cpu = cpu, .text = UINT32_MAX,
+				   .event = (uint32_t)(raw->event - events) };
+	if (reader->options->describe && sample->raw && activity->texts.length < UINT32_MAX) {
+		mark.text = (uint32_t)activity->texts.length;
+		reader->options->describe(reader->options->context, raw->event, mark.event, sample, &activity->texts);
+		tally_buffer_char(&activity->texts, '\0');
+	}
+	return tally_vector_push(&activity->marks, mark);
+}
+
+static int take_sample(struct activity_reader *reader, const struct tally_raw_record *raw, const struct tally_sample *sample)
+{
+	const struct tally_attr *attr = &raw->event->attr;
+	uint32_t cpu = sample->type & TALLY_SAMPLE_CPU ? sample->cpu : UINT32_MAX;
+	uint32_t thread = thread_of(reader, sample->pid, sample->tid);
+	if (thread == UINT32_MAX)
+		return -ENOMEM;
+	if (is_sched_switch(raw->event))
+		return take_sched_switch(reader, raw->event, sample);
+	if (is_happening(attr))
+		return add_mark(reader, raw, sample, thread, cpu);
+	uint64_t span = span_of(attr, sample);
+	struct tally_ran ran = { .start = sample->time > span ? sample->time - span : 0, .end = sample->time,
+				 .thread = thread, .cpu = cpu };
+	return sample->tid ? add_ran(reader, TALLY_ACTIVITY_SAMPLES, &ran) : 0;
+}
+
+/* ---- all of it ----------------------------------------------------------------------------------------- */
+
+static void note_time(struct tally_activity *activity, uint64_t time, uint32_t cpu)
+{
+	if (!time)
+		return;
+	if (!activity->last || time < activity->first)
+		activity->first = time;
+	if (time > activity->last)
+		activity->last = time;
+	if (cpu < CPUS_MAX && cpu >= activity->cpu_count)
+		activity->cpu_count = cpu + 1;
+}
+
+static int take_record(struct activity_reader *reader, const struct tally_raw_record *raw, const struct tally_record *record)
+{
+	switch (record->header.type) {
+	case TALLY_RECORD_SAMPLE:
+		note_time(reader->activity, record->sample.time,
+			  record->sample.type & TALLY_SAMPLE_CPU ? record->sample.cpu : UINT32_MAX);
+		return take_sample(reader, raw, &record->sample);
+	case TALLY_RECORD_SWITCH:
+	case TALLY_RECORD_SWITCH_CPU_WIDE:
+		note_time(reader->activity, record->sample_id.time, record->sample_id.cpu);
+		return record->sample_id.present ? take_switch(reader, record) : 0;
+	case TALLY_RECORD_COMM:
+		know_thread(reader, record->comm.tid,
+			    tally_tasks_thread(&reader->activity->recording->tasks, record->comm.pid, record->comm.tid));
+		return 0;
+	case TALLY_RECORD_FORK:
+		know_thread(reader, record->task.tid,
+			    tally_tasks_thread(&reader->activity->recording->tasks, record->task.pid, record->task.tid));
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+static int read_all(struct activity_reader *reader, struct tally_error *err)
+{
+	struct tally_recording *recording = reader->activity->recording;
+	uint64_t size = tally_perfdata_size(recording->data);
+	struct tally_raw_record raw;
+	struct tally_record record;
+	int result;
+	while ((result = tally_recording_next(recording, &raw, &record, err)) > 0) {
+		if (take_record(reader, &raw, &record) < 0)
+			return tally_error_set(err, -ENOMEM, "out of memory");
+		if (reader->options->progress && size && !(recording->counts.records % PROGRESS_EVERY))
+			reader->options->progress(reader->options->progress_context,
+						  (double)raw.file_offset / (double)size);
+	}
+	return result;
+}
+
+/* Who is still on a CPU at the end stays to the end. */
+static int close_open(struct activity_reader *reader, enum tally_activity_source source)
+{
+	for (uint32_t cpu = 0; cpu < reader->cpus[source].count; cpu++) {
+		const struct on_cpu *on = &reader->cpus[source].items[cpu];
+		struct tally_ran ran = { .start = on->since, .end = reader->activity->last, .thread = on->thread, .cpu = cpu };
+		if (on->busy && add_ran(reader, source, &ran) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static bool is_wanted(const struct tally_activity *activity, const struct tally_activity_options *options,
+		      const struct tally_number_set *cpus, const struct tally_ran *ran)
+{
+	return (!cpus->count || tally_number_set_has(cpus, ran->cpu)) &&
+	       (!options->filter.comms || tally_list_has(options->filter.comms, tally_activity_comm(activity, ran->thread)));
+}
+
+static int choose_source(struct activity_reader *reader, struct tally_error *err)
+{
+	struct tally_activity *activity = reader->activity;
+	const struct tally_profile_filter *filter = &reader->options->filter;
+	struct tally_number_set cpus = { 0 };
+	int result = filter->cpus ? tally_number_set_parse(&cpus, filter->cpus, err) : 0;
+	for (unsigned source = 0; !result && source <= TALLY_ACTIVITY_SAMPLES; source++) {
+		if (source < TALLY_ACTIVITY_SAMPLES && reader->cpus[source].count)
+			result = close_open(reader, source);
+		struct ran_list *list = &reader->by_source[source];
+		if (result || activity->ran.count || !list->count)
+			continue;
+		activity->source = source;
+		for (size_t i = 0; !result && i < list->count; i++) {
+			struct tally_ran ran = list->items[i];
+			if (filter->time_start_ns && ran.start < filter->time_start_ns)
+				ran.start = filter->time_start_ns;
+			if (filter->time_end_ns && ran.end > filter->time_end_ns)
+				ran.end = filter->time_end_ns;
+			if (ran.end > ran.start && is_wanted(activity, reader->options, &cpus, &ran))
+				result = tally_vector_push(&activity->ran, ran);
+		}
+	}
+	tally_vector_release(&cpus);
+	return result == -ENOMEM ? tally_error_set(err, result, "out of memory") : result;
+}
+
+static void bound_time(struct tally_activity *activity, const struct tally_profile_filter *filter)
+{
+	if (filter->time_start_ns > activity->first)
+		activity->first = filter->time_start_ns;
+	if (filter->time_end_ns && filter->time_end_ns < activity->last)
+		activity->last = filter->time_end_ns;
+}
+
+static void release_reader(struct activity_reader *reader)
+{
+	for (unsigned source = 0; source <= TALLY_ACTIVITY_SAMPLES; source++)
+		tally_vector_release(&reader->by_source[source]);
+	for (unsigned source = 0; source < TALLY_ACTIVITY_SAMPLES; source++)
+		tally_vector_release(&reader->cpus[source]);
+	tally_map_release(&reader->thread_of);
+	tally_tracepoint_free(reader->format);
+}
+
+int tally_activity_new(struct tally_recording *recording, const struct tally_activity_options *options,
+		       struct tally_activity **out, struct tally_error *err)
+{
+	struct tally_activity *activity = calloc(1, sizeof(*activity));
+	struct activity_reader reader = { .activity = activity, .options = options };
+	if (!activity) {
+		tally_recording_close(recording);
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	}
+	activity->recording = recording;
+	int result = tally_recording_filter(recording, &options->filter, err);
+	if (!result)
+		result = read_all(&reader, err);
+	if (!result)
+		result = choose_source(&reader, err);
+	if (!result && !activity->ran.count && !activity->marks.count) {
+		result = tally_error_set(err, -ENOENT, "the recording doesn't tell what happened when");
+		tally_error_hint(err, "record with times: tally record --switch-events, or -e sched:sched_switch -a");
+	}
+	bound_time(activity, &options->filter);
+	release_reader(&reader);
+	if (result < 0) {
+		tally_activity_free(activity);
+		return result;
+	}
+	*out = activity;
+	return 0;
+}
+
+void tally_activity_free(struct tally_activity *activity)
+{
+	if (!activity)
+		return;
+	tally_recording_close(activity->recording);
+	tally_vector_release(&activity->ran);
+	tally_vector_release(&activity->marks);
+	tally_buffer_release(&activity->texts);
+	free(activity);
+}

@@ -1,0 +1,81 @@
+#!/bin/bash
+# `tally timeline`: what it says of who ran when, against what programs measured themselves.  TAP; $TALLY is the binary,
+# $SHARES a program that burns CPU time.
+set -u
+number=0
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 1
+export LC_ALL=C.UTF-8 NO_COLOR=1
+
+ok() { number=$((number + 1)); echo "ok $number - $1"; }
+not_ok() { number=$((number + 1)); echo "not ok $number - $1"; sed 's/^/# /' out; }
+skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
+check() { if "${@:2}"; then ok "$1"; else not_ok "$1"; fi; }
+finish() { echo "1..$number"; exit; }
+timeline() { "$TALLY" timeline "$@" >out 2>errors; }
+
+if ! "$TALLY" record -q --switch-events -e task-clock,page-faults -o switches -- \
+	sh -c "$SHARES 200; sleep 0.3; $SHARES 200 2" >measured 2>out; then
+	skip "timeline" "no recording here: $(head -1 out)"
+	finish
+fi
+
+# 0.2 s of the first, twice 0.2 s of the second's threads: within a tenth and 10 ms, as the clocks have it.
+seconds_of() { awk -v name="$1" '$1 == name && $NF == "s" { sum += $(NF - 1) } END { print sum + 0 }' out; }
+about() { awk -v found="$1" -v wanted="$2" 'BEGIN { exit !(found > 0.9 * wanted - 0.01 && found < 1.1 * wanted + 0.05) }'; }
+measures() {
+	timeline -i switches -n 100 && grep -q 'by its context switches$' out && about "$(seconds_of shares)" 0.6
+}
+check "tasks ran as long as they measured themselves" measures
+cpus() { grep -cE '^CPU [0-9]+ .* [0-9.]+ %$' out | grep -qvx 0 && grep -qE '^  page-faults .* [0-9]+ x$' out; }
+check "CPUs have their share, and page faults their marks" cpus
+gap() { # while the shell slept, nobody ran: the middle of the first second
+	timeline -i switches --by task --width 134 && ! grep -q '^CPU' out &&
+		[ "$(grep '^shares' out | cut -c23-122 | tr -d ' ' | wc -m)" -gt 10 ] &&
+		grep '^shares' out | grep -q '   '
+}
+check "time in which nobody ran is empty" gap
+width() { timeline -i switches -w 80 && [ "$(wc -L <out)" -le 80 ]; }
+check "no line is wider than was asked for" width
+ascii() { LC_ALL=C timeline -i switches && ! grep -qP '[^\x00-\x7f]' out; }
+check "in an ASCII locale there are no other characters" ascii
+limited() { timeline switches -n 1 --by task && [ "$(grep -cE '^[a-z].* s$' out)" = 1 ] && grep -q 'tasks more; -n shows them' out; }
+check "-n takes those that ran longest, and options may stand behind the file" limited
+only() { timeline -i switches --comm sh --by task && grep -q '^sh ' out && ! grep -q '^shares' out; }
+check "--comm shows this command alone" only
+
+trace() {
+	"$TALLY" timeline -i switches -o trace.json 2>out && python3 - >out 2>&1 <<'END'
+import json
+events = json.load(open("trace.json"))["traceEvents"]
+ran = [e for e in events if e["ph"] == "X"]
+cpus = [e for e in ran if e["pid"] == 0]
+assert ran and len(cpus) * 2 == len(ran), "each interval stands on a CPU's track and on a task's"
+for track in {e["tid"] for e in cpus}:
+    ends = 0
+    for e in sorted((e for e in cpus if e["tid"] == track), key=lambda e: e["ts"]):
+        assert e["ts"] >= ends - 1e-3, "one task at a time on a CPU"
+        ends = e["ts"] + e["dur"]
+assert 0.5e6 < sum(e["dur"] for e in cpus if e["name"].startswith("shares ")) < 0.75e6
+assert any(e["ph"] == "i" and e["name"].startswith("page-faults") for e in events)
+names = {e["args"]["name"] for e in events if e["ph"] == "M"}
+assert {"CPUs", "CPU 0", "shares"} <= names, names
+END
+}
+check "trace events: one task at a time on each CPU" trace
+
+if "$TALLY" record -q -a -e sched:sched_switch -o sched -- "$SHARES" 200 >measured 2>out; then
+	switched() { timeline -i sched -n 100 && grep -q 'by sched:sched_switch$' out && about "$(seconds_of shares)" 0.2; }
+	check "the tracepoint sched:sched_switch tells the same" switched
+else
+	skip "the tracepoint sched:sched_switch tells the same" "it can't be recorded here"
+fi
+"$TALLY" record -q -e cpu-clock -F 999 -o samples -- "$SHARES" 200 >measured 2>out
+sampled() { timeline -i samples && grep -q 'by samples: ' out && about "$(seconds_of shares)" 0.2; }
+check "without switches samples tell it, and it says so" sampled
+
+printf 'nothing' >none
+refused() { timeline -i none; [ $? = 1 ] && timeline --by row; [ $? = 2 ] && grep -q 'cpu, task, both' errors; }
+check "what is no recording, and a wrong option, are refused" refused
+finish
