@@ -3,7 +3,7 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-.PHONY: all demo check check-slow soak mutants conformance bench bench-large bench-recorder bench-engine install fuzz clean
+.PHONY: all demo check check-slow soak soak-record mutants conformance bench bench-large bench-recorder bench-engine install fuzz clean
 all: build/build.ninja
 	@ninja -C build
 
@@ -32,6 +32,11 @@ SOAK_CALLS ?= 1000000
 SOAK_SEED ?= 1
 soak: all
 	@build/tests/conformance/differential --soak --seed $(SOAK_SEED) --rounds $$(($(SOAK_CALLS) / 200)) </dev/null
+
+# An hour's recording under a storm of 1,500 programs a second: its memory must stay what it is.
+SOAK_SECONDS ?= 3600
+soak-record: all
+	@TALLY=$(CURDIR)/build/tally EXEC_STORM=$(CURDIR)/build/tests/cli/exec_storm tests/cli/record_soak.sh $(SOAK_SECONDS)
 
 # Each clause of docs/spec.md on the running kernel, in a guest machine with a PMU and in the simulated one.
 conformance: all
