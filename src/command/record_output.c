@@ -152,6 +152,12 @@ static int name_by_time(const struct record_request *request, char *out, size_t 
 int record_output_name(struct record_request *request, struct tally_error *err)
 {
 	char *named = request->named_output;
+	struct stat there;
+	if (!stat(request->output, &there) && !there.st_size && request->files.count) {
+		unlink(request->output); /* the disk had no room for as much as its header */
+		snprintf(named, sizeof(request->named_output), "%s", request->files.items[request->files.count - 1]);
+		return 0;
+	}
 	int result = name_by_time(request, named, sizeof(request->named_output));
 	if (!result && rename(request->output, named) < 0)
 		result = -errno;
