@@ -18,7 +18,10 @@
 #include <unistd.h>
 
 enum { OPTION_CHILDREN = 256, OPTION_NO_CHILDREN, OPTION_SORT, OPTION_PERCENT, OPTION_STDIO, OPTION_DSO,
-       OPTION_SYMBOL, OPTION_EVENT, OPTION_MANGLED, OPTION_NO_INLINE };
+       OPTION_SYMBOL, OPTION_EVENT, OPTION_MANGLED, OPTION_NO_INLINE, OPTION_ERROR };
+
+/* A terminal of which takes columns of errors without the names being cut. */
+enum { ERROR_COLUMNS = 120 };
 
 static const struct tally_option options[] = {
 	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE", "the recording (tally.data, else perf.data; - is standard input)",
@@ -38,6 +41,8 @@ static const struct tally_option options[] = {
 	TALLY_FILTER_OPTIONS,
 	TALLY_NAME_OPTIONS,
 	TALLY_DEBUGINFOD_OPTION,
+	{ 0, "error", TALLY_ARGUMENT_NONE, NULL, "columns of sampling errors (95 %; where a terminal is wide anyway)", NULL,
+	  OPTION_ERROR },
 	{ 0, "dso", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these objects", NULL, OPTION_DSO },
 	{ 0, "symbol", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these functions", NULL, OPTION_SYMBOL },
 	TALLY_HEADER_OPTIONS,
@@ -55,7 +60,7 @@ struct request {
 	struct tally_header_request header;
 	struct tally_name_sources names;
 	struct tally_report_options report;
-	bool children_given, percent_given, json, no_pager, mangled, no_inlines;
+	bool children_given, percent_given, errors, json, no_pager, mangled, no_inlines;
 };
 
 static int parse_sort(const char *text, bool by[TALLY_SORT_KEYS], struct tally_error *err)
@@ -131,6 +136,7 @@ static int apply_option(int id, const char *value, struct request *request, stru
 	case OPTION_MANGLED: request->mangled = true; break;
 	case OPTION_NO_INLINE: request->no_inlines = true; break;
 	case OPTION_STDIO: request->no_pager = true; break;
+	case OPTION_ERROR: request->errors = true; break;
 	case 'j': request->json = true; break;
 	default:
 		if (tally_header_option(id, &request->header))
@@ -212,7 +218,8 @@ static int show(const struct tally_command *command, struct request *request, st
 	} else {
 		tally_pager_start(&pager, !request->no_pager);
 		struct tally_report_view view = { .columns = pager.columns, .colours = pager.colours,
-						  .ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0 };
+						  .ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0,
+						  .errors = request->errors || pager.columns >= ERROR_COLUMNS };
 		if (request->header.shown)
 			tally_command_header(profile->recording, request->input, &request->header, &out);
 		result = put_events(profile, request, &view, &out, NULL, &err);

@@ -1,6 +1,8 @@
 /* A report as JSON: docs/report-json.md is the schema. */
 #include "output/report_text.h"
 
+#include <math.h>
+
 static void put_function(const struct tally_profile *profile, uint32_t function, struct tally_json *json)
 {
 	static const char *const kinds[TALLY_FRAME_KINDS] = { "program", "library", "kernel", "jit", "inlined" };
@@ -39,6 +41,13 @@ static void put_tree(const struct tally_profile *profile, const struct tally_rep
 	tally_json_end(json);
 }
 
+/* To a thousandth of a percentage point: more digits would be noise. */
+static void put_error(const struct tally_report *report, const char *name, uint64_t period, uint64_t samples,
+		      struct tally_json *json)
+{
+	tally_json_double(json, name, round(1000 * tally_report_error(report, period, samples)) / 1000);
+}
+
 static void put_entry(const struct tally_profile *profile, const struct tally_report *report,
 		      const struct tally_report_options *options, const struct tally_report_entry *entry,
 		      struct tally_json *json)
@@ -63,8 +72,11 @@ static void put_entry(const struct tally_profile *profile, const struct tally_re
 	if (options->children)
 		tally_json_u64(json, "total", entry->total);
 	tally_json_u64(json, "self_samples", entry->self_samples);
-	if (options->children)
+	put_error(report, "self_error", entry->self, entry->self_samples, json);
+	if (options->children) {
 		tally_json_u64(json, "total_samples", entry->total_samples);
+		put_error(report, "total_error", entry->total, entry->total_samples, json);
+	}
 	put_tree(profile, report, options, entry->tree, json);
 	tally_json_end(json);
 }

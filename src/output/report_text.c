@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CELL_MAX = 48, TREE_DEPTH_MAX = 120, NAME_BYTES = 1024 };
+enum { CELL_MAX = 48, TREE_DEPTH_MAX = 120, ERROR_WIDTH = 7, NAME_BYTES = 1024 };
 
 /* Behind a function of a call tree that has no call of its own. */
 static const char INLINED[] = " (inlined)";
@@ -122,7 +122,8 @@ static void choose_columns(struct table *table)
 /* Columns before the first of choose_columns(). */
 static int lead_width(const struct table *table)
 {
-	return table->options->children ? 17 : 10;
+	int percents = table->options->children ? 2 : 1;
+	return (percents == 2 ? 17 : 10) + (table->view->errors ? percents * ERROR_WIDTH : 0);
 }
 
 /* Where a narrow terminal leaves the last column too little room, commands and objects give of theirs. */
@@ -163,7 +164,6 @@ static void put_count(struct tally_buffer *out, uint64_t number)
 	}
 }
 
-/* " over 1.20 s, command gcc, 4 threads" */
 /* What all of the event's samples were called, where it is one name. */
 static const char *only_command(const struct table *table)
 {
@@ -176,11 +176,21 @@ static const char *only_command(const struct table *table)
 	return "";
 }
 
+/* What a percentage of this many samples may be off by: " (±1.2 at 10%)" */
+static void put_tenth_error(const struct table *table, struct tally_buffer *out)
+{
+	const struct tally_report *report = table->report;
+	tally_buffer_printf(out, " (%s%.2g at 10%%)", table->view->ascii ? "+-" : "±",
+			    tally_report_error(report, report->period / 10, report->samples / 10));
+}
+
+/* " (±1.2 at 10%) over 1.20 s, command gcc, 4 threads" */
 static void put_circumstances(const struct table *table, struct tally_buffer *out)
 {
 	const struct tally_recording *recording = table->profile->recording;
 	double seconds = (double)(recording->counts.last_time - recording->counts.first_time) / 1e9;
 	char text[NAME_BYTES];
+	put_tenth_error(table, out);
 	if (seconds > 0)
 		tally_buffer_printf(out, " over %.2f s", seconds);
 	if (recording->counts.lost)
@@ -222,15 +232,23 @@ static void put_head(struct table *table)
 static void put_titles(struct table *table)
 {
 	tally_buffer_text(table->out, colour(table, "\x1b[2m"));
+	const char *error = !table->view->errors ? "" : table->view->ascii ? "     +-" : "      ±";
 	if (table->options->children)
-		tally_buffer_text(table->out, "  TOTAL");
-	tally_buffer_text(table->out, "    SELF  ");
+		tally_buffer_printf(table->out, "  TOTAL%s", error);
+	tally_buffer_printf(table->out, "    SELF%s  ", error);
 	for (unsigned i = 0; i < table->column_count; i++) {
 		bool last = i + 1 == table->column_count;
 		put_padded(table, table->columns[i].title, last ? 0 : table->columns[i].width);
 		tally_buffer_text(table->out, last ? "" : "  ");
 	}
 	tally_buffer_printf(table->out, "%s\n", colour(table, "\x1b[0m"));
+}
+
+static void put_error(struct table *table, uint64_t period, uint64_t samples)
+{
+	if (table->view->errors)
+		tally_buffer_printf(table->out, "%s%*.2f%s", colour(table, "\x1b[2m"), ERROR_WIDTH,
+				    tally_report_error(table->report, period, samples), colour(table, "\x1b[0m"));
 }
 
 static void put_row(struct table *table, const struct tally_report_entry *entry)
@@ -240,8 +258,11 @@ static void put_row(struct table *table, const struct tally_report_entry *entry)
 	char cell[NAME_BYTES];
 	if (table->options->children) {
 		tally_buffer_printf(table->out, "%s%6.2f%%%s", heat(table, total), total, colour(table, "\x1b[0m"));
+		put_error(table, entry->total, entry->total_samples);
 	}
-	tally_buffer_printf(table->out, "%s%7.2f%%%s  ", heat(table, self), self, colour(table, "\x1b[0m"));
+	tally_buffer_printf(table->out, "%s%7.2f%%%s", heat(table, self), self, colour(table, "\x1b[0m"));
+	put_error(table, entry->self, entry->self_samples);
+	tally_buffer_text(table->out, "  ");
 	for (unsigned i = 0; i < table->column_count; i++) {
 		const struct column *column = &table->columns[i];
 		cell_text(table, entry, column->key, cell, sizeof(cell));
@@ -332,7 +353,7 @@ void tally_report_text(const struct tally_profile *profile, const struct tally_r
 	for (size_t i = 0; i < report->entries.count; i++) {
 		const struct tally_report_entry *entry = &report->entries.items[i];
 		put_row(&table, entry);
-		strcpy(prefix, options->children ? "                   " : "            ");
+		snprintf(prefix, sizeof(prefix), "%*s", lead_width(&table) + 2, "");
 		put_branches(&table, entry->tree, UINT64_MAX, prefix, 0);
 		if (is_shown(&table, entry->tree))
 			tally_buffer_char(out, '\n');

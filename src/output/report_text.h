@@ -10,6 +10,7 @@ struct tally_report_view {
 	unsigned columns; /* 0: lines as long as they are */
 	bool colours;
 	bool ascii; /* no box-drawing characters */
+	bool errors; /* what percentages may be off by, in columns of their own */
 };
 
 void tally_report_text(const struct tally_profile *profile, const struct tally_report *report,

@@ -77,6 +77,7 @@ void tally_profile_free(struct tally_profile *profile)
 	tally_row_table_release(&profile->rows);
 	tally_place_table_release(&profile->places);
 	tally_map_release(&profile->merged_threads);
+	tally_vector_release(&profile->spreads);
 	free(profile->names);
 	free(profile);
 }
@@ -92,6 +93,14 @@ void tally_profile_totals(const struct tally_profile *profile, uint32_t event, u
 		*samples += counts ? row->samples : 0;
 		*period += counts ? row->period : 0;
 	}
+}
+
+double tally_profile_spread(const struct tally_profile *profile, uint32_t event)
+{
+	if (event >= profile->spreads.count || !(profile->spreads.items[event].sum > 0))
+		return 1;
+	const struct tally_period_spread *spread = &profile->spreads.items[event];
+	return (double)spread->samples * spread->squares / (spread->sum * spread->sum);
 }
 
 int tally_profile_count_tasks(const struct tally_profile *profile, uint32_t event, size_t *comms, size_t *threads)

@@ -31,6 +31,12 @@ struct tally_profile_options {
 	void *context;
 };
 
+/* How far the periods of an event's samples spread (share_error.h). */
+struct tally_period_spread {
+	double sum, squares; /* of periods, and of their squares */
+	uint64_t samples;
+};
+
 struct tally_profile {
 	struct tally_recording *recording;
 	struct { struct tally_class *items; size_t count, capacity; } classes;
@@ -38,6 +44,7 @@ struct tally_profile {
 	struct tally_place_table places;
 	struct tally_place_name *names;  /* by place: frames of recording->names */
 	struct tally_map merged_threads; /* event and thread of samples whose threads are not told apart: a set */
+	struct { struct tally_period_spread *items; size_t count, capacity; } spreads; /* by event; 0 where it has no samples */
 	bool has_stacks;
 	size_t filtered; /* samples left out for their leaf; recording->counts.filtered has those left out before */
 };
@@ -56,6 +63,9 @@ static inline uint32_t tally_profile_function(const struct tally_profile *profil
 
 /* Samples and period of one event. */
 void tally_profile_totals(const struct tally_profile *profile, uint32_t event, uint64_t *samples, uint64_t *period);
+
+/* struct tally_share's `spread` of one event's samples. */
+double tally_profile_spread(const struct tally_profile *profile, uint32_t event);
 
 /* How many commands and threads the event's samples are of. */
 int tally_profile_count_tasks(const struct tally_profile *profile, uint32_t event, size_t *comms, size_t *threads);

@@ -76,6 +76,7 @@ int tally_report_build(const struct tally_profile *profile, const struct tally_r
 	struct tally_report_builder builder = { .profile = profile, .options = options, .report = report };
 	*report = (struct tally_report){ 0 };
 	tally_profile_totals(profile, options->event, &report->samples, &report->period);
+	report->spread = tally_profile_spread(profile, options->event);
 	/* What is printed is rounded; what is lighter than this is not printed. */
 	builder.least = (uint64_t)(options->tree_percent_min / 100 * (double)report->period);
 	int result = tally_profile_count_tasks(profile, options->event, &report->comms, &report->threads);

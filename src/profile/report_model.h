@@ -8,6 +8,7 @@
 #define TALLY_PROFILE_REPORT_MODEL_H
 
 #include "profile/profile.h"
+#include "profile/share_error.h"
 
 enum tally_sort_key {
 	TALLY_SORT_COMM,
@@ -57,9 +58,18 @@ struct tally_report {
 	struct { struct tally_report_entry *items; size_t count, capacity; } entries; /* sorted, heaviest first */
 	size_t hidden; /* entries left out by percent_min and limit */
 	uint64_t period, samples;
+	double spread; /* of the samples' periods: struct tally_share */
 	bool trees_cut; /* they grew beyond a bound: branches are missing */
 	size_t comms, threads; /* distinct ones in this event */
 };
+
+/* The sampling error of a part of the report's period, of so many samples: percentage points. */
+static inline double tally_report_error(const struct tally_report *report, uint64_t period, uint64_t samples)
+{
+	const struct tally_share share = { .part = (double)period, .whole = (double)report->period, .part_samples = samples,
+					   .samples = report->samples, .spread = report->spread };
+	return tally_share_error(&share);
+}
 
 /* 0, or -ENOMEM. */
 int tally_report_build(const struct tally_profile *profile, const struct tally_report_options *options,

@@ -277,6 +277,18 @@ static uint64_t period_of(const struct tally_raw_record *raw, const struct tally
 	return raw->event->attr.flags & TALLY_ATTR_FREQ ? 1 : raw->event->attr.sample_period;
 }
 
+static int note_period(struct tally_profile *profile, uint32_t event, uint64_t period)
+{
+	while (profile->spreads.count <= event)
+		if (tally_vector_push(&profile->spreads, (struct tally_period_spread){ 0 }) < 0)
+			return -ENOMEM;
+	struct tally_period_spread *spread = &profile->spreads.items[event];
+	spread->samples++;
+	spread->sum += (double)period;
+	spread->squares += (double)period * (double)period;
+	return 0;
+}
+
 static void hash_chain(const struct tally_sample_reader *reader, struct tally_hashed_sample *sample)
 {
 	uint64_t meaning = sample->class | (uint64_t)sample->is_kernel << 32 | (uint64_t)sample->is_ip << 33 |
@@ -292,13 +304,16 @@ int tally_sample_reader_add(struct tally_sample_reader *reader, const struct tal
 	const struct known_task *task = task_of(reader, raw, sample);
 	if (!task || (++reader->samples == reader->split_samples && split(reader) < 0))
 		return -ENOMEM;
+	uint64_t period = period_of(raw, sample);
+	if (note_period(reader->profile, task->event, period) < 0)
+		return -ENOMEM;
 	if (sample->stack && !(recording->leaves_only && sample->type & TALLY_SAMPLE_IP))
-		return add_unwound(reader, raw, record, task->class, period_of(raw, sample));
+		return add_unwound(reader, raw, record, task->class, period);
 	struct batch *batch = reader->batch;
 	struct tally_hashed_sample *waiting = &batch->samples[batch->count++];
 	*waiting = (struct tally_hashed_sample){
 		.words = sample->chain ? sample->chain : &waiting->ip, .count = (uint32_t)sample->chain_length, .ip = sample->ip,
-		.period = period_of(raw, sample),
+		.period = period,
 		.user_maps = task->maps, .kernel_maps = recording->tasks.kernel.generation,
 		.pid = sample->pid, .class = task->class, .is_kernel = is_kernel_mode(record->header.misc),
 		.is_ip = sample->type & TALLY_SAMPLE_IP && (recording->leaves_only || !has_address(sample)),

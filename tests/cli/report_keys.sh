@@ -1,0 +1,52 @@
+#!/bin/bash
+# What `tally report` can be sorted by besides commands, objects and functions, and the errors of its percentages.
+# TAP; $TALLY is the binary, $WORKLOAD the program of record_workload.c.
+set -u
+number=0
+here=$(cd "$(dirname "$0")" && pwd)
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 1
+export PAGER=cat NO_COLOR= HOME=$scratch LC_ALL=C.UTF-8
+
+ok() { number=$((number + 1)); echo "ok $number - $1"; }
+not_ok() { number=$((number + 1)); echo "not ok $number - $1"; head -20 out | sed 's/^/# /'; }
+skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
+check() { if "${@:2}"; then ok "$1"; else not_ok "$1"; fi; }
+have() { command -v "$1" >/dev/null 2>&1; }
+
+if ! have perf || ! have python3 || ! perf record -q -o perf.data -e cpu-clock -c 1000000 -g "$WORKLOAD" spin >out 2>&1; then
+	echo "1..0 # SKIP needs perf, which may record, and python3"
+	exit 0
+fi
+
+# ---- errors ---------------------------------------------------------------------------------------------
+# All periods are equal here: the errors are Wilson's for so many of so many samples.
+cat >errors.py <<'P'
+import json, sys
+for event in json.load(sys.stdin)["events"]:
+    n, z = event["samples"], 1.959964
+    for entry in event["entries"]:
+        for which in "self", "total":
+            p = entry[which + "_samples"] / n
+            centre, half = (p + z*z/2/n) / (1 + z*z/n), z / (1 + z*z/n) * (p*(1-p)/n + z*z/4/n/n) ** .5
+            expected = 100 * max(p - max(centre - half, 0), min(centre + half, 1) - p)
+            got = entry[which + "_error"]
+            if abs(got - expected) > 0.002:
+                sys.exit("%s of %s: %s, and %s was expected" % (which, entry["function"], got, expected))
+P
+check "the errors in JSON are Wilson's" eval '"$TALLY" report -j -i perf.data >json 2>err && python3 errors.py <json >out 2>&1'
+"$TALLY" report --stdio -i perf.data >plain 2>err
+"$TALLY" report --stdio --error -i perf.data >out 2>err
+check "the head tells the error at 10 %" grep -Eq '^[0-9,]+ samples of cpu-clock.* \(±[0-9.]+ at 10%\) over' out
+check "--error has columns of errors" eval 'grep -Eq "^ +TOTAL +± +SELF +±  OBJECT" out && ! grep -q "SELF *±" plain'
+check "… that are JSON's, rounded" python3 - <<'P'
+import json
+entry = json.load(open("json"))["events"][0]["entries"]
+entry = max(entry, key=lambda e: e["self"])
+rows = [line.split() for line in open("out") if "%" in line and line.split()[0].endswith("%")]
+assert any(abs(float(r[3]) - entry["self_error"]) < 0.006 and r[-1] == entry["function"] for r in rows), (entry, rows)
+P
+LC_ALL=C "$TALLY" report --stdio --error -i perf.data >out 2>err
+check "without UTF-8 they are +-" eval 'grep -q "(+-.* at 10%)" out && ! LC_ALL=C grep -q "[^ -~	]" out'
+echo "1..$number"
