@@ -58,13 +58,14 @@ static int ask_as_scripts_do(struct tally_recording *recording, struct tally_scr
 	return result;
 }
 
-static int find_others(const char *path, struct tally_place_table *others, struct tally_error *err)
+static int find_others(const char *path, const struct tally_pack_options *options, struct tally_place_table *others, struct tally_error *err)
 {
 	struct tally_recording *recording;
 	struct tally_script_trace *trace = calloc(1, sizeof(*trace));
 	int result = trace ? tally_recording_open(path, &recording, err) : tally_error_set(err, -ENOMEM, "out of memory");
 	if (!result) {
 		recording->names.asked = others;
+		recording->names.perf_maps = options->perf_maps;
 		tally_names_use_cache(&recording->names);
 		trace->recording = recording;
 		result = ask_as_scripts_do(recording, trace, err);
@@ -84,6 +85,7 @@ static int read_profile(const char *path, const struct tally_pack_options *optio
 	int result = tally_recording_open(path, &recording, err);
 	if (result < 0)
 		return result;
+	recording->names.perf_maps = options->perf_maps;
 	if (tally_recording_prepare_packing(recording) < 0) {
 		tally_recording_close(recording);
 		return tally_error_set(err, -ENOMEM, "out of memory");
@@ -100,7 +102,7 @@ int tally_pack_section(const char *path, const struct tally_pack_options *option
 	if (result < 0)
 		return result;
 	if (has_others(profile->recording->data))
-		result = find_others(path, &others, err);
+		result = find_others(path, options, &others, err);
 	if (!result && tally_pack_names(profile, &others, section, places, known) < 0)
 		result = tally_error_set(err, -ENOMEM, "out of memory");
 	if (options->look)

@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 
+struct tally_perf_maps;
 struct tally_recording;
 
 struct tally_pack_options {
@@ -14,6 +15,7 @@ struct tally_pack_options {
 	void (*progress)(void *context, double share);
 	void (*look)(void *context, const struct tally_recording *recording);
 	void *context;
+	const struct tally_perf_maps *perf_maps; /* held while recording; NULL: none */
 };
 
 /* Reads the recording at `path` and names what was sampled.  `places` and `known` get how many there are, and how many are

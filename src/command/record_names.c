@@ -7,7 +7,7 @@
  * nothing but the section's bytes comes back from there. */
 #include "command/pack_section.h"
 #include "command/record_request.h"
-
+#include "task/perf_maps.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,13 +25,14 @@ enum { QUIET_MS = 500 };
 struct naming {
 	int fd, done_fd;
 	struct tally_buffer section;
+	struct tally_perf_maps perf_maps;
 	struct tally_error err;
 	int result;
 };
 
 static int read_and_pack(struct naming *naming)
 {
-	const struct tally_pack_options options = { 0 };
+	const struct tally_pack_options options = { .perf_maps = &naming->perf_maps };
 	char path[40];
 	size_t places, known;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", naming->fd); /* its name may be another file's by now */
@@ -49,6 +50,7 @@ static void *work(void *context)
 static void naming_free(struct naming *naming)
 {
 	tally_buffer_release(&naming->section);
+	tally_perf_maps_release(&naming->perf_maps);
 	if (naming->fd >= 0)
 		close(naming->fd);
 	if (naming->done_fd >= 0)
@@ -56,13 +58,14 @@ static void naming_free(struct naming *naming)
 	free(naming);
 }
 
-static struct naming *naming_new(int fd, pthread_t *thread)
+static struct naming *naming_new(struct tally_recorder *recorder, int fd, pthread_t *thread)
 {
 	struct naming *naming = malloc(sizeof(*naming));
 	if (!naming)
 		return NULL;
 	*naming = (struct naming){ .fd = fcntl(fd, F_DUPFD_CLOEXEC, 3), .done_fd = eventfd(0, EFD_CLOEXEC),
 				   .err = TALLY_ERROR_NONE };
+	tally_recorder_take_perf_maps(recorder, &naming->perf_maps);
 	if (naming->fd >= 0 && naming->done_fd >= 0 && !pthread_create(thread, NULL, work, naming))
 		return naming;
 	naming_free(naming);
@@ -103,7 +106,7 @@ static int add_names(struct tally_recorder *recorder, struct tally_signals *sign
 	pthread_t thread;
 	if (!status->samples || fstat(fd, &file) < 0 || !S_ISREG(file.st_mode))
 		return 0;
-	struct naming *naming = naming_new(fd, &thread);
+	struct naming *naming = naming_new(recorder, fd, &thread);
 	if (!naming)
 		return tally_error_set(err, -ENOMEM, "out of memory");
 	if (await(recorder, signals, naming, shows) < 0) {

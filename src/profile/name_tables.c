@@ -2,7 +2,7 @@
 
 #include "base/buffer.h"
 #include "base/vector.h"
-#include "profile/perf_map_file.h"
+#include "profile/perf_map_names.h"
 #include "symbol/lines.h"
 #include "task/jit.h"
 
@@ -66,7 +66,7 @@ static void open_table(struct tally_names *names, struct tally_name_table *table
 	} else if (file->pid && strncmp(path, "[stack", 6) && strcmp(path, "[heap]")) {
 		table->is_jit = true;
 		table->kind = TALLY_FRAME_JIT;
-		table->symbols = tally_perf_map_load(&names->gaps, file->pid);
+		table->symbols = tally_perf_map_load(names, file->pid);
 		snprintf(jit_path, sizeof(jit_path), "/tmp/perf-%u.map", file->pid);
 		if (table->symbols || strncmp(path, "/memfd:", 7))
 			path = jit_path; /* else a file in memory, which has a name to show */

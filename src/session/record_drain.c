@@ -40,6 +40,8 @@ int tally_record_take_task(struct tally_recorder *recorder, const struct tally_r
 	int result = tally_tasks_record(&recorder->tasks, record);
 	if (!result)
 		result = tally_endings_record(&recorder->endings, record);
+	if (!result && recorder->objects.is_live)
+		result = tally_perf_maps_record(&recorder->perf_maps, &recorder->tasks, record);
 	return result < 0 ? tally_error_set(err, result, "out of memory") : 0;
 }
 
@@ -272,6 +274,7 @@ int tally_record_drain(struct tally_recorder *recorder, bool last, struct tally_
 		if (recorder->rings[i].page && !recorder->rings[i].is_backward)
 			result = drain_samples(recorder, &recorder->rings[i], err);
 	tally_endings_pass(&recorder->endings, &recorder->tasks);
+	tally_perf_maps_look(&recorder->perf_maps, now_ns, last);
 	if (!result && before != bytes_read(recorder) && !recorder->options.overwrite)
 		result = finish_round(recorder, err);
 	return !result && !last ? tally_record_copies_adapt(recorder, err) : result;

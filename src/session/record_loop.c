@@ -130,7 +130,7 @@ static int open_extra(struct loop *loop, struct tally_error *err)
 }
 
 /* All rings are as large as the first that is there.  Files that only the processes lead to which have them mapped (of
- * containers) must be opened while these live: no ring that fills slowly keeps us from a look. */
+ * containers, perf maps) must be opened while these live: no ring that fills slowly keeps us from a look. */
 static int next_look_ms(struct loop *loop)
 {
 	enum { SEE_FILES_MS = 50 };

@@ -225,6 +225,12 @@ bool tally_recorder_command_ended(const struct tally_recorder *recorder, int *wa
 	return recorder->command_ended;
 }
 
+void tally_recorder_take_perf_maps(struct tally_recorder *recorder, struct tally_perf_maps *out)
+{
+	*out = recorder->perf_maps;
+	recorder->perf_maps = (struct tally_perf_maps){ 0 };
+}
+
 void tally_recorder_free(struct tally_recorder *recorder)
 {
 	if (!recorder)
@@ -237,6 +243,7 @@ void tally_recorder_free(struct tally_recorder *recorder)
 	tally_objects_release(&recorder->objects);
 	tally_tasks_release(&recorder->tasks);
 	tally_endings_release(&recorder->endings);
+	tally_perf_maps_release(&recorder->perf_maps);
 	tally_buffer_release(&recorder->history);
 	tally_arena_release(&recorder->arena);
 	free(recorder);

@@ -38,6 +38,7 @@ struct tally_record_rotation {
 	double seconds;            /* 0: for ever */
 };
 
+struct tally_perf_maps;
 struct tally_record_status;
 
 struct tally_record_options {
@@ -112,6 +113,9 @@ int tally_recorder_finish(struct tally_recorder *recorder, struct tally_record_s
  * was. */
 int tally_recorder_add_own(struct tally_recorder *recorder, const void *bytes, size_t size,
 			   struct tally_record_status *status, struct tally_error *err);
+
+/* The perf maps that were held, from then on the caller's to release. */
+void tally_recorder_take_perf_maps(struct tally_recorder *recorder, struct tally_perf_maps *out);
 
 /* After the end: waits until a descriptor is readable: 1; 0 after `timeout_ms`; -EINTR when a signal asks for the end. */
 int tally_recorder_watch(struct tally_recorder *recorder, struct tally_signals *signals, int fd, int timeout_ms);

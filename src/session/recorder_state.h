@@ -7,6 +7,7 @@
 #include "session/record_outer.h"
 #include "session/recorder.h"
 #include "task/endings.h"
+#include "task/perf_maps.h"
 
 /* One event of the recording; the last one is the side-band dummy. */
 struct tally_record_source {
@@ -71,6 +72,7 @@ struct tally_recorder {
 	struct tally_tasks tasks;
 	struct tally_endings endings;
 	struct tally_objects objects;
+	struct tally_perf_maps perf_maps; /* of what is recorded here and now (objects.is_live) */
 	struct tally_unwind_chain *chains[TALLY_RECORD_CHAINS]; /* by thread; NULL: none yet */
 	struct tally_record_frames frames; /* of the stack unwound last */
 	struct tally_record_outer *outer; /* NULL: stacks that were cut stay so */

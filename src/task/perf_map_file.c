@@ -1,11 +1,11 @@
 /* A JIT in a container writes the map into the container's /tmp and by the pid that it has there, which /proc tells as
  * long as the process runs.  The container may have put anything at the path, so no symbolic link is followed, and the
  * folder must be a folder. */
-#include "profile/perf_map_file.h"
+#include "task/perf_map_file.h"
 
 #include "base/buffer.h"
-#include "symbol/symbol.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PERF_MAP_BYTES_MAX = 1 << 30, STATUS_BYTES_MAX = 1 << 16 };
+enum { STATUS_BYTES_MAX = 1 << 16 };
 
 /* Believed only when the process's owner (or root, or this user) wrote it. */
 static bool is_trusted(int fd, uint32_t pid)
@@ -72,23 +72,11 @@ static int open_map(uint32_t pid)
 	return fd < 0 ? open_in_root(pid) : fd;
 }
 
-struct tally_symbols *tally_perf_map_load(struct tally_names_gaps *gaps, uint32_t pid)
+int tally_perf_map_open(uint32_t pid)
 {
-	char path[32];
-	struct tally_buffer text = { .maximum = PERF_MAP_BYTES_MAX };
-	struct tally_symbols *symbols = NULL;
-	size_t skipped = 0;
 	int fd = open_map(pid);
-	if (fd < 0)
-		return NULL;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (!is_trusted(fd, pid))
-		gaps->distrusted_maps++;
-	else if (!tally_buffer_read_file(&text, AT_FDCWD, path, PERF_MAP_BYTES_MAX - 1) &&
-		 tally_symbols_from_perf_map(text.bytes ? text.bytes : "", text.length, &skipped, &symbols, NULL) < 0)
-		symbols = NULL;
-	gaps->map_lines_skipped += skipped;
+	if (fd < 0 || is_trusted(fd, pid))
+		return fd < 0 ? -ENOENT : fd;
 	close(fd);
-	tally_buffer_release(&text);
-	return symbols;
+	return -EPERM;
 }

@@ -1,0 +1,155 @@
+/* Most processes that make code write no map.  So what is not there is looked for less and less often, from 50 ms to two
+ * seconds, until the process makes more code; what is held is looked at likewise, for it may be replaced.  A process
+ * that ends without a map is forgotten. */
+#include "task/perf_maps.h"
+
+#include "base/vector.h"
+#include "task/perf_map_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { HELD_MAX = 256 };
+static const uint64_t PAUSE_NS_MIN = 50000000, PAUSE_NS_MAX = 2000000000;
+
+static bool is_same(int a, int b)
+{
+	struct stat one, other;
+	return !fstat(a, &one) && !fstat(b, &other) && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+/* True when there was none, or it is another than the one held last. */
+static bool take(struct tally_perf_maps *maps, struct tally_perf_map_watch *watch)
+{
+	bool is_full = watch->count == TALLY_PERF_MAPS_OF_PROCESS || maps->held == HELD_MAX;
+	int fd = is_full ? -1 : tally_perf_map_open(watch->pid);
+	if (fd < 0)
+		return false;
+	if (watch->count && is_same(fd, watch->fds[watch->count - 1])) {
+		close(fd);
+		return false;
+	}
+	watch->fds[watch->count++] = fd;
+	maps->held++;
+	return true;
+}
+
+static void look(struct tally_perf_maps *maps, struct tally_perf_map_watch *watch, uint64_t now_ns)
+{
+	bool is_new = take(maps, watch);
+	uint64_t pause_ns = is_new || !watch->pause_ns ? PAUSE_NS_MIN : watch->pause_ns + watch->pause_ns / 2;
+	watch->pause_ns = pause_ns < PAUSE_NS_MAX ? pause_ns : PAUSE_NS_MAX;
+	watch->next_ns = now_ns + watch->pause_ns;
+}
+
+static struct tally_perf_map_watch *find(const struct tally_perf_maps *maps, uint32_t pid)
+{
+	const uint64_t *at = tally_map_get(&maps->of_process, pid);
+	return at ? &maps->watches.items[*at] : NULL;
+}
+
+static void forget(struct tally_perf_maps *maps, struct tally_perf_map_watch *watch)
+{
+	struct tally_perf_map_watch *last = &maps->watches.items[maps->watches.count - 1];
+	tally_map_remove(&maps->of_process, watch->pid);
+	if (watch != last) {
+		*tally_map_get(&maps->of_process, last->pid) = (uint64_t)(watch - maps->watches.items);
+		*watch = *last;
+	}
+	maps->watches.count--;
+}
+
+static bool is_made_code(const struct tally_tasks *tasks, const struct tally_record_mmap *mmap)
+{
+	const struct tally_mapping *mapping = tally_tasks_find(tasks, mmap->pid, false, mmap->start);
+	return mapping && mapping->executable && tasks->files.items[mapping->file].pid == mmap->pid;
+}
+
+static int see_code(struct tally_perf_maps *maps, uint32_t pid)
+{
+	bool added = false;
+	uint64_t *at = tally_map_put(&maps->of_process, pid, &added);
+	if (!at)
+		return -ENOMEM;
+	if (added) {
+		*at = maps->watches.count;
+		if (tally_vector_push(&maps->watches, (struct tally_perf_map_watch){ .pid = pid }) < 0) {
+			tally_map_remove(&maps->of_process, pid);
+			return -ENOMEM;
+		}
+	}
+	struct tally_perf_map_watch *watch = &maps->watches.items[*at];
+	watch->has_ended = false; /* another process may have the number now */
+	watch->pause_ns = 0;
+	if (watch->next_ns > maps->next_ns)
+		watch->next_ns = maps->next_ns;
+	return 0;
+}
+
+static void see_end(struct tally_perf_maps *maps, uint32_t pid)
+{
+	struct tally_perf_map_watch *watch = find(maps, pid);
+	if (!watch)
+		return;
+	take(maps, watch);
+	watch->has_ended = true;
+	if (!watch->count)
+		forget(maps, watch);
+}
+
+int tally_perf_maps_record(struct tally_perf_maps *maps, const struct tally_tasks *tasks, const struct tally_record *record)
+{
+	switch (record->header.type) {
+	case TALLY_RECORD_MMAP:
+	case TALLY_RECORD_MMAP2:
+		return is_made_code(tasks, &record->mmap) ? see_code(maps, record->mmap.pid) : 0;
+	case TALLY_RECORD_EXIT:
+		if (record->task.pid == record->task.tid)
+			see_end(maps, record->task.pid);
+		return 0;
+	default: return 0;
+	}
+}
+
+void tally_perf_maps_look(struct tally_perf_maps *maps, uint64_t now_ns, bool last)
+{
+	if (!maps->watches.count || (now_ns < maps->next_ns && !last))
+		return;
+	for (size_t i = 0; i < maps->watches.count; i++) {
+		struct tally_perf_map_watch *watch = &maps->watches.items[i];
+		if (!watch->has_ended && (last || now_ns >= watch->next_ns))
+			look(maps, watch, now_ns);
+	}
+	maps->next_ns = now_ns + PAUSE_NS_MIN;
+}
+
+int tally_perf_maps_text(const struct tally_perf_maps *maps, uint32_t pid, struct tally_buffer *out, size_t maximum)
+{
+	const struct tally_perf_map_watch *watch = find(maps, pid);
+	int result = 0;
+	for (uint32_t i = 0; watch && !result && i < watch->count; i++) {
+		struct tally_buffer text = { .maximum = maximum };
+		char path[32];
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", watch->fds[i]);
+		result = tally_buffer_read_file(&text, AT_FDCWD, path, maximum - 1);
+		if (!result && text.length) {
+			tally_buffer_append(out, text.bytes, text.length);
+			tally_buffer_char(out, '\n'); /* the last line may not have been whole yet */
+		}
+		tally_buffer_release(&text);
+	}
+	return result ? result : watch && watch->count ? 1 : 0;
+}
+
+void tally_perf_maps_release(struct tally_perf_maps *maps)
+{
+	for (size_t i = 0; i < maps->watches.count; i++)
+		for (uint32_t f = 0; f < maps->watches.items[i].count; f++)
+			close(maps->watches.items[i].fds[f]);
+	tally_vector_release(&maps->watches);
+	tally_map_release(&maps->of_process);
+	*maps = (struct tally_perf_maps){ 0 };
+}

@@ -1,0 +1,45 @@
+/* Makes code that counts down, says in its perf map what it is called, runs it, replaces the map by that of more code, runs that,
+ * and takes the map away; "made_code ROUNDS keep": leaves it there.  77 where that can't be done. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#if defined(__x86_64__)
+/* 1: dec %rdi; jnz 1b; ret */
+static const uint8_t LOOP[] = { 0x48, 0xff, 0xcf, 0x75, 0xfb, 0xc3 };
+#elif defined(__aarch64__)
+/* 1: subs x0, x0, #1; b.ne 1b; ret */
+static const uint8_t LOOP[] = { 0x00, 0x04, 0x00, 0xf1, 0xe1, 0xff, 0xff, 0x54, 0xc0, 0x03, 0x5f, 0xd6 };
+#else
+static const uint8_t LOOP[] = { 0 };
+#endif
+static void *make(const char *name, const char *map, const char *mode)
+{
+	uint8_t *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	FILE *file = fopen(map, mode);
+	if (code == MAP_FAILED || !file || sizeof(LOOP) < 2)
+		return NULL;
+	memcpy(code, LOOP, sizeof(LOOP));
+	__builtin___clear_cache((char *)code, (char *)code + sizeof(LOOP));
+	fprintf(file, "%llx %zx %s\n", (unsigned long long)(uintptr_t)code, sizeof(LOOP), name);
+	fclose(file);
+	return code;
+}
+int main(int argc, char **argv)
+{
+	uint64_t rounds = 300000000 * (argc > 1 ? strtoull(argv[1], NULL, 10) : 1);
+	char map[64], next[64];
+	snprintf(map, sizeof(map), "/tmp/perf-%d.map", (int)getpid());
+	snprintf(next, sizeof(next), "/tmp/perf-%d.map.next", (int)getpid());
+	void (*code)(uint64_t) = (void (*)(uint64_t))make("made_first", map, "w");
+	if (!code)
+		return 77;
+	code(rounds);
+	void (*more)(uint64_t) = (void (*)(uint64_t))make("made_later", next, "w");
+	if (!more || rename(next, map) < 0) /* which says nothing of the first */
+		return 1;
+	more(rounds);
+	return argc > 2 ? 0 : unlink(map);
+}
