@@ -53,9 +53,17 @@ for command in $commands; do
 	check "$command: every option is described" whole "$command"
 done
 check "tally(1) lists every command" eval 'for c in $commands; do plain "$MANUAL/tally.1" | grep -qxF "tally-$c(1)" || { echo "$c" >out; false; break; }; done'
-for page in "$MANUAL"/*.1; do
+described() { # every function of a header
+	sed '/^ \*\|^\/\*/d' "$1" | grep -oE '\<tally_[a-z0-9_]+\(' | tr -d '(' | sort -u >wanted
+	plain "$MANUAL/tally_$(basename "$1" .h).3" | grep -oE '\<tally_[a-z0-9_]+\(' | tr -d '(' | sort -u | comm -23 wanted - >out
+	[ ! -s out ]
+}
+for header in "$SOURCE"/include/tally/*.h; do
+	check "${header##*/} has a page with all that it declares" described "$header"
+done
+for page in "$MANUAL"/*.[13]; do
 	page=${page##*/}
-	check "$page names no option that is not there" truthful "$page"
+	[ "${page##*.}" = 3 ] || check "$page names no option that is not there" truthful "$page"
 	check "$page: the pages that it refers to are there" linked "$page"
 	if command -v groff >/dev/null; then
 		check "$page: groff has nothing to say" sound "$page"
