@@ -1,5 +1,6 @@
 #include "base/buffer.h"
 #include "base/json.h"
+#include "command/browse_report.h"
 #include "command/command.h"
 #include "command/filter_options.h"
 #include "command/header_options.h"
@@ -7,6 +8,7 @@
 #include "command/recording_path.h"
 #include "command/recording_warnings.h"
 #include "output/pager.h"
+#include "output/report_cells.h"
 #include "output/report_text.h"
 #include "profile/profile.h"
 #include "profile/report_model.h"
@@ -18,10 +20,7 @@
 #include <unistd.h>
 
 enum { OPTION_CHILDREN = 256, OPTION_NO_CHILDREN, OPTION_SORT, OPTION_PERCENT, OPTION_STDIO, OPTION_DSO,
-       OPTION_SYMBOL, OPTION_EVENT, OPTION_MANGLED, OPTION_NO_INLINE, OPTION_ERROR };
-
-/* A terminal of which takes columns of errors without the names being cut. */
-enum { ERROR_COLUMNS = 120 };
+       OPTION_SYMBOL, OPTION_EVENT, OPTION_MANGLED, OPTION_NO_INLINE, OPTION_ERROR, OPTION_TUI };
 
 static const struct tally_option options[] = {
 	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE", "the recording (tally.data, else perf.data; - is standard input)",
@@ -49,7 +48,8 @@ static const struct tally_option options[] = {
 	{ 0, "no-demangle", TALLY_ARGUMENT_NONE, NULL, "names as they stand in the file", NULL, OPTION_MANGLED },
 	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL, "call trees of symbols' functions, without what was inlined in them", NULL,
 	  OPTION_NO_INLINE },
-	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "no pager", NULL, OPTION_STDIO },
+	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "as text, without a pager", NULL, OPTION_STDIO },
+	{ 0, "tui", TALLY_ARGUMENT_NONE, NULL, "browse it on the terminal (the default, on one)", NULL, OPTION_TUI },
 	{ 'j', "json", TALLY_ARGUMENT_NONE, NULL, "JSON (docs/report-json.md)", NULL, 0 },
 	TALLY_OPTIONS_END,
 };
@@ -60,7 +60,7 @@ struct request {
 	struct tally_header_request header;
 	struct tally_name_sources names;
 	struct tally_report_options report;
-	bool children_given, percent_given, errors, json, no_pager, mangled, no_inlines;
+	bool children_given, percent_given, errors, json, no_pager, tui, browses, mangled, no_inlines;
 };
 
 static int parse_sort(const char *text, bool by[TALLY_SORT_KEYS], struct tally_error *err)
@@ -135,7 +135,8 @@ static int apply_option(int id, const char *value, struct request *request, stru
 	case OPTION_SYMBOL: request->filter.symbols = value; break;
 	case OPTION_MANGLED: request->mangled = true; break;
 	case OPTION_NO_INLINE: request->no_inlines = true; break;
-	case OPTION_STDIO: request->no_pager = true; break;
+	case OPTION_STDIO: request->no_pager = true; request->tui = false; break;
+	case OPTION_TUI: request->tui = true; request->no_pager = false; break;
 	case OPTION_ERROR: request->errors = true; break;
 	case 'j': request->json = true; break;
 	default:
@@ -193,6 +194,17 @@ static void put_json_warnings(const struct tally_recording *recording, struct ta
 	tally_buffer_release(&warnings);
 }
 
+/* What of the options depends on what was recorded. */
+static void complete(struct request *request, const struct tally_profile *profile)
+{
+	if (!request->children_given)
+		request->report.children = profile->has_stacks;
+	if (!profile->has_stacks)
+		request->report.tree = TALLY_TREE_NONE;
+	/* A plain list sorted by total begins with _start and main, which everybody knows: perf's trap. */
+	request->report.by_self = request->report.tree == TALLY_TREE_NONE && !request->children_given;
+}
+
 static int show(const struct tally_command *command, struct request *request, struct tally_profile *profile)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
@@ -200,12 +212,6 @@ static int show(const struct tally_command *command, struct request *request, st
 	struct tally_json json = { .out = &out, .indent = true };
 	struct tally_pager pager = { 0 };
 	int result;
-	if (!request->children_given)
-		request->report.children = profile->has_stacks;
-	if (!profile->has_stacks)
-		request->report.tree = TALLY_TREE_NONE;
-	/* A plain list sorted by total begins with _start and main, which everybody knows: perf's trap. */
-	request->report.by_self = request->report.tree == TALLY_TREE_NONE && !request->children_given;
 	if (request->json) {
 		tally_json_object(&json, NULL);
 		tally_json_u64(&json, "version", 1);
@@ -219,7 +225,7 @@ static int show(const struct tally_command *command, struct request *request, st
 		tally_pager_start(&pager, !request->no_pager);
 		struct tally_report_view view = { .columns = pager.columns, .colours = pager.colours,
 						  .ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0,
-						  .errors = request->errors || pager.columns >= ERROR_COLUMNS };
+						  .errors = request->errors || pager.columns >= TALLY_REPORT_ERROR_COLUMNS };
 		if (request->header.shown)
 			tally_command_header(profile->recording, request->input, &request->header, &out);
 		result = put_events(profile, request, &view, &out, NULL, &err);
@@ -232,6 +238,30 @@ static int show(const struct tally_command *command, struct request *request, st
 		tally_command_jit_hint(profile);
 	tally_buffer_release(&out);
 	return result < 0 ? tally_command_fail(command, &err) : TALLY_EXIT_OK;
+}
+
+/* -1: without ncurses, and not insisted on: to be shown as text. */
+static int browse(const struct tally_command *command, struct request *request, struct tally_profile *profile)
+{
+	struct tally_error err = TALLY_ERROR_NONE;
+	struct tally_screen *screen;
+	uint32_t event;
+	if (tally_profile_event(profile, request->event, &event, &err) < 0)
+		return tally_command_fail(command, &err);
+	if (tally_curses_screen_open(&screen, &err) < 0) {
+		int status = tally_command_fail(command, &err);
+		return request->tui ? status : -1;
+	}
+	request->report.event = event;
+	int result = tally_browse_report(screen, profile, &request->report, request->errors, request->input);
+	screen->ops->close(screen);
+	if (result < 0) {
+		tally_error_set(&err, result, "out of memory");
+		return tally_command_fail(command, &err);
+	}
+	tally_command_warn(command, profile->recording);
+	tally_command_jit_hint(profile);
+	return TALLY_EXIT_OK;
 }
 
 static int run(const struct tally_command *command, int argc, char **argv)
@@ -257,6 +287,10 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	request.input = tally_recording_path(request.input);
 	if (request.json && !request.percent_given) /* for programs: all of it */
 		request.report.percent_min = request.report.tree_percent_min = 0;
+	if (request.tui && (request.json || !tally_screen_possible()))
+		return tally_command_misuse(command, "--tui needs a terminal, for input and output");
+	request.browses = request.tui || (!request.json && !request.no_pager &&!request.header.shown &&
+					  tally_screen_possible());
 
 	if (tally_recording_open(request.input, &recording, &err) < 0)
 		return tally_command_fail(command, &err);
@@ -266,11 +300,11 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	recording->names.no_inlines = request.no_inlines;
 	tally_names_use_cache(&recording->names);
 	tally_names_use_sources(&recording->names, &request.names);
-	recording->leaves_only = request.children_given && !request.report.children &&
+	recording->leaves_only = !request.browses && request.children_given && !request.report.children &&
 				 request.report.tree == TALLY_TREE_NONE;
 	struct tally_profile_options samples = {
 		.filter = request.filter,
-		.merge_threads = !request.report.by[TALLY_SORT_PID] && !request.report.by[TALLY_SORT_TID],
+		.merge_threads = !request.browses && !request.report.by[TALLY_SORT_PID] && !request.report.by[TALLY_SORT_TID],
 		.merge_cpus = !request.report.by[TALLY_SORT_CPU],
 		.by_cgroup = request.report.by[TALLY_SORT_CGROUP],
 		.progress = tally_command_progress, .context = &progress,
@@ -280,7 +314,10 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	tally_command_progress_end(&progress);
 	if (result < 0)
 		return tally_command_fail(command, &err);
-	int status = show(command, &request, profile);
+	complete(&request, profile);
+	int status = request.browses ? browse(command, &request, profile) : -1;
+	if (status < 0)
+		status = show(command, &request, profile);
 	tally_profile_free(profile);
 	return status;
 }
@@ -290,6 +327,8 @@ const struct tally_command tally_command_report = {
 	.summary = "the functions of a recording by how much time (or how many events) they took",
 	.usage = "[options] [FILE]",
 	.details = "SELF is what was sampled in the function itself, TOTAL what was sampled in it and in what it called.\n"
+		   "On a terminal the report is browsed: Enter opens call trees, / searches, f filters, s chooses columns, h\n"
+		   "lists all keys, q leaves. In pipes, with --stdio or -j, it is text.\n"
 		   "\n"
 		   "  tally record -- ./program && tally report\n"
 		   "  tally report -g                    with the call trees\n"

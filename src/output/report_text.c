@@ -4,12 +4,13 @@
 
 #include "base/terminal.h"
 #include "output/fit_text.h"
+#include "output/report_cells.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { CELL_MAX = 48, TREE_DEPTH_MAX = 120, ERROR_WIDTH = 7, NAME_BYTES = 1024 };
+enum { CELL_MAX = 48, TREE_DEPTH_MAX = 120, ERROR_WIDTH = 7, NAME_BYTES = TALLY_REPORT_CELL_BYTES };
 
 /* Behind a function of a call tree that has no call of its own. */
 static const char INLINED[] = " (inlined)";
@@ -51,47 +52,6 @@ static const struct tally_names *names_of(const struct table *table)
 	return &table->profile->recording->names;
 }
 
-static void function_text(const struct table *table, uint32_t function, char *out, size_t size)
-{
-	const struct tally_names *names = names_of(table);
-	char raw[NAME_BYTES];
-	if (function == UINT32_MAX || names->functions.items[function].name == TALLY_STRING_NONE) {
-		const char *object = function == UINT32_MAX ? "no address" :
-							      tally_names_short_object(names, function);
-		snprintf(raw, sizeof(raw), object[0] == '[' ? "%s" : "[%s]", object);
-	} else {
-		bool kernel = names->functions.items[function].kind == TALLY_FRAME_KERNEL;
-		snprintf(raw, sizeof(raw), kernel ? "%s [k]" : "%s", tally_names_plain_text(names, function));
-	}
-	tally_terminal_clean(raw, out, size);
-}
-
-static void cell_text(const struct table *table, const struct tally_report_entry *entry, enum tally_sort_key key,
-		      char *out, size_t size)
-{
-	const struct tally_tasks *tasks = &table->profile->recording->tasks;
-	switch (key) {
-	case TALLY_SORT_COMM:
-	case TALLY_SORT_CGROUP:
-		tally_terminal_clean(tally_strings_text(&tasks->strings, entry->key[key]), out, size);
-		break;
-	case TALLY_SORT_OBJECT:
-		tally_terminal_clean(entry->function == UINT32_MAX ?
-					     "" :
-					     tally_names_short_object(names_of(table), entry->function),
-				     out, size);
-		break;
-	case TALLY_SORT_SYMBOL:
-		function_text(table, entry->function, out, size);
-		break;
-	default:
-		if (entry->key[key] == UINT32_MAX)
-			snprintf(out, size, "?");
-		else
-			snprintf(out, size, "%u", entry->key[key]);
-	}
-}
-
 static void put_padded(const struct table *table, const char *text, int width)
 {
 	for (int n = tally_fit_text(table->out, text, width, table->view->ascii); n < width; n++)
@@ -100,7 +60,6 @@ static void put_padded(const struct table *table, const char *text, int width)
 
 static void choose_columns(struct table *table)
 {
-	static const char *const titles[TALLY_SORT_KEYS] = { "COMMAND", "PID", "TID", "CPU", "CGROUP", "OBJECT", "FUNCTION" };
 	char cell[NAME_BYTES];
 	for (unsigned key = 0; key < TALLY_SORT_KEYS; key++) {
 		if (!table->options->by[key])
@@ -109,9 +68,10 @@ static void choose_columns(struct table *table)
 		    (table->options->by[TALLY_SORT_OBJECT] || table->options->by[TALLY_SORT_SYMBOL]))
 			continue;
 		struct column *column = &table->columns[table->column_count++];
-		*column = (struct column){ .key = key, .title = titles[key], .width = (int)strlen(titles[key]) };
+		*column = (struct column){ .key = key, .title = tally_report_key_title(key) };
+		column->width = (int)strlen(column->title);
 		for (size_t i = 0; i < table->report->entries.count; i++) {
-			cell_text(table, &table->report->entries.items[i], key, cell, sizeof(cell));
+			tally_report_cell(names_of(table), &table->report->entries.items[i], key, cell, sizeof(cell));
 			int width = tally_text_width(cell);
 			if (width > column->width)
 				column->width = width > CELL_MAX ? CELL_MAX : width;
@@ -205,28 +165,36 @@ static void put_circumstances(const struct table *table, struct tally_buffer *ou
 		tally_buffer_printf(out, ", %zu threads", table->report->threads);
 }
 
-static void put_head(struct table *table)
+/* One line, without its end; `bold` and `plain` around what was measured. */
+static void put_head_line(const struct table *table, const char *bold, const char *plain, struct tally_buffer *out)
 {
 	enum { REST = 44 }; /* columns that the circumstances mostly take */
 	int columns = (int)table->view->columns;
-	size_t event_count, start = table->out->length;
+	size_t event_count, start = out->length;
 	const struct tally_recorded_event *events = tally_perfdata_events(table->profile->recording->data, &event_count);
 	struct tally_buffer rest = { 0 };
 	char name[NAME_BYTES];
-	tally_buffer_text(table->out, colour(table, "\x1b[1m"));
-	size_t marks = table->out->length - start;
-	put_count(table->out, table->report->samples);
-	tally_buffer_text(table->out, " samples of ");
-	int used = (int)(table->out->length - start - marks);
+	tally_buffer_text(out, bold);
+	size_t marks = out->length - start;
+	put_count(out, table->report->samples);
+	tally_buffer_text(out, " samples of ");
+	int used = (int)(out->length - start - marks);
 	tally_terminal_clean(events[table->options->event].name, name, sizeof(name));
-	used += tally_fit_text(table->out, name, columns > 2 * REST ? columns - REST : columns ? REST / 2 : 0,
+	used += tally_fit_text(out, name, columns > 2 * REST ? columns - REST : columns ? REST / 2 : 0,
 			       table->view->ascii);
-	tally_buffer_text(table->out, colour(table, "\x1b[0m"));
+	tally_buffer_text(out, plain);
 	put_circumstances(table, &rest);
 	if (!columns || columns - used > 2)
-		tally_fit_text(table->out, tally_buffer_string(&rest), columns ? columns - used : 0, table->view->ascii);
-	tally_buffer_text(table->out, "\n\n");
+		tally_fit_text(out, tally_buffer_string(&rest), columns ? columns - used : 0, table->view->ascii);
 	tally_buffer_release(&rest);
+}
+
+void tally_report_head(const struct tally_profile *profile, const struct tally_report *report,
+		       const struct tally_report_options *options, const struct tally_report_view *view,
+		       struct tally_buffer *out)
+{
+	const struct table table = { .profile = profile, .report = report, .options = options, .view = view };
+	put_head_line(&table, "", "", out);
 }
 
 static void put_titles(struct table *table)
@@ -265,7 +233,7 @@ static void put_row(struct table *table, const struct tally_report_entry *entry)
 	tally_buffer_text(table->out, "  ");
 	for (unsigned i = 0; i < table->column_count; i++) {
 		const struct column *column = &table->columns[i];
-		cell_text(table, entry, column->key, cell, sizeof(cell));
+		tally_report_cell(names_of(table), entry, column->key, cell, sizeof(cell));
 		if (i + 1 < table->column_count) {
 			put_padded(table, cell, column->width);
 			tally_buffer_text(table->out, "  ");
@@ -292,7 +260,7 @@ static void put_branch_line(struct table *table, const struct tally_branch_node 
 	int used = tally_text_width(prefix) + tally_text_width(joint);
 	bool inlined = branch->function != UINT32_MAX &&
 		       names_of(table)->functions.items[branch->function].kind == TALLY_FRAME_INLINED;
-	function_text(table, branch->function, name, sizeof(name));
+	tally_report_function(names_of(table), branch->function, name, sizeof(name));
 	tally_buffer_printf(table->out, "%s%s%s%s", colour(table, "\x1b[2m"), prefix, joint, colour(table, "\x1b[0m"));
 	if (percent) {
 		double share = percent_of(table, branch->weight);
@@ -348,7 +316,8 @@ void tally_report_text(const struct tally_profile *profile, const struct tally_r
 	char prefix[NAME_BYTES];
 	choose_columns(&table);
 	shrink_columns(&table);
-	put_head(&table);
+	put_head_line(&table, colour(&table, "\x1b[1m"), colour(&table, "\x1b[0m"), out);
+	tally_buffer_text(out, "\n\n");
 	put_titles(&table);
 	for (size_t i = 0; i < report->entries.count; i++) {
 		const struct tally_report_entry *entry = &report->entries.items[i];

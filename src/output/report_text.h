@@ -17,6 +17,11 @@ void tally_report_text(const struct tally_profile *profile, const struct tally_r
 		       const struct tally_report_options *options, const struct tally_report_view *view,
 		       struct tally_buffer *out);
 
+/* What was measured, and under which circumstances: a line without its end. */
+void tally_report_head(const struct tally_profile *profile, const struct tally_report *report,
+		       const struct tally_report_options *options, const struct tally_report_view *view,
+		       struct tally_buffer *out);
+
 /* One object for one event's report. */
 void tally_report_json(const struct tally_profile *profile, const struct tally_report *report,
 		       const struct tally_report_options *options, struct tally_json *json);

@@ -86,7 +86,7 @@ check "a time that is none is wrong use" eval 'report --time now,then; [ $? = 2 
 report && ! LC_ALL=C grep -q $'\033' out
 check "without a terminal there are no colours" [ $? = 0 ]
 if have script; then
-	on_terminal() { script -qec "stty cols $1; TERM=xterm $3 \"\$TALLY\" report -i perf.data $2" /dev/null </dev/null 2>&1 | tr -d '\r' >out; }
+	on_terminal() { script -qec "stty cols $1; TERM=xterm $3 \"\$TALLY\" report -i perf.data $2 </dev/null" /dev/null </dev/null 2>&1 | tr -d '\r' >out; }
 	widest() { sed 's/\x1b\[[0-9;]*[mK]//g' out | python3 -c 'import sys; print(max(len(l.rstrip("\n")) for l in open(0, encoding="utf-8", errors="replace")))'; }
 	for columns in 60 80 160; do
 		on_terminal $columns "-g" "LC_ALL=C.UTF-8"

@@ -1,0 +1,135 @@
+#include "command/browse_report.h"
+
+#include "base/buffer.h"
+#include "command/command.h"
+#include "output/browse.h"
+#include "output/report_text.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct report_browser {
+	struct tally_browser browser;
+	const struct tally_profile *profile;
+	struct tally_report_options options;
+	struct tally_report report;
+	const char *input;
+};
+
+/* The report as the options have it now, in the place of the one that is shown. */
+static int build(struct report_browser *view)
+{
+	struct tally_report old = view->report;
+	int result = tally_report_build(view->profile, &view->options, &view->report);
+	if (result < 0) {
+		view->report = old;
+		return result;
+	}
+	result = tally_browse_set(&view->browser.browse, &view->report, &view->options);
+	tally_report_release(&old);
+	const struct tally_report_view plain = { .columns = 0 };
+	struct tally_buffer head = { 0 };
+	tally_report_head(view->profile, &view->report, &view->options, &plain, &head);
+	snprintf(view->browser.title, sizeof(view->browser.title), "%s", tally_buffer_string(&head));
+	tally_buffer_release(&head);
+	return result;
+}
+
+/* The next event that has samples, or the one before; whether there is another. */
+static bool go_to_event(struct report_browser *view, bool backwards)
+{
+	size_t count;
+	uint32_t event = view->options.event;
+	uint64_t samples = 0, period;
+	tally_perfdata_events(view->profile->recording->data, &count);
+	do {
+		event = (uint32_t)((event + (backwards ? count - 1 : 1)) % count);
+		tally_profile_totals(view->profile, event, &samples, &period);
+	} while (!samples && event != view->options.event);
+	if (event == view->options.event) {
+		snprintf(view->browser.message, sizeof(view->browser.message), "there is but one event");
+		return false;
+	}
+	view->options.event = event;
+	return true;
+}
+
+static const struct tally_command *annotate_command(void)
+{
+	for (size_t i = 0; tally_commands[i]; i++)
+		if (!strcmp(tally_commands[i]->name, "annotate"))
+			return tally_commands[i];
+	return NULL;
+}
+
+/* By the command of that name, in a process of its own that has the terminal meanwhile. */
+static void annotate(struct report_browser *view)
+{
+	struct tally_browser *browser = &view->browser;
+	const struct tally_names *names = browser->browse.names;
+	const struct tally_browse_line *line = tally_browse_current(&browser->browse);
+	uint32_t function = line ? tally_browse_function(&browser->browse, line) : UINT32_MAX;
+	const struct tally_command *command = annotate_command();
+	if (!command || function == UINT32_MAX || names->functions.items[function].name == TALLY_STRING_NONE) {
+		snprintf(browser->message, sizeof(browser->message),
+			 command ? "what has no symbol can't be annotated" : "this tally can't annotate");
+		return;
+	}
+	browser->screen->ops->suspend(browser->screen);
+	int status = 0, pid = fork();
+	if (!pid) {
+		char *argv[] = { (char *)"annotate", (char *)"-i", (char *)view->input,
+				 (char *)tally_names_text(names, function), NULL };
+		_exit(command->run(command, 4, argv));
+	}
+	void (*interrupted)(int) = signal(SIGINT, SIG_IGN);
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	signal(SIGINT, interrupted);
+	if (pid < 0 || status) {
+		fprintf(stderr, "Enter goes back to the report");
+		while (pid > 0 && getchar() != '\n' && !feof(stdin))
+			;
+	}
+	browser->screen->ops->resume(browser->screen);
+}
+
+static int grant(struct report_browser *view, enum tally_browser_wish wish, bool *leave)
+{
+	switch (wish) {
+	case TALLY_WISH_REPORT: return build(view);
+	case TALLY_WISH_NEXT_EVENT: return go_to_event(view, false) ? build(view) : 0;
+	case TALLY_WISH_PREVIOUS_EVENT: return go_to_event(view, true) ? build(view) : 0;
+	case TALLY_WISH_ANNOTATE: annotate(view); return 0;
+	case TALLY_WISH_QUIT: *leave = true; return 0;
+	case TALLY_WISH_FAIL: return -ENOMEM;
+	default: return 0;
+	}
+}
+
+int tally_browse_report(struct tally_screen *screen, const struct tally_profile *profile,
+			const struct tally_report_options *options, bool errors, const char *input)
+{
+	struct report_browser view = { .profile = profile, .options = *options, .input = input };
+	bool leave = false;
+	/* Of a list by self one asks who called, of totals what they called. */
+	if (profile->has_stacks && view.options.tree == TALLY_TREE_NONE)
+		view.options.tree = view.options.by_self ? TALLY_TREE_CALLEE : TALLY_TREE_CALLER;
+	view.browser = (struct tally_browser){ .screen = screen, .options = &view.options,
+					       .has_stacks = profile->has_stacks, .has_threads = true,
+					       .errors = errors };
+	tally_browse_init(&view.browser.browse, &profile->recording->names);
+	int result = build(&view);
+	while (!result && !leave) {
+		tally_browser_draw(&view.browser);
+		result = grant(&view, tally_browser_key(&view.browser, screen->ops->key(screen, -1)), &leave);
+	}
+	tally_browse_release(&view.browser.browse);
+	tally_report_release(&view.report);
+	return result;
+}

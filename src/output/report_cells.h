@@ -1,0 +1,22 @@
+/* What the cells of a report say, with terminal escapes neutralised. */
+#ifndef TALLY_OUTPUT_REPORT_CELLS_H
+#define TALLY_OUTPUT_REPORT_CELLS_H
+
+#include "profile/report_model.h"
+
+enum { TALLY_REPORT_CELL_BYTES = 1024 };
+
+/* A terminal of which takes columns of errors without the names being cut. */
+enum { TALLY_REPORT_ERROR_COLUMNS = 120 };
+
+/* "main", "schedule [k]", "[libc.so.6]" where there is no symbol; UINT32_MAX: of samples without any address. */
+void tally_report_function(const struct tally_names *names, uint32_t function, char *out, size_t size);
+
+/* An entry's text in the column of a key. */
+void tally_report_cell(const struct tally_names *names, const struct tally_report_entry *entry, enum tally_sort_key key,
+		       char *out, size_t size);
+
+/* "COMMAND" */
+const char *tally_report_key_title(enum tally_sort_key key);
+
+#endif

@@ -1,0 +1,118 @@
+#!/bin/bash
+# `tally report` and `tally top` on a terminal: driven by tmux, whose panes are looked at.
+# TAP; $TALLY is the binary, $WORKLOAD the program of record_workload.c.
+set -u
+number=0
+scratch=$(mktemp -d) || exit 1
+export TMUX_TMPDIR=$scratch HOME=$scratch LC_ALL=C.UTF-8
+unset TMUX NO_COLOR
+trap 'tmux kill-server 2>/dev/null; rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 1
+
+ok() { number=$((number + 1)); echo "ok $number - $1"; }
+not_ok() { number=$((number + 1)); echo "not ok $number - $1"; sed 's/^/# /' screen; }
+check() { if "${@:2}"; then ok "$1"; else not_ok "$1"; fi; }
+have() { command -v "$1" >/dev/null 2>&1; }
+skip_all() { echo "1..0 # SKIP $1"; exit 0; }
+
+have tmux || skip_all "no tmux"
+ldconfig -p 2>/dev/null | grep -q 'libncursesw\.so\.6' || skip_all "no libncursesw6"
+"$TALLY" record -q -e cpu-clock,minor-faults -F 999 --call-graph fp -o tally.data "$WORKLOAD" recursion >screen 2>&1 </dev/null ||
+	skip_all "can't record"
+
+# pane WIDTH HEIGHT COMMAND: in a new terminal; what it wrote last, and its status, come behind
+pane() {
+	panes=$((panes + 1)) # the one before goes when the new one is there, which keeps the server
+	tmux -f /dev/null new-session -d -s "pane$panes" -x "$1" -y "$2" "TERM=screen-256color; export TERM; $3; echo \"left with \$?\"; sleep 600"
+	[ $panes = 1 ] || tmux kill-session -t "pane$((panes - 1))"
+}
+panes=0
+look() { tmux capture-pane -t "pane$panes" -p >screen 2>&1; }
+# shows TEXT: within ten seconds
+shows() {
+	for ((i = 0; i < 200; i++)); do
+		look
+		grep -qF -e "$1" screen && return 0
+		sleep 0.05
+	done
+	return 1
+}
+# The line of the cursor, which alone stands in reverse but for the last one.
+cursor_has() {
+	for ((i = 0; i < 200; i++)); do
+		look
+		tmux capture-pane -t "pane$panes" -p -e | sed '$d' | grep -a $'\033\\[\\([0-9;]*;\\)\\?7m' | sed 's/\x1b\[[0-9;]*m//g' |
+			grep -qaF -e "$1" && return 0
+		sleep 0.05
+	done
+	return 1
+}
+# keys KEYS…
+keys() { tmux send-keys -t "pane$panes" "$@"; }
+hides() { for ((i = 0; i < 200; i++)); do look; grep -qF -e "$1" screen || return 0; sleep 0.05; done; return 1; }
+
+# ---- report ----------------------------------------------------------------------------------------------
+pane 80 24 "\"\$TALLY\" report"
+check "a report opens on a terminal" shows "? help"
+check "it says what was measured" grep -q "samples of cpu-clock" screen
+check "it has a line for each function" grep -q "FUNCTION" screen
+check "nothing is wider than the terminal" [ "$(awk '{ if (length($0) > w) w = length($0) } END { print w + 0 }' screen)" -le 80 ]
+keys s a q
+keys g
+check "the menu sorts by total" cursor_has "100.00%"
+keys Enter
+check "Enter opens a tree" shows "▾"
+keys Enter
+check "and closes it" hides "▾"
+keys e
+check "e opens all" shows "└"
+keys E
+check "E closes all" hides "└"
+keys '?'
+check "? shows help" shows "open or close a call tree"
+keys q
+check "a key closes it" hides "open or close a call tree"
+keys / RECURS Enter
+check "a search goes to what it finds" cursor_has "recursion"
+keys f zzz Enter
+check "a filter hides what hasn't its word" shows "nothing passes the filter"
+keys Escape
+check "Escape ends it" hides "nothing passes"
+keys s s q P C-u 60 Enter
+check "a percent limit counts what it hides" shows "more are below the limit"
+keys P C-u 0 Enter
+check "and shows it again" hides "below the limit"
+keys t
+check "t tells threads apart" shows "TID"
+keys t c
+check "c switches the trees" shows "trees show"
+keys Tab
+check "Tab goes to the next event" shows "samples of minor-faults"
+keys BTab
+check "and back" shows "samples of cpu-clock"
+tmux resize-window -t "pane$panes" -x 50 -y 12
+check "it follows the terminal's size" shows "samples of cpu-clock"
+tmux resize-window -t "pane$panes" -x 140 -y 40
+check "... when it grows, too" shows "d object"
+keys q
+check "q leaves, with 0" shows "left with 0"
+
+pane 100 30 "\"\$TALLY\" report"
+shows "? help"
+keys C-c
+check "Ctrl-C leaves" shows "left with 0"
+pane 100 30 "\"\$TALLY\" report --stdio"
+check "--stdio writes text" eval 'shows "left with 0" && ! grep -q "? help" screen'
+pane 100 30 "TERM=dumb \"\$TALLY\" report --stdio; TERM=dumb \"\$TALLY\" report --tui"
+check "--tui on a dumb terminal is refused" shows "left with 2"
+pane 100 30 "LC_ALL=C \"\$TALLY\" report"
+shows "? help"
+keys e '?'
+shows "open or close"
+check "without UTF-8 all is ASCII" eval '! LC_ALL=C grep -q "[^ -~]" screen'
+pane 100 30 "NO_COLOR=1 \"\$TALLY\" report"
+shows "? help"
+check "NO_COLOR is obeyed" eval '! tmux capture-pane -t "pane$panes" -p -e | grep -qa $'"'\\033\\[[0-9;]*3[0-7]m'"
+tmux kill-server 2>/dev/null
+check "without a terminal it is text" eval '"$TALLY" report </dev/null >screen 2>&1 && grep -q FUNCTION screen && ! grep -q "? help" screen'
+echo "1..$number"
