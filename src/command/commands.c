@@ -12,6 +12,7 @@
 	X(compare) \
 	X(record) \
 	X(report) \
+	X(diff) \
 	X(script) \
 	X(list) \
 	X(doctor) \

@@ -23,18 +23,25 @@ double tally_share_effective_samples(const struct tally_share *share)
 	return p * (1 - p) / variance;
 }
 
-struct tally_share_interval tally_share_interval(const struct tally_share *share)
+struct tally_share_interval tally_wilson_interval(double p, double n, double z)
 {
-	double n = tally_share_effective_samples(share), p = share_of(share), z2 = normal_95 * normal_95;
+	double z2 = z * z;
 	if (!(n > 0))
-		return (struct tally_share_interval){ 0, 100 };
+		return (struct tally_share_interval){ 0, 1 };
 	double centre = (p + z2 / (2 * n)) / (1 + z2 / n);
-	double half = normal_95 / (1 + z2 / n) * sqrt(p * (1 - p) / n + z2 / (4 * n * n));
+	double half = z / (1 + z2 / n) * sqrt(p * (1 - p) / n + z2 / (4 * n * n));
 	double low = centre - half, high = centre + half;
 	/* At the ends the interval begins at what was seen, but for rounding. */
 	low = low < 0 || p <= 0 ? 0 : low;
 	high = high > 1 || p >= 1 ? 1 : high;
-	return (struct tally_share_interval){ 100 * low, 100 * high };
+	return (struct tally_share_interval){ low, high };
+}
+
+struct tally_share_interval tally_share_interval(const struct tally_share *share)
+{
+	double n = tally_share_effective_samples(share);
+	struct tally_share_interval wilson = tally_wilson_interval(share_of(share), n, normal_95);
+	return (struct tally_share_interval){ 100 * wilson.low, 100 * wilson.high };
 }
 
 double tally_share_error(const struct tally_share *share)

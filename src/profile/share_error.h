@@ -38,7 +38,7 @@ struct tally_share {
 };
 
 struct tally_share_interval {
-	double low, high; /* percent */
+	double low, high; /* percent, where nothing else is said */
 };
 
 /* The samples of equal weight that would tell as much. */
@@ -46,6 +46,9 @@ double tally_share_effective_samples(const struct tally_share *share);
 
 /* Where the true share lies, with 95 % confidence, in percent: 0 to 100 when there are no samples. */
 struct tally_share_interval tally_share_interval(const struct tally_share *share);
+
+/* Wilson's interval of a share p of n equal samples, z standard deviations wide, as a part of 1: 0 to 1 without samples. */
+struct tally_share_interval tally_wilson_interval(double p, double n, double z);
 
 /* The longer side of the interval, in percentage points: the true share is within percent ± this. */
 double tally_share_error(const struct tally_share *share);

@@ -1,0 +1,272 @@
+/* tally diff: which functions' shares changed between two recordings, and which of it can be chance. */
+#include "base/terminal.h"
+#include "command/command.h"
+#include "command/filter_options.h"
+#include "command/load_stacks.h"
+#include "command/name_options.h"
+#include "output/diff_view.h"
+#include "output/pager.h"
+
+#include <errno.h>
+#include <langinfo.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OPTION_OLD = 256, OPTION_NEW, OPTION_CHILDREN, OPTION_NORMALIZE, OPTION_PERCENT, OPTION_MARKDOWN, OPTION_STDIO,
+       RUNS_MAX = 64, NOISE_ROWS = 10 };
+
+static const struct tally_option options[] = {
+	{ 's', "sort", TALLY_ARGUMENT_REQUIRED, "KEYS", "of comm,dso,sym (dso,sym)", NULL, 0 },
+	{ 0, "children", TALLY_ARGUMENT_NONE, NULL, "compare totals: what functions called counts as theirs", NULL, OPTION_CHILDREN },
+	{ 0, "normalize", TALLY_ARGUMENT_REQUIRED, "WHAT", "compare each function's share of its recording (share), its time or\n"
+	  "events (time), or its samples (samples); share", NULL, OPTION_NORMALIZE },
+	{ 0, "old", TALLY_ARGUMENT_REQUIRED, "FILE", "a recording of the old side; may be given more than once: how\n"
+	  "runs differ is counted then", NULL, OPTION_OLD },
+	{ 0, "new", TALLY_ARGUMENT_REQUIRED, "FILE", "a recording of the new side, likewise", NULL, OPTION_NEW },
+	{ 'n', "limit", TALLY_ARGUMENT_REQUIRED, "N", "at most N rows (all that changed and 10 of the others)", NULL, 0 },
+	{ 0, "percent-limit", TALLY_ARGUMENT_REQUIRED, "P", "leave out rows below P % on both sides (0.5)", NULL, OPTION_PERCENT },
+	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "compare this event's samples (the first there is)", NULL, 0 },
+	TALLY_FILTER_TASK_OPTIONS("pid", "tid"),
+	TALLY_FILTER_OPTIONS,
+	TALLY_NAME_OPTIONS,
+	TALLY_DEBUGINFOD_OPTION,
+	{ 0, "markdown", TALLY_ARGUMENT_NONE, NULL, "a table for a pull request", NULL, OPTION_MARKDOWN },
+	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "no pager", NULL, OPTION_STDIO },
+	{ 'j', "json", TALLY_ARGUMENT_NONE, NULL, "JSON (docs/diff.md)", NULL, 0 },
+	TALLY_OPTIONS_END,
+};
+
+struct runs {
+	const char *paths[RUNS_MAX];
+	struct tally_stacks *stacks;
+	size_t count;
+};
+
+struct request {
+	struct tally_stacks_input input;
+	struct tally_diff_options diff;
+	struct runs old, new;
+	bool percent_given, json, markdown, no_pager;
+};
+
+static int parse_sort(const char *text, struct tally_diff_options *diff, struct tally_error *err)
+{
+	const struct { const char *name; bool *by; } keys[] = {
+		{ "comm", &diff->by_comm }, { "dso", &diff->by_object }, { "object", &diff->by_object },
+		{ "sym", &diff->by_symbol }, { "symbol", &diff->by_symbol },
+	};
+	diff->by_comm = diff->by_object = diff->by_symbol = false;
+	do {
+		size_t length = strcspn(text, ","), k = 0, count = sizeof(keys) / sizeof(keys[0]);
+		while (k < count && (strlen(keys[k].name) != length || strncmp(keys[k].name, text, length)))
+			k++;
+		if (k == count)
+			return tally_error_set(err, -EINVAL, "option --sort: '%.*s' is none of comm, dso, sym", (int)length, text);
+		*keys[k].by = true;
+		text += length;
+	} while (*text++ == ',');
+	return 0;
+}
+
+static int parse_measure(const char *value, enum tally_share_measure *out, struct tally_error *err)
+{
+	static const char *const names[] = { [TALLY_MEASURE_SHARE] = "share", [TALLY_MEASURE_WEIGHT] = "time",
+					     [TALLY_MEASURE_SAMPLES] = "samples" };
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(value, names[i])) {
+			*out = (enum tally_share_measure)i;
+			return 0;
+		}
+	return tally_error_set(err, -EINVAL, "option --normalize: '%s' is none of share, time, samples", value);
+}
+
+static int add_path(struct runs *runs, const char *path, struct tally_error *err)
+{
+	if (runs->count == RUNS_MAX)
+		return tally_error_set(err, -EINVAL, "more than %d recordings of a side", RUNS_MAX);
+	runs->paths[runs->count++] = path;
+	return 0;
+}
+
+static int take_option(struct request *request, int id, const char *value, struct tally_error *err)
+{
+	unsigned long long number = 0;
+	char *end;
+	int result = 0;
+	switch (id) {
+	case 's': return parse_sort(value, &request->diff, err);
+	case 'e': request->input.event = value; break;
+	case 'j': request->json = true; break;
+	case 'n':
+		result = tally_option_u64("-n", value, 1, 1000000, &number, err);
+		request->diff.limit = (size_t)number;
+		break;
+	case OPTION_CHILDREN: request->diff.children = true; break;
+	case OPTION_NORMALIZE: return parse_measure(value, &request->diff.measure, err);
+	case OPTION_OLD: return add_path(&request->old, value, err);
+	case OPTION_NEW: return add_path(&request->new, value, err);
+	case OPTION_PERCENT:
+		request->diff.percent_min = strtod(value, &end);
+		request->percent_given = true;
+		if (end == value || *end || !(request->diff.percent_min >= 0 && request->diff.percent_min <= 100))
+			return tally_error_set(err, -EINVAL, "option --percent-limit: '%s' is not a percentage", value);
+		break;
+	case OPTION_MARKDOWN: request->markdown = true; break;
+	case OPTION_STDIO: request->no_pager = true; break;
+	default:
+		result = tally_name_option(id, value, &request->input.names, err);
+		return result ? result : tally_filter_option(id, value, &request->input.filter, err);
+	}
+	return result;
+}
+
+static int load_runs(const struct tally_command *command, const struct request *request, struct runs *runs,
+		     struct tally_error *err)
+{
+	runs->stacks = calloc(runs->count, sizeof(*runs->stacks));
+	if (!runs->stacks)
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < runs->count; i++) {
+		struct tally_stacks_input input = request->input;
+		input.path = runs->paths[i];
+		int result = tally_load_stacks(command, &input, &runs->stacks[i], err);
+		if (result < 0)
+			return result;
+		if (!runs->stacks[i].total_weight) {
+			tally_error_set(err, -ENODATA, "%s has no samples to compare", runs->paths[i]);
+			return -ENODATA;
+		}
+	}
+	return 0;
+}
+
+static void release_runs(struct runs *runs)
+{
+	for (size_t i = 0; runs->stacks && i < runs->count; i++)
+		tally_stacks_release(&runs->stacks[i]);
+	free(runs->stacks);
+}
+
+static void show(const struct request *request, const struct tally_match *match, const struct tally_diff *diff,
+		 struct tally_buffer *out)
+{
+	struct tally_pager pager = { 0 };
+	struct tally_diff_view view = {
+		.match = match, .options = &request->diff, .old_paths = request->old.paths, .new_paths = request->new.paths,
+		.ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0,
+	};
+	if (request->json) {
+		tally_diff_json(diff, &view, out);
+	} else if (request->markdown) {
+		tally_diff_markdown(diff, &view, out);
+	} else {
+		tally_pager_start(&pager, !request->no_pager);
+		view.columns = pager.columns;
+		view.colours = pager.colours;
+		tally_diff_table(diff, &view, out);
+	}
+	if (!out->failed)
+		fwrite(tally_buffer_string(out), 1, out->length, stdout);
+	tally_pager_finish(&pager);
+}
+
+static int compare(const struct tally_command *command, struct request *request, struct tally_error *err)
+{
+	struct tally_match match = { 0 };
+	struct tally_diff diff = { 0 };
+	struct tally_buffer out = { 0 };
+	int result = load_runs(command, request, &request->old, err);
+	if (!result)
+		result = load_runs(command, request, &request->new, err);
+	if (result < 0)
+		return result;
+	result = tally_match_stacks(request->old.stacks, request->old.count, request->new.stacks, request->new.count, &match);
+	if (!result)
+		result = tally_diff_build(&match, &request->diff, &diff);
+	if (!result)
+		show(request, &match, &diff, &out);
+	if (result == -EINVAL) {
+		tally_error_set(err, result, "times don't compare: the recordings are of different events or units");
+		tally_error_hint(err, "--event chooses one that both have, --normalize share compares shares");
+	} else if (result < 0 || out.failed) {
+		result = tally_error_set(err, -ENOMEM, "out of memory");
+	}
+	tally_buffer_release(&out);
+	tally_diff_release(&diff);
+	tally_match_release(&match);
+	return result;
+}
+
+/* Returns 0, 1 when help was asked for, -1 when what is wrong has been told. */
+static int take_arguments(const struct tally_command *command, int argc, char **argv, struct request *request)
+{
+	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
+	struct tally_error err = TALLY_ERROR_NONE;
+	const char *paths[2] = { NULL };
+	unsigned path_count = 0;
+	/* Options may stand behind the files too: diff old new --sort sym */
+	for (;;) {
+		int id = tally_options_next(&walk);
+		if (id < 0)
+			return id == TALLY_OPTION_HELP ? 1 : -1;
+		if (id != TALLY_OPTION_DONE) {
+			if (take_option(request, id, walk.value, &err) < 0)
+				return tally_command_misuse(command, "%s", err.message), -1;
+			continue;
+		}
+		if (walk.index >= argc)
+			break;
+		if (path_count == 2)
+			return tally_command_misuse(command, "'%s' is a file too many: --old and --new add more of a side",
+						    argv[walk.index]), -1;
+		paths[path_count++] = argv[walk.index++];
+	}
+	if (path_count == 1)
+		return tally_command_misuse(command, "two recordings are compared, the old one first"), -1;
+	if (path_count && (add_path(&request->old, paths[0], &err) < 0 || add_path(&request->new, paths[1], &err) < 0))
+		return tally_command_misuse(command, "%s", err.message), -1;
+	if (!request->old.count || !request->new.count)
+		return tally_command_misuse(command, "two recordings are compared, the old one first"), -1;
+	if (request->json && request->markdown)
+		return tally_command_misuse(command, "JSON or Markdown: one of them"), -1;
+	return 0;
+}
+
+static int run(const struct tally_command *command, int argc, char **argv)
+{
+	struct tally_error err = TALLY_ERROR_NONE;
+	struct request request = {
+		.input.no_inlines = true, /* rows are of symbols, as in a report */
+		.diff = { .by_object = true, .by_symbol = true, .percent_min = 0.5, .noise_limit = NOISE_ROWS },
+	};
+	int status = take_arguments(command, argc, argv, &request);
+	if (status)
+		return status > 0 ? TALLY_EXIT_OK : TALLY_EXIT_USAGE;
+	if (request.json) { /* for programs: all of it */
+		request.diff.percent_min = request.percent_given ? request.diff.percent_min : 0;
+		request.diff.noise_limit = SIZE_MAX;
+	}
+	int result = compare(command, &request, &err);
+	release_runs(&request.old);
+	release_runs(&request.new);
+	return result < 0 ? tally_command_fail(command, &err) : TALLY_EXIT_OK;
+}
+
+const struct tally_command tally_command_diff = {
+	.name = "diff",
+	.summary = "what changed between two recordings: functions by the change of their share",
+	.usage = "[options] OLD NEW",
+	.details = "OLD and NEW are recordings, folded text or `perf script` text.  CHANGE is how much more (or less) of the samples\n"
+		   "are in the function itself, in percentage points, and the interval holds the true change in 95 of 100\n"
+		   "comparisons.  Rows marked noise did not change by more than chance changes some function among so many.\n"
+		   "Functions are the same when their names and their objects' names are; a function or an object under\n"
+		   "another name is told as such.\n\n"
+		   "  tally record -o old.data -- ./program && ... && tally record -o new.data -- ./program\n"
+		   "  tally diff old.data new.data\n"
+		   "  tally diff --old a1.data --old a2.data --old a3.data --new b1.data --new b2.data --new b3.data\n"
+		   "  tally diff old.data new.data --normalize time -n 20\n"
+		   "  tally diff old.data new.data --markdown >comment.md",
+	.options = options,
+	.run = run,
+};

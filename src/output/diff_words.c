@@ -1,0 +1,163 @@
+#include "base/terminal.h"
+#include "output/diff_view.h"
+#include "output/flamegraph_text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static void put_weight(struct tally_buffer *out, double weight, const struct tally_diff *diff, bool has_sign)
+{
+	struct tally_buffer number = { 0 };
+	tally_flame_weight(&number, fabs(weight), diff->new.unit, "");
+	tally_buffer_printf(out, "%s%s", weight < 0 ? "-" : has_sign ? "+" : "", tally_buffer_string(&number));
+	tally_buffer_release(&number);
+}
+
+static void put_figure(struct tally_buffer *out, const struct tally_diff *diff, const struct tally_diff_view *view, double value,
+		       bool has_sign)
+{
+	if (view->options->measure == TALLY_MEASURE_WEIGHT)
+		put_weight(out, value, diff, has_sign);
+	else
+		tally_buffer_printf(out, has_sign ? "%+.*f" : "%.*f", view->options->measure == TALLY_MEASURE_SHARE ? 2 : 0, value);
+}
+
+static void keep(struct tally_buffer *text, char out[TALLY_DIFF_CELL])
+{
+	tally_terminal_clean(tally_buffer_string(text), out, TALLY_DIFF_CELL);
+	tally_buffer_clear(text);
+}
+
+bool tally_diff_has_column(const struct tally_diff *diff, const struct tally_diff_view *view, enum tally_diff_column column)
+{
+	switch (column) {
+	case TALLY_DIFF_WEIGHT:
+		return diff->has_weight && view->options->measure == TALLY_MEASURE_SHARE && strcmp(diff->new.unit, "samples");
+	case TALLY_DIFF_COMM: return view->options->by_comm;
+	case TALLY_DIFF_OBJECT: return view->options->by_object;
+	case TALLY_DIFF_SYMBOL: return view->options->by_symbol;
+	default: return true;
+	}
+}
+
+void tally_diff_heading(const struct tally_diff *diff, const struct tally_diff_view *view, struct tally_diff_cells *out)
+{
+	bool is_share = view->options->measure == TALLY_MEASURE_SHARE;
+	static const char *const titles[TALLY_DIFF_COLUMNS] = { "OLD", "NEW", "CHANGE", "95 % INTERVAL", "", "", "COMMAND",
+								 "OBJECT", "FUNCTION" };
+	for (int i = 0; i < TALLY_DIFF_COLUMNS; i++)
+		snprintf(out->text[i], TALLY_DIFF_CELL, "%s%s", titles[i], is_share && i <= TALLY_DIFF_NEW ? " %" : "");
+	snprintf(out->text[TALLY_DIFF_WEIGHT], TALLY_DIFF_CELL, "%s", strcmp(diff->new.unit, "ns") ? "EVENTS" : "TIME");
+}
+
+static const char *name_of(const struct tally_diff_view *view, uint32_t string)
+{
+	return tally_strings_text(&view->match->names.strings, string);
+}
+
+/* "f (was f.isra.0 of ./old)" */
+static void put_names(const struct tally_diff_view *view, const struct tally_diff_entry *entry, struct tally_diff_cells *out)
+{
+	struct tally_buffer text = { 0 };
+	tally_buffer_text(&text, entry->comm != TALLY_STRING_NONE ? name_of(view, entry->comm) : "");
+	keep(&text, out->text[TALLY_DIFF_COMM]);
+	tally_buffer_text(&text, entry->object != TALLY_STRING_NONE ? name_of(view, entry->object) : "[unknown]");
+	if (entry->was_object != TALLY_STRING_NONE)
+		tally_buffer_printf(&text, " (was %s)", name_of(view, entry->was_object));
+	keep(&text, out->text[TALLY_DIFF_OBJECT]);
+	tally_buffer_text(&text, entry->symbol != TALLY_STRING_NONE ? name_of(view, entry->symbol) : "[no stack]");
+	if (entry->was_symbol != TALLY_STRING_NONE)
+		tally_buffer_printf(&text, " (was %s)", name_of(view, entry->was_symbol));
+	keep(&text, out->text[TALLY_DIFF_SYMBOL]);
+	tally_buffer_release(&text);
+}
+
+void tally_diff_cells(const struct tally_diff *diff, const struct tally_diff_view *view,
+		      const struct tally_diff_entry *entry, struct tally_diff_cells *out)
+{
+	struct tally_buffer text = { 0 };
+	const struct tally_share_difference *change = &entry->change;
+	put_figure(&text, diff, view, change->old, false);
+	keep(&text, out->text[TALLY_DIFF_OLD]);
+	put_figure(&text, diff, view, change->new, false);
+	keep(&text, out->text[TALLY_DIFF_NEW]);
+	put_figure(&text, diff, view, change->difference, true);
+	keep(&text, out->text[TALLY_DIFF_CHANGE]);
+	put_figure(&text, diff, view, change->low, true);
+	tally_buffer_text(&text, view->ascii ? " .. " : " \u2026 ");
+	put_figure(&text, diff, view, change->high, true);
+	keep(&text, out->text[TALLY_DIFF_INTERVAL]);
+	put_weight(&text, entry->weight.difference, diff, true);
+	keep(&text, out->text[TALLY_DIFF_WEIGHT]);
+	tally_buffer_text(&text, !entry->is_change ? "noise" : entry->presence == TALLY_DIFF_ONLY_NEW ? "added" :
+				 entry->presence == TALLY_DIFF_ONLY_OLD ? "removed" : "");
+	keep(&text, out->text[TALLY_DIFF_REMARK]);
+	tally_buffer_release(&text);
+	put_names(view, entry, out);
+}
+
+void tally_diff_side_text(const struct tally_diff_side *side, const char *const *paths, struct tally_buffer *out)
+{
+	struct tally_buffer text = { 0 };
+	for (size_t i = 0; i < side->runs; i++)
+		tally_buffer_printf(&text, "%s%s", i ? ", " : "", paths[i]);
+	tally_buffer_text(&text, ": ");
+	tally_flame_weight(&text, (double)side->samples, "samples", "");
+	if (strcmp(side->unit, "samples")) {
+		tally_buffer_text(&text, ", ");
+		tally_flame_weight(&text, (double)side->weight, side->unit, side->event);
+	}
+	if (side->event[0] && strcmp(side->unit, "events"))
+		tally_buffer_printf(&text, " of %s", side->event);
+	char clean[2048];
+	tally_terminal_clean(tally_buffer_string(&text), clean, sizeof(clean));
+	tally_buffer_text(out, clean);
+	tally_buffer_release(&text);
+}
+
+static void note_matches(const struct tally_diff_view *view, struct tally_buffer *out)
+{
+	const struct tally_stacks *names = &view->match->names;
+	char old[256], new[256];
+	if (view->match->comm_now == UINT32_MAX || !view->options->by_comm)
+		return;
+	tally_terminal_clean(name_of(view, names->threads.items[view->match->comm_formerly].comm), old, sizeof(old));
+	tally_terminal_clean(name_of(view, names->threads.items[view->match->comm_now].comm), new, sizeof(new));
+	tally_buffer_printf(out, "the command '%s' is compared with '%s'\n", old, new);
+}
+
+void tally_diff_notes(const struct tally_diff *diff, const struct tally_diff_view *view, struct tally_buffer *out)
+{
+	const char *what = view->options->by_symbol ? "function" : "row";
+	tally_buffer_printf(out, "%zu of %zu %ss changed by more than chance does\n", diff->changes, diff->compared, what);
+	if (diff->noise || diff->below || diff->beyond) {
+		tally_buffer_text(out, "left out:");
+		const char *separator = " ";
+		if (diff->noise) {
+			tally_buffer_printf(out, "%s%zu more within the noise (-n)", separator, diff->noise);
+			separator = ", ";
+		}
+		if (diff->beyond) {
+			tally_buffer_printf(out, "%s%zu beyond -n", separator, diff->beyond);
+			separator = ", ";
+		}
+		if (diff->below)
+			tally_buffer_printf(out, "%s%zu below %g %% on both sides (--percent-limit)", separator, diff->below,
+					    view->options->percent_min);
+		tally_buffer_char(out, '\n');
+	}
+	note_matches(view, out);
+	if (strcmp(diff->old.event, diff->new.event)) {
+		char old[128], new[128];
+		tally_terminal_clean(diff->old.event, old, sizeof(old));
+		tally_terminal_clean(diff->new.event, new, sizeof(new));
+		tally_buffer_printf(out, "the events differ, '%s' and '%s': shares of them may differ for that alone\n", old, new);
+	}
+	if (diff->changes && diff->has_weight && view->options->measure == TALLY_MEASURE_SHARE && !strcmp(diff->new.unit, "ns"))
+		tally_buffer_text(out, "shares add up to 100 %: where one grows others shrink; --normalize time compares times\n");
+	if (diff->old.runs < 2 && diff->new.runs < 2)
+		tally_buffer_text(out, "intervals are of sampling alone; with several recordings a side (--old, --new) they count "
+				       "how runs differ, too\n");
+}

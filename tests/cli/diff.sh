@@ -1,0 +1,160 @@
+#!/bin/bash
+# `tally diff`: what is found between two builds of one program, and what is not between two runs.  TAP; $TALLY is the binary.
+set -u
+number=0
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 1
+export NO_COLOR= LC_ALL=C.UTF-8
+
+ok() { number=$((number + 1)); echo "ok $number - $1"; }
+not_ok() { number=$((number + 1)); echo "not ok $number - $1"; sed 's/^/# /' out; }
+skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
+check() { if "${@:2}"; then ok "$1"; else not_ok "$1"; fi; }
+# STATUS ARGUMENT…: what diff must exit with
+diff_exits() { local wanted=$1; shift; "$TALLY" diff "$@" >out 2>&1 </dev/null; [ $? = "$wanted" ]; }
+has() { grep -qE -- "$1" out; }
+lacks() { ! has "$1"; }
+
+# --- text --------------------------------------------------------------------------------------------------
+
+printf 'p;main;alpha 400\np;main;beta 300\np;main;gamma 200\np;main;little 1\n' >old.folded
+printf 'p;main;alpha 410\np;main;beta 610\np;main;gamma 195\n' >new.folded
+
+table() {
+	diff_exits 0 old.folded new.folded && has '^old: old.folded: 901 samples$' &&
+		has '^new: new.folded: 1,215 samples \(\+34.9 %\)$' &&
+		has '^33.30 +50.21 +\+16.91 +\+12.[0-9]+ … \+2[01].[0-9]+ +\[unknown\] +beta$' && lacks little
+}
+check "a table of old, new, change and interval" table
+
+limits() {
+	diff_exits 0 old.folded new.folded --percent-limit 0 && has 'noise +\[unknown\] +little' &&
+		diff_exits 0 -n 1 old.folded new.folded && has 'beta' && lacks 'alpha' && has 'left out: 2 beyond -n'
+}
+check "limits leave rows out, and say so" limits
+
+totals() {
+	diff_exits 0 old.folded new.folded --children --normalize samples && has '^901 +1215 +\+314 .* main$' &&
+		has '^300 +610 +\+310 .* beta$'
+}
+check "--children compares totals, --normalize samples their numbers" totals
+
+markdown() {
+	diff_exits 0 --markdown old.folded new.folded && has '^\| OLD % \| NEW % \| CHANGE \|' &&
+		has '^\| 33.30 \| 50.21 \| \*\*\+16.91\*\* \|.*\| `beta` \|$'
+}
+check "--markdown is a table for a pull request" markdown
+
+json() {
+	diff_exits 0 -j old.folded new.folded && python3 - <<-'END' >>out 2>&1
+	import json
+	d = json.load(open("out"))
+	rows = {r["function"]: r for r in d["rows"]}
+	assert d["schema"] == "tally-diff" and d["compared"] == 4 and len(rows) == 4
+	assert rows["beta"]["significant"] and rows["beta"]["change"]["p"] < 1e-6
+	assert not rows["little"]["significant"] and rows["little"]["presence"] == "removed"
+	assert abs(rows["beta"]["change"]["difference"] - (61000 / 1215 - 30000 / 901)) < 1e-9
+	END
+}
+check "-j is JSON with every row" json
+
+wrong() {
+	diff_exits 2 old.folded && has 'two recordings are compared' && diff_exits 2 old.folded new.folded old.folded &&
+		diff_exits 2 --sort pid old.folded new.folded && diff_exits 1 old.folded nothing.folded && has 'nothing.folded' &&
+		diff_exits 2 --normalize more old.folded new.folded && diff_exits 2 -j --markdown old.folded new.folded
+}
+check "what can't be compared is told" wrong
+
+escapes() {
+	printf 'p;\033[31mbad\tname|`x` 50\n' >bad.folded
+	diff_exits 0 old.folded bad.folded && ! grep -q $'\033' out && diff_exits 0 --markdown old.folded bad.folded &&
+		! grep -q $'\033' out && has "name\\\\\|'x'"
+}
+check "names can't control the terminal or the table" escapes
+
+# Folded text with a seed: draws of one program.
+drawn() { # SEED SAMPLES
+	awk -v seed="$1" -v samples="$2" 'BEGIN { srand(seed); for (; samples; samples--) { at = rand(); sum["f" int(at * at * 200)]++ }
+		for (name in sum) print "p;main;" name, sum[name] }'
+}
+quiet() {
+	local quiet=0 i
+	for i in $(seq 20); do
+		drawn "$i" 2000 >one.folded
+		drawn "$((i + 1000))" 1500 >other.folded
+		diff_exits 0 one.folded other.folded || return 1
+		has '^0 of [0-9]+ functions changed' && quiet=$((quiet + 1))
+	done
+	echo "$quiet of 20" >>out
+	[ "$quiet" -ge 19 ]
+}
+check "two draws of one program show no change in 19 of 20 comparisons" quiet
+
+# --- recordings --------------------------------------------------------------------------------------------
+
+cat >program.c <<'END'
+#include <stdlib.h>
+volatile unsigned long sink;
+#define WORK(name, n) __attribute__((noinline, noclone)) void name(void) \
+	{ unsigned long x = sink; for (long i = 0; i < (n) * 1000L; i++) x = x * 2862933555777941757UL + 3037000493UL; sink = x; }
+WORK(alpha, 400)
+WORK(beta, 300 * TIMES)
+WORK(gamma_, 200)
+int main(int argc, char **argv)
+{
+	for (int i = argc > 1 ? atoi(argv[1]) : 0; i--;) { alpha(); beta(); gamma_(); }
+	return 0;
+}
+END
+record() { timeout 120 "$TALLY" record -q -e cpu-clock:u -F 999 -o "$1" -- "$2" 2500 >out 2>&1 </dev/null; }
+if ! cc -O1 -DTIMES=1 -o before program.c 2>out || ! cc -O1 -DTIMES=2 -o after program.c 2>out; then
+	skip "a function that takes twice as long is found" "there is no C compiler"
+elif ! record a1 ./before || ! record b1 ./after || ! record a2 ./before; then
+	skip "a function that takes twice as long is found" "nothing can be recorded here"
+else
+	found() { # of the time, it alone changed: twice what it was
+		diff_exits 0 --normalize time -j a1 b1 && python3 - <<-'END' >>out 2>&1
+		import json
+		d = json.load(open("out"))
+		rows = {r["function"]: r for r in d["rows"]}
+		beta = rows["beta"]
+		assert beta["significant"] and beta["was_object"] == "before" and beta["object"] == "after", beta
+		assert beta["change"]["low"] > 0 and 1.5 < beta["change"]["new"] / beta["change"]["old"] < 2.6, beta
+		others = [rows[name]["change"]["difference"] for name in ("alpha", "gamma_")]
+		assert all(abs(other) < beta["change"]["difference"] / 2 for other in others), rows
+		END
+	}
+	check "a function that takes twice as long is found" found
+	shares() {
+		diff_exits 0 a1 b1 && has '^[0-9.]+ +[0-9.]+ +\+[0-9.]+ .* after \(was before\) +beta$' &&
+			[ "$(sed -n '/^OLD/{n;p}' out | awk '{ print $NF }')" = beta ]
+	}
+	check "its share changed most" shares
+	runs() { diff_exits 0 --old a1 --old a2 --new b1 && has '^old: a1, a2: ' && has 'a run\)$'; }
+	check "several recordings of a side are compared by run" runs
+	if ! command -v perf >perf.path; then
+		skip "shares and their changes are perf diff's" "there is no perf"
+	else
+		perf_agrees() {
+			# perf matches by object's name, too: the same program under one name
+			timeout 60 perf diff -s sym a1 a2 >perf.out 2>&1 </dev/null || { cat perf.out >out; return 1; }
+			diff_exits 0 -j a1 a2 && python3 - <<-'END' >>out 2>&1
+			import json, re
+			rows = {r["function"]: r for r in json.load(open("out"))["rows"]}
+			seen = 0
+			for line in open("perf.out"):
+			    m = re.match(r"\s*([0-9.]+)%\s+([-+][0-9.]+)%\s+\[\.\] (alpha|beta|gamma_)\s*$", line)
+			    if m:
+			        seen += 1
+			        row = rows[m[3]]
+			        assert abs(row["old_percent"] - float(m[1])) < 0.011, (line, row)
+			        assert abs(row["change"]["difference"] - float(m[2])) < 0.021, (line, row)
+			assert seen == 3, open("perf.out").read()
+			END
+		}
+		check "shares and their changes are perf diff's" perf_agrees
+	fi
+fi
+
+echo "1..$number"
