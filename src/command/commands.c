@@ -13,6 +13,7 @@
 	X(record) \
 	X(report) \
 	X(diff) \
+	X(annotate) \
 	X(script) \
 	X(list) \
 	X(doctor) \

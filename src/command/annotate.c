@@ -1,0 +1,280 @@
+#include "base/buffer.h"
+#include "base/vector.h"
+#include "command/command.h"
+#include "command/filter_options.h"
+#include "command/name_options.h"
+#include "command/recording_path.h"
+#include "command/recording_warnings.h"
+#include "output/annotate_view.h"
+#include "output/pager.h"
+
+#include <errno.h>
+#include <langinfo.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { OPTION_ALL_HOT = 256, OPTION_NO_SOURCE, OPTION_NO_ASM, OPTION_PERCENT, OPTION_STDIO, OPTION_HTML, OPTION_EVENT,
+       OPTION_DSO };
+
+static const struct tally_option options[] = {
+	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE", "the recording (tally.data, else perf.data; - is standard input)",
+	  NULL, 0 },
+	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "this event's samples (the first there is)", NULL, OPTION_EVENT },
+	{ 0, "all-hot", TALLY_ARGUMENT_REQUIRED, "N", "the N hottest functions, one behind the other", NULL, OPTION_ALL_HOT },
+	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE", "write to FILE: a page where its name ends in .html, else text;\n"
+	  "- is standard output", NULL, 0 },
+	{ 0, "html", TALLY_ARGUMENT_NONE, NULL, "a page for a browser, whatever the file is called (annotate.html)", NULL,
+	  OPTION_HTML },
+	{ 'j', "json", TALLY_ARGUMENT_NONE, NULL, "JSON (docs/annotate-json.md)", NULL, 0 },
+	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "text without a pager", NULL, OPTION_STDIO },
+	{ 's', "source", TALLY_ARGUMENT_NONE, NULL, "source lines between the instructions (that is the default)", NULL, 0 },
+	{ 0, "no-source", TALLY_ARGUMENT_NONE, NULL, "instructions alone", NULL, OPTION_NO_SOURCE },
+	{ 0, "no-asm", TALLY_ARGUMENT_NONE, NULL, "source lines alone, each with its share", NULL, OPTION_NO_ASM },
+	{ 'l', "print-line", TALLY_ARGUMENT_NONE, NULL, "source lines with their file and number", NULL, 0 },
+	{ 'n', "samples", TALLY_ARGUMENT_NONE, NULL, "samples beside the percentages", NULL, 0 },
+	{ 'M', "syntax", TALLY_ARGUMENT_REQUIRED, "SYNTAX", "of x86 instructions: att or intel (att)", "att intel", 0 },
+	{ 0, "percent-limit", TALLY_ARGUMENT_REQUIRED, "PERCENT", "instructions of at least that share, and what is around them (0: all)",
+	  NULL, OPTION_PERCENT },
+	{ 0, "dso", TALLY_ARGUMENT_REQUIRED, "LIST", "only functions of these programs and libraries", NULL, OPTION_DSO },
+	TALLY_FILTER_TASK_OPTIONS("pid", "tid"),
+	TALLY_FILTER_OPTIONS,
+	TALLY_NAME_OPTIONS,
+	TALLY_DEBUGINFOD_OPTION,
+	TALLY_OPTIONS_END,
+};
+
+struct request {
+	const char *input, *output, *event, *function;
+	struct tally_profile_filter filter;
+	struct tally_name_sources names;
+	struct tally_annotation_options making;
+	struct tally_annotate_view view;
+	size_t functions; /* how many are shown; 0: one, or all of the name */
+	bool html, json, no_pager;
+};
+
+/* ---- options ------------------------------------------------------------------------------------------- */
+
+static int take_syntax(const char *value, bool *is_intel, struct tally_error *err)
+{
+	*is_intel = !strcmp(value, "intel");
+	if (*is_intel || !strcmp(value, "att"))
+		return 0;
+	return tally_error_set(err, -EINVAL, "option -M: '%s' is neither att nor intel", value);
+}
+
+static int take_percent(const char *value, double *out, struct tally_error *err)
+{
+	char *end;
+	*out = strtod(value, &end);
+	if (end == value || *end || !(*out >= 0 && *out <= 100))
+		return tally_error_set(err, -EINVAL, "option --percent-limit: '%s' is not a percentage", value);
+	return 0;
+}
+
+static int take_option(struct request *request, int id, const char *value, struct tally_error *err)
+{
+	unsigned long long number = 0;
+	int result = 0;
+	switch (id) {
+	case 'i': request->input = value; break;
+	case 'o': request->output = value; break;
+	case 'j': request->json = true; break;
+	case 's': request->view.with_source = true; break;
+	case 'l': request->view.with_numbers = true; break;
+	case 'n': request->view.with_samples = true; break;
+	case 'M': return take_syntax(value, &request->making.is_intel, err);
+	case OPTION_EVENT: request->event = request->filter.event = value; break;
+	case OPTION_NO_SOURCE: request->view.with_source = false; break;
+	case OPTION_NO_ASM: request->making.no_code = true; break;
+	case OPTION_STDIO: request->no_pager = true; break;
+	case OPTION_HTML: request->html = true; break;
+	case OPTION_DSO: request->filter.objects = value; break;
+	case OPTION_PERCENT: return take_percent(value, &request->view.percent_min, err);
+	case OPTION_ALL_HOT:
+		result = tally_option_u64("--all-hot", value, 1, 1000, &number, err);
+		request->functions = (size_t)number;
+		return result;
+	default:
+		result = tally_name_option(id, value, &request->names, err);
+		return result ? result : tally_filter_option(id, value, &request->filter, err);
+	}
+	return 0;
+}
+
+/* ---- showing ------------------------------------------------------------------------------------------- */
+
+struct annotations {
+	struct tally_annotation *items;
+	size_t count, capacity;
+};
+
+static int make_all(struct tally_profile *profile, const struct request *request, struct annotations *out,
+		    struct tally_error *err)
+{
+	struct tally_hot_functions hot = { 0 };
+	uint32_t event;
+	int result = tally_profile_event(profile, request->event, &event, err);
+	if (!result)
+		result = tally_hot_functions_find(profile, event, request->function, &hot, err);
+	size_t wanted = request->functions ? request->functions : request->function ? hot.count : 1;
+	for (size_t i = 0; !result && i < hot.count && i < wanted; i++) {
+		struct tally_annotation one;
+		result = tally_annotation_make(profile, event, &hot.items[i], &request->making, &one, err);
+		if (!result && tally_vector_push(out, one) < 0)
+			result = tally_error_set(err, -ENOMEM, "out of memory");
+		if (result)
+			tally_annotation_release(&one);
+	}
+	tally_vector_release(&hot);
+	return result;
+}
+
+static int write_text(const struct annotations *all, const struct request *request, struct tally_buffer *out)
+{
+	int result = 0;
+	for (size_t i = 0; !result && i < all->count; i++) {
+		if (i)
+			tally_buffer_text(out, "\n\n");
+		result = tally_annotate_text(&all->items[i], &request->view, out);
+	}
+	return result;
+}
+
+static int write_json(const struct annotations *all, const struct request *request, struct tally_buffer *out)
+{
+	struct tally_json json = { .out = out };
+	tally_json_object(&json, NULL);
+	tally_json_u64(&json, "version", 1);
+	tally_json_array(&json, "functions");
+	for (size_t i = 0; i < all->count; i++)
+		tally_annotate_json(&all->items[i], request->view.sources, &json);
+	tally_json_end(&json);
+	tally_json_end(&json);
+	return out->failed ? -ENOMEM : 0;
+}
+
+static int write_out(const char *path, const struct tally_buffer *text, struct tally_error *err)
+{
+	bool is_stdout = !path || !strcmp(path, "-");
+	FILE *file = is_stdout ? stdout : fopen(path, "we");
+	if (!file)
+		return tally_error_set(err, -errno, "%s can't be written: %s", path, tally_errno_text(errno));
+	bool failed = fwrite(tally_buffer_string(text), 1, text->length, file) != text->length;
+	failed |= is_stdout ? fflush(file) != 0 && errno != EPIPE : fclose(file) != 0;
+	if (failed && !is_stdout)
+		return tally_error_set(err, -EIO, "writing %s failed: %s", path, tally_errno_text(errno));
+	return 0;
+}
+
+static int show(const struct tally_command *command, struct request *request, struct tally_profile *profile)
+{
+	struct tally_error err = TALLY_ERROR_NONE;
+	struct annotations all = { 0 };
+	struct tally_buffer out = { 0 };
+	struct tally_pager pager = { 0 };
+	struct tally_source_files sources = { .root = request->names.search.root };
+	bool is_text = !request->html && !request->json;
+	request->view.sources = &sources;
+	int result = make_all(profile, request, &all, &err);
+	if (!result && is_text && !request->output) {
+		tally_pager_start(&pager, !request->no_pager);
+		request->view.columns = pager.columns;
+		request->view.colours = pager.colours;
+	}
+	request->view.ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
+	if (!result && (request->html ? tally_annotate_html(all.items, all.count, &request->view, &out) :
+			request->json ? write_json(&all, request, &out) : write_text(&all, request, &out)) < 0)
+		result = tally_error_set(&err, -ENOMEM, "out of memory");
+	if (!result)
+		result = write_out(request->output, &out, &err);
+	tally_pager_finish(&pager);
+	if (!result && request->output && strcmp(request->output, "-"))
+		fprintf(stderr, "tally annotate: wrote %s (%.1f kB)%s\n", request->output, (double)out.length / 1e3,
+			request->html ? "; open it in a browser" : "");
+	tally_command_warn(command, profile->recording);
+	for (size_t i = 0; i < all.count; i++)
+		tally_annotation_release(&all.items[i]);
+	tally_vector_release(&all);
+	tally_source_files_release(&sources);
+	tally_buffer_release(&out);
+	return result < 0 ? tally_command_fail(command, &err) : TALLY_EXIT_OK;
+}
+
+static int read_and_show(const struct tally_command *command, struct request *request)
+{
+	struct tally_error err = TALLY_ERROR_NONE;
+	struct tally_command_progress progress;
+	struct tally_recording *recording;
+	struct tally_profile *profile;
+	struct tally_profile_options samples = { .filter = request->filter, .merge_threads = true, .merge_cpus = true,
+						 .progress = tally_command_progress, .context = &progress };
+	if (tally_recording_open(tally_recording_path(request->input), &recording, &err) < 0)
+		return tally_command_fail(command, &err);
+	tally_names_use_cache(&recording->names);
+	tally_names_use_sources(&recording->names, &request->names);
+	recording->leaves_only = true;
+	tally_command_progress_start(&progress);
+	int result = tally_profile_new(recording, &samples, &profile, &err);
+	tally_command_progress_end(&progress);
+	if (result < 0)
+		return tally_command_fail(command, &err);
+	int status = show(command, request, profile);
+	tally_profile_free(profile);
+	return status;
+}
+
+static bool is_page(const char *path)
+{
+	size_t length = path ? strlen(path) : 0;
+	return (length > 5 && !strcasecmp(path + length - 5, ".html")) || (length > 4 && !strcasecmp(path + length - 4, ".htm"));
+}
+
+static int run(const struct tally_command *command, int argc, char **argv)
+{
+	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
+	struct tally_error err = TALLY_ERROR_NONE;
+	struct request request = { .view = { .with_source = true } };
+	int id;
+	while ((id = tally_options_next(&walk)) != TALLY_OPTION_DONE || (!walk.dashes && walk.index < argc && !request.function)) {
+		if (id == TALLY_OPTION_DONE) { /* options may stand behind the function */
+			request.function = argv[walk.index++];
+			continue;
+		}
+		if (id < 0)
+			return id == TALLY_OPTION_HELP ? TALLY_EXIT_OK : TALLY_EXIT_USAGE;
+		if (take_option(&request, id, walk.value, &err) < 0)
+			return tally_command_misuse(command, "%s", err.message);
+	}
+	if (walk.index < argc && !request.function)
+		request.function = argv[walk.index++];
+	if (walk.index < argc)
+		return tally_command_misuse(command, "one function at a time; what is '%s'? (-i names the recording)", argv[walk.index]);
+	request.html |= is_page(request.output) && !request.json;
+	if (request.html && request.json)
+		return tally_command_misuse(command, "either --html or --json, not both");
+	if (request.html && !request.output && isatty(STDOUT_FILENO))
+		request.output = "annotate.html";
+	return read_and_show(command, &request);
+}
+
+const struct tally_command tally_command_annotate = {
+	.name = "annotate",
+	.summary = "a function's source lines and instructions, each with its share of the samples",
+	.usage = "[options] [FUNCTION]",
+	.details = "Without FUNCTION it is the hottest one; of several functions of a name all are shown, the hottest first.\n"
+		   "A percentage is of the function's samples, and what stands behind ± is half of its 95 % confidence interval.\n"
+		   "Jumps within the function are drawn at the left.  A clock's samples (cpu-clock, task-clock) name the instruction\n"
+		   "that was next when the interrupt came: what took the time may be the one before it.\n"
+		   "\n"
+		   "libLLVM disassembles (on Debian: libllvm14 or a later one); without it there are source lines alone.\n"
+		   "\n"
+		   "  tally record -- ./program && tally annotate\n"
+		   "  tally annotate -M intel --percent-limit 1 compress_block\n"
+		   "  tally annotate --all-hot 10 -o hot.html\n"
+		   "  tally annotate --no-asm -l main",
+	.options = options,
+	.run = run,
+};

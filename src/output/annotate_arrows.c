@@ -1,0 +1,121 @@
+#include "output/annotate_arrows.h"
+
+#include "base/vector.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+
+static int shorter_first(const void *a_, const void *b_)
+{
+	const struct tally_arrow *a = a_, *b = b_;
+	uint32_t a_length = a->high - a->low, b_length = b->high - b->low;
+	if (a_length != b_length)
+		return a_length < b_length ? -1 : 1;
+	return a->low < b->low ? -1 : a->low > b->low;
+}
+
+static int gather(const struct tally_annotation *annotation, struct tally_arrows *out)
+{
+	uint32_t *of_target = calloc(annotation->instructions.count + 1, sizeof(*of_target)); /* + 1 */
+	int result = of_target ? 0 : -ENOMEM;
+	for (uint32_t from = 0; !result && from < annotation->instructions.count; from++) {
+		uint32_t to = annotation->instructions.items[from].destination;
+		if (to == UINT32_MAX)
+			continue;
+		if (!of_target[to]) {
+			result = tally_vector_push(&out->arrows, (struct tally_arrow){ .low = to, .high = to, .to = to });
+			of_target[to] = (uint32_t)out->arrows.count;
+		}
+		struct tally_arrow *arrow = result ? NULL : &out->arrows.items[of_target[to] - 1];
+		if (arrow && from < arrow->low)
+			arrow->low = from;
+		if (arrow && from > arrow->high)
+			arrow->high = from;
+	}
+	free(of_target);
+	return result;
+}
+
+static bool is_free(const struct tally_arrows *arrows, const struct tally_arrow *arrow, unsigned column)
+{
+	const uint32_t *there = arrows->there + column * arrows->rows;
+	for (size_t row = arrow->low; row <= arrow->high; row++)
+		if (there[row])
+			return false;
+	return true;
+}
+
+int tally_arrows_make(const struct tally_annotation *annotation, unsigned columns_max, struct tally_arrows *out)
+{
+	*out = (struct tally_arrows){ .rows = annotation->instructions.count };
+	out->there = calloc(out->rows * columns_max + 1, sizeof(*out->there));
+	if (!out->there || gather(annotation, out) < 0)
+		return -ENOMEM;
+	if (out->arrows.count)
+		qsort(out->arrows.items, out->arrows.count, sizeof(*out->arrows.items), shorter_first);
+	for (size_t i = 0; i < out->arrows.count; i++) {
+		struct tally_arrow *arrow = &out->arrows.items[i];
+		unsigned column = 0;
+		while (column < columns_max && !is_free(out, arrow, column))
+			column++;
+		arrow->column = column < columns_max ? column : UINT_MAX;
+		for (size_t row = arrow->low; column < columns_max && row <= arrow->high; row++)
+			out->there[column * out->rows + row] = (uint32_t)i + 1;
+		if (column < columns_max && column >= out->columns)
+			out->columns = column + 1;
+	}
+	return 0;
+}
+
+void tally_arrows_release(struct tally_arrows *arrows)
+{
+	tally_vector_release(&arrows->arrows);
+	free(arrows->there);
+	arrows->there = NULL;
+}
+
+static const struct tally_arrow *arrow_at(const struct tally_arrows *arrows, size_t row, unsigned column)
+{
+	uint32_t there = row < arrows->rows ? arrows->there[column * arrows->rows + row] : 0;
+	return there ? &arrows->arrows.items[there - 1] : NULL;
+}
+
+static bool ends_here(const struct tally_arrow *arrow, const struct tally_annotation *annotation, size_t row)
+{
+	return arrow && (arrow->to == row || annotation->instructions.items[row].destination == arrow->to);
+}
+
+unsigned tally_arrow_cell(const struct tally_arrows *arrows, const struct tally_annotation *annotation, size_t row,
+			  unsigned column, bool above)
+{
+	const struct tally_arrow *arrow = arrow_at(arrows, row, column);
+	if (above)
+		return arrow && arrow->low < row ? TALLY_ARROW_UP | TALLY_ARROW_DOWN : 0;
+	unsigned cell = 0;
+	if (arrow)
+		cell = (arrow->low < row ? TALLY_ARROW_UP : 0) | (arrow->high > row ? TALLY_ARROW_DOWN : 0) |
+		       (ends_here(arrow, annotation, row) ? TALLY_ARROW_RIGHT : 0);
+	for (unsigned outer = column + 1; outer < arrows->columns; outer++)
+		if (ends_here(arrow_at(arrows, row, outer), annotation, row))
+			return cell | TALLY_ARROW_LEFT | TALLY_ARROW_RIGHT;
+	return cell;
+}
+
+bool tally_arrow_arrives(const struct tally_arrows *arrows, size_t row)
+{
+	for (unsigned column = 0; column < arrows->columns; column++) {
+		const struct tally_arrow *arrow = arrow_at(arrows, row, column);
+		if (arrow && arrow->to == row)
+			return true;
+	}
+	return false;
+}
+
+bool tally_arrow_leaves(const struct tally_arrows *arrows, const struct tally_annotation *annotation, size_t row)
+{
+	for (unsigned column = 0; column < arrows->columns; column++)
+		if (ends_here(arrow_at(arrows, row, column), annotation, row))
+			return true;
+	return false;
+}

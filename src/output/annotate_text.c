@@ -1,0 +1,394 @@
+/* An annotated function for a terminal, a pipe or a file: one instruction a line, jumps drawn at its left. */
+#include "output/annotate_arrows.h"
+#include "output/annotate_view.h"
+#include "output/fit_text.h"
+
+#include "base/terminal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WIDE_COLUMNS = 100, HOT_LINES = 5 };
+
+struct writer {
+	const struct tally_annotation *annotation;
+	const struct tally_annotate_view *view;
+	struct tally_buffer *out;
+	struct tally_arrows arrows;
+	bool with_error;           /* a column of ± */
+	int address_width, label_width, left_width; /* the last: of what stands before the address */
+};
+
+static const char *const DIM = "\x1b[2m", *const BOLD = "\x1b[1m", *const SOURCE = "\x1b[36m", *const INLINED = "\x1b[35m",
+			*const PLAIN = "\x1b[0m";
+
+static void colour(const struct writer *writer, const char *code)
+{
+	if (writer->view->colours)
+		tally_buffer_text(writer->out, code);
+}
+
+static const char *heat(double percent)
+{
+	return percent >= 10 ? "\x1b[1;31m" : percent >= 3 ? "\x1b[31m" : percent >= 0.5 ? "\x1b[33m" : DIM;
+}
+
+/* What is left of the line is `used` columns less than the terminal has. */
+static void put_text(const struct writer *writer, const char *text, int used)
+{
+	char clean[1024];
+	int room = writer->view->columns ? (int)writer->view->columns - used : 0;
+	tally_terminal_clean(text, clean, sizeof(clean));
+	tally_fit_text(writer->out, clean, writer->view->columns && room < 8 ? 8 : room, writer->view->ascii);
+}
+
+static const char *text_of(const struct writer *writer, uint32_t id)
+{
+	return tally_strings_text(&writer->annotation->strings, id);
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+static const char *plus_minus(const struct writer *writer) { return writer->view->ascii ? "+-" : "±"; }
+
+/* ---- head ---------------------------------------------------------------------------------------------- */
+
+static void put_hot_lines(const struct writer *writer)
+{
+	const struct tally_annotation *annotation = writer->annotation;
+	uint32_t hot[HOT_LINES + 1];
+	size_t count = tally_annotate_hot_lines(annotation, hot, HOT_LINES);
+	int width = 0;
+	char place[HOT_LINES][80];
+	for (size_t i = 0; i < count; i++) {
+		const struct tally_annotated_line *line = &annotation->lines.items[hot[i]];
+		char clean[64];
+		tally_terminal_clean(base_name(text_of(writer, line->file)), clean, sizeof(clean));
+		int length = snprintf(place[i], sizeof(place[i]), "%s:%u", clean, line->line);
+		width = length > width ? length : width;
+	}
+	for (size_t i = 0; i < count; i++) {
+		const struct tally_annotated_line *line = &annotation->lines.items[hot[i]];
+		double percent = tally_annotation_percent(annotation, &line->weight);
+		struct tally_buffer text = { 0 };
+		tally_buffer_printf(writer->out, "  ");
+		colour(writer, heat(percent));
+		tally_buffer_printf(writer->out, "%6.2f%%", percent);
+		colour(writer, PLAIN);
+		tally_buffer_printf(writer->out, " %s%4.1f  %-*s  ", plus_minus(writer),
+				    tally_annotation_error(annotation, &line->weight), width, place[i]);
+		const struct tally_source_file *file = tally_source_file(writer->view->sources, text_of(writer, line->file));
+		tally_source_line(file, line->line, tally_source_indent(file, line->line, line->line), &text);
+		colour(writer, SOURCE);
+		put_text(writer, tally_buffer_string(&text), 20 + width);
+		colour(writer, PLAIN);
+		tally_buffer_char(writer->out, '\n');
+		tally_buffer_release(&text);
+	}
+}
+
+/* A sentence, broken at blanks where the line ends. */
+static void put_note(const struct writer *writer, const char *text)
+{
+	int room = writer->view->columns ? (int)writer->view->columns : 120, used = 0;
+	char clean[1400];
+	tally_terminal_clean(text, clean, sizeof(clean));
+	colour(writer, DIM);
+	for (const char *word = clean; *word;) {
+		int length = (int)strcspn(word, " ");
+		if (used && used + 1 + length > room) {
+			tally_buffer_char(writer->out, '\n');
+			used = 0;
+		}
+		tally_buffer_printf(writer->out, "%s%.*s", used ? " " : "", length, word);
+		used += length + (used > 0);
+		word += length + (word[length] == ' ');
+	}
+	colour(writer, PLAIN);
+	tally_buffer_char(writer->out, '\n');
+}
+
+static void put_head(const struct writer *writer)
+{
+	const struct tally_annotation *annotation = writer->annotation;
+	struct tally_buffer note = { 0 };
+	int name_width = tally_text_width(annotation->function), object_width = tally_text_width(annotation->object);
+	colour(writer, BOLD);
+	put_text(writer, annotation->function, 0);
+	colour(writer, PLAIN);
+	bool fits = !writer->view->columns || name_width + 2 + object_width <= (int)writer->view->columns;
+	tally_buffer_text(writer->out, fits ? "  " : "\n");
+	put_text(writer, annotation->object, fits ? name_width + 2 : 0);
+	tally_buffer_char(writer->out, '\n');
+	tally_buffer_printf(&note, "%.2f%% %s%.1f of the %" PRIu64 " samples of %s (95%% confidence); %" PRIu64
+			    " are in it, and the percentages below are of those", tally_annotation_total_percent(annotation),
+			    plus_minus(writer), tally_annotation_total_error(annotation),
+			    annotation->total.samples, annotation->event, annotation->weight.samples);
+	if (annotation->aim != TALLY_AIM_EXACT)
+		tally_buffer_printf(&note, "; %s", tally_annotate_aim_text(annotation));
+	put_note(writer, tally_buffer_string(&note));
+	if (tally_annotate_is_newer(annotation, writer->view->sources))
+		put_note(writer, "the source is newer than the program: lines may be off");
+	put_hot_lines(writer);
+	if (annotation->missing[0]) {
+		tally_buffer_clear(&note);
+		tally_buffer_printf(&note, "no disassembly: %s", annotation->missing);
+		put_note(writer, tally_buffer_string(&note));
+		tally_buffer_clear(&note);
+		tally_buffer_printf(&note, "hint: %s", annotation->hint);
+		if (annotation->hint[0])
+			put_note(writer, tally_buffer_string(&note));
+	}
+	tally_buffer_release(&note);
+}
+
+/* ---- instructions -------------------------------------------------------------------------------------- */
+
+static void put_weight(const struct writer *writer, const struct tally_annotation_weight *weight)
+{
+	const struct tally_annotation *annotation = writer->annotation;
+	double percent = tally_annotation_percent(annotation, weight);
+	if (!weight->samples) {
+		tally_buffer_printf(writer->out, "%*s", 8 + (writer->with_error ? 6 : 0) + (writer->view->with_samples ? 9 : 0), "");
+		return;
+	}
+	colour(writer, heat(percent));
+	tally_buffer_printf(writer->out, "%7.2f%%", percent);
+	if (writer->with_error) {
+		colour(writer, PLAIN);
+		colour(writer, DIM);
+		tally_buffer_printf(writer->out, " %s%4.1f", writer->view->ascii ? "~" : "±",
+				    tally_annotation_error(annotation, weight));
+	}
+	colour(writer, PLAIN);
+	if (writer->view->with_samples)
+		tally_buffer_printf(writer->out, " %8" PRIu64, weight->samples);
+}
+
+static const char *line_piece(unsigned cell, bool ascii)
+{
+	static const char *const LINES[16] = { " ", "╵", "╷", "│", "╴", "╯", "╮", "┤", "╶", "╰", "╭", "├", "─", "┴", "┬", "┼" };
+	static const char *const ASCII[16] = { " ", "|", "|", "|", "-", "'", ".", "+", "-", "`", ".", "+", "-", "+", "+", "+" };
+	return (ascii ? ASCII : LINES)[cell & 15];
+}
+
+static void put_arrows(const struct writer *writer, size_t row, bool above)
+{
+	const struct tally_arrows *arrows = &writer->arrows;
+	bool ascii = writer->view->ascii;
+	tally_buffer_char(writer->out, ' ');
+	if (!arrows->columns)
+		return;
+	colour(writer, DIM);
+	for (unsigned column = arrows->columns; column--;)
+		tally_buffer_text(writer->out, line_piece(tally_arrow_cell(arrows, writer->annotation, row, column, above), ascii));
+	if (!above && tally_arrow_arrives(arrows, row))
+		tally_buffer_text(writer->out, ascii ? ">" : "▸");
+	else
+		tally_buffer_text(writer->out, !above && tally_arrow_leaves(arrows, writer->annotation, row) ? ascii ? "-" : "─" : " ");
+	colour(writer, PLAIN);
+	tally_buffer_char(writer->out, ' ');
+}
+
+static void put_label(const struct writer *writer, uint32_t label)
+{
+	char text[24] = "";
+	if (!writer->label_width)
+		return;
+	if (label)
+		snprintf(text, sizeof(text), "L%u:", label);
+	colour(writer, BOLD);
+	tally_buffer_printf(writer->out, "%-*s ", writer->label_width, text);
+	colour(writer, PLAIN);
+}
+
+static void put_instruction(const struct writer *writer, size_t row)
+{
+	const struct tally_annotation *annotation = writer->annotation;
+	const struct tally_annotated_instruction *one = &annotation->instructions.items[row];
+	struct tally_buffer text = { 0 };
+	const char *body = text_of(writer, one->text);
+	int mnemonic = (int)strcspn(body, " ");
+	bool has_operands = body[mnemonic] || one->target || one->target_name != TALLY_STRING_NONE;
+	tally_buffer_printf(&text, "%-*.*s%s", has_operands ? 7 : 0, mnemonic, body, body + mnemonic);
+	if (one->destination != UINT32_MAX)
+		tally_buffer_printf(&text, "L%u", annotation->instructions.items[one->destination].label);
+	else if (one->kind == TALLY_INSTRUCTION_JUMP || one->kind == TALLY_INSTRUCTION_CALL)
+		tally_buffer_printf(&text, "%" PRIx64, one->target);
+	if (one->target_name != TALLY_STRING_NONE)
+		tally_buffer_printf(&text, " <%s>", text_of(writer, one->target_name));
+	put_weight(writer, &one->weight);
+	put_arrows(writer, row, false);
+	colour(writer, DIM);
+	tally_buffer_printf(writer->out, "%*" PRIx64 "  ", writer->address_width, one->address);
+	colour(writer, PLAIN);
+	put_label(writer, one->label);
+	put_text(writer, tally_buffer_string(&text), writer->left_width + writer->address_width + 2 +
+		 (writer->label_width ? writer->label_width + 1 : 0));
+	tally_buffer_char(writer->out, '\n');
+	tally_buffer_release(&text);
+}
+
+static void put_left(const struct writer *writer, size_t row)
+{
+	tally_buffer_printf(writer->out, "%*s", 8 + (writer->with_error ? 6 : 0) + (writer->view->with_samples ? 9 : 0), "");
+	put_arrows(writer, row, true);
+}
+
+/* The line that the instructions from `row` on are of, when it isn't that of those before. */
+static void put_source(const struct writer *writer, size_t row)
+{
+	const struct tally_annotation *annotation = writer->annotation;
+	const struct tally_annotated_instruction *one = &annotation->instructions.items[row], *before = row ? one - 1 : NULL;
+	struct tally_buffer text = { 0 };
+	char where[96], clean[64];
+	if (one->line == UINT32_MAX || (before && before->line == one->line && before->inlined == one->inlined))
+		return;
+	if (one->inlined != TALLY_STRING_NONE && (!before || before->inlined != one->inlined)) {
+		put_left(writer, row);
+		colour(writer, INLINED);
+		tally_buffer_text(&text, "inlined: ");
+		tally_buffer_text(&text, text_of(writer, one->inlined));
+		put_text(writer, tally_buffer_string(&text), writer->left_width);
+		colour(writer, PLAIN);
+		tally_buffer_char(writer->out, '\n');
+		tally_buffer_clear(&text);
+	}
+	const struct tally_annotated_line *line = &annotation->lines.items[one->line];
+	const struct tally_source_file *file = tally_source_file(writer->view->sources, text_of(writer, line->file));
+	tally_terminal_clean(base_name(text_of(writer, line->file)), clean, sizeof(clean));
+	snprintf(where, sizeof(where), "%s:%u  ", clean, line->line);
+	if (writer->view->with_numbers || !file || line->line > file->count)
+		tally_buffer_text(&text, where);
+	tally_source_line(file, line->line, 0, &text);
+	put_left(writer, row);
+	colour(writer, SOURCE);
+	put_text(writer, tally_buffer_string(&text), writer->left_width);
+	colour(writer, PLAIN);
+	tally_buffer_char(writer->out, '\n');
+	tally_buffer_release(&text);
+}
+
+/* What is left out from `row` on: how much; the next row that is shown. */
+static size_t put_gap(const struct writer *writer, const bool *visible, size_t row)
+{
+	const struct tally_annotation *annotation = writer->annotation;
+	struct tally_annotation_weight weight = { 0 };
+	char text[96];
+	size_t first = row;
+	for (; row < annotation->instructions.count && !visible[row]; row++) {
+		weight.samples += annotation->instructions.items[row].weight.samples;
+		weight.period += annotation->instructions.items[row].weight.period;
+	}
+	put_weight(writer, &weight);
+	put_arrows(writer, row < annotation->instructions.count ? row : 0, true);
+	snprintf(text, sizeof(text), "%s %zu instruction%s", writer->view->ascii ? "..." : "⋮", row - first, row - first == 1 ? "" : "s");
+	colour(writer, DIM);
+	put_text(writer, text, writer->left_width);
+	colour(writer, PLAIN);
+	tally_buffer_char(writer->out, '\n');
+	return row;
+}
+
+static int put_instructions(const struct writer *writer)
+{
+	bool *visible = tally_annotate_visible(writer->annotation, writer->view->percent_min);
+	if (!visible)
+		return -ENOMEM;
+	for (size_t row = 0; row < writer->annotation->instructions.count;) {
+		if (!visible[row]) {
+			row = put_gap(writer, visible, row);
+			continue;
+		}
+		if (writer->view->with_source)
+			put_source(writer, row);
+		put_instruction(writer, row++);
+	}
+	free(visible);
+	return 0;
+}
+
+/* ---- source alone -------------------------------------------------------------------------------------- */
+
+static void put_block(const struct writer *writer, const struct tally_line_block *block, bool with_name)
+{
+	const struct tally_annotation *annotation = writer->annotation;
+	const struct tally_source_file *file = tally_source_file(writer->view->sources, text_of(writer, block->file));
+	size_t at = block->begin;
+	if (with_name) {
+		colour(writer, BOLD);
+		put_text(writer, text_of(writer, block->file), 0);
+		colour(writer, PLAIN);
+		tally_buffer_text(writer->out, file && file->count ? "\n" : "  (the file is not here)\n");
+	} else {
+		tally_buffer_printf(writer->out, "%*s%s\n", writer->left_width, "", writer->view->ascii ? "..." : "⋮");
+	}
+	for (uint32_t number = block->first; number <= block->last; number++) {
+		struct tally_buffer text = { 0 };
+		const struct tally_annotation_weight none = { 0 };
+		bool has = at < block->end && annotation->lines.items[at].line == number;
+		const struct tally_annotation_weight *weight = has ? &annotation->lines.items[at++].weight : &none;
+		if (!has && (!file || number > file->count))
+			continue;
+		put_weight(writer, weight);
+		colour(writer, DIM);
+		tally_buffer_printf(writer->out, " %6u  ", number);
+		colour(writer, PLAIN);
+		tally_source_line(file, number, 0, &text);
+		put_text(writer, tally_buffer_string(&text), writer->left_width + 8);
+		tally_buffer_char(writer->out, '\n');
+		tally_buffer_release(&text);
+	}
+}
+
+static void put_lines(const struct writer *writer)
+{
+	struct tally_line_block block = { .file = TALLY_STRING_NONE };
+	uint32_t last = TALLY_STRING_NONE;
+	for (size_t at = 0; tally_annotate_next_block(writer->annotation, writer->view->sources, at, &block); at = block.end) {
+		put_block(writer, &block, block.file != last);
+		last = block.file;
+	}
+	if (!writer->annotation->lines.count)
+		put_note(writer, "nothing is known of its source lines either: it was compiled without -g");
+}
+
+/* ---- all of it ----------------------------------------------------------------------------------------- */
+
+static void measure(struct writer *writer)
+{
+	const struct tally_annotation *annotation = writer->annotation;
+	char text[32];
+	writer->with_error = !writer->view->columns || writer->view->columns >= WIDE_COLUMNS;
+	writer->address_width = snprintf(text, sizeof(text), "%" PRIx64, annotation->end);
+	writer->label_width = annotation->labels ? snprintf(text, sizeof(text), "L%u:", annotation->labels) : 0;
+	writer->left_width = 8 + (writer->with_error ? 6 : 0) + (writer->view->with_samples ? 9 : 0) + 1 +
+			     (writer->arrows.columns ? (int)writer->arrows.columns + 2 : 0);
+}
+
+int tally_annotate_text(const struct tally_annotation *annotation, const struct tally_annotate_view *view,
+			struct tally_buffer *out)
+{
+	enum { NARROW_ARROWS = 6, WIDE_ARROWS = 12 };
+	struct writer writer = { .annotation = annotation, .view = view, .out = out };
+	bool is_narrow = view->columns && view->columns < WIDE_COLUMNS;
+	int result = tally_arrows_make(annotation, is_narrow ? NARROW_ARROWS : WIDE_ARROWS, &writer.arrows);
+	measure(&writer);
+	if (!result) {
+		put_head(&writer);
+		tally_buffer_char(out, '\n');
+		if (annotation->instructions.count)
+			result = put_instructions(&writer);
+		else
+			put_lines(&writer);
+	}
+	tally_arrows_release(&writer.arrows);
+	return result < 0 || out->failed ? -ENOMEM : 0;
+}

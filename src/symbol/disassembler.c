@@ -1,0 +1,259 @@
+/* libLLVM's disassembler by its C interface (llvm-c/Disassembler.h), which is the same in all versions.
+ *
+ * The library is 100 MB, so it is loaded by who wants to see code, and its absence is an error with a name.  Only the
+ * target of the code is initialised: its three functions are found by the target's name.
+ *
+ * Where a jump goes is not to be had from the interface.  But the printer asks for the name of each address that it is about to
+ * write, and says what it is for: what it asks is taken down, and it gets no name, so that the address stays in the text,
+ * last, where a view puts the name that it has.  x86 and the ARMs ask; other targets write relative numbers, which are
+ * read from the text. */
+#include "symbol/disassembler.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef const char *name_function(void *context, uint64_t value, uint64_t *type, uint64_t pc, const char **name);
+
+struct llvm {
+	void *(*create)(const char *triple, const char *cpu, const char *features, void *context, int tag_type,
+			void *info, name_function *name);
+	int (*set_options)(void *disassembler, uint64_t options);
+	size_t (*disassemble)(void *disassembler, uint8_t *bytes, uint64_t size, uint64_t pc, char *text, size_t text_size);
+	void (*dispose)(void *disassembler);
+};
+
+/* llvm-c/Disassembler.h and DisassemblerTypes.h */
+enum { OPTION_HEX = 2, OPTION_OTHER_SYNTAX = 4 };
+enum { REFERENCE_NONE = 0, REFERENCE_BRANCH = 1, REFERENCE_LOAD = 2 };
+
+struct target {
+	unsigned machine;
+	const char *name; /* of its functions in the library */
+	const char *triple, *triple_big; /* of 64 bits where there are both; NULL: there is none */
+	const char *cpu, *features;
+	unsigned unit; /* bytes that an instruction is a multiple of */
+	const char *calls; /* mnemonics, each in blanks */
+};
+
+static const struct target TARGETS[] = {
+	{ EM_X86_64, "X86", "x86_64-linux-gnu", NULL, "", "", 1, " call callq lcall lcallq " },
+	{ EM_386, "X86", "i386-linux-gnu", NULL, "", "", 1, " call calll lcall lcalll " },
+	{ EM_AARCH64, "AArch64", "aarch64-linux-gnu", "aarch64_be-linux-gnu", "", "+v8.7a,+sve2,+crypto", 4,
+	  " bl blr blraa blrab blraaz blrabz " },
+	{ EM_ARM, "ARM", "armv7-linux-gnueabihf", "armebv7-linux-gnueabihf", "", "+neon,+vfp4,+hwdiv-arm,+crc", 4, " bl blx " },
+	{ EM_RISCV, "RISCV", "riscv64-linux-gnu", NULL, "", "+m,+a,+f,+d,+c", 2, " call jal " },
+	{ EM_PPC64, "PowerPC", "powerpc64le-linux-gnu", "powerpc64-linux-gnu", "pwr9", "", 4, " bl bla bcl bctrl " },
+	{ EM_S390, "SystemZ", NULL, "s390x-linux-gnu", "z14", "", 2, " bras brasl basr " },
+};
+
+struct tally_disassembler {
+	struct llvm llvm;
+	const struct target *target;
+	void *context;
+	uint64_t mask; /* of addresses */
+	bool has_target;
+	uint64_t branch, reference; /* what the printer asked for, of the instruction at hand */
+};
+
+static bool find(void *handle, const char *name, void *function)
+{
+	void *address = dlsym(handle, name);
+	memcpy(function, &address, sizeof(address));
+	return address;
+}
+
+/* The library stays loaded: its targets are registered for good. */
+static void *load_library(void)
+{
+	static const char *const NAMES[] = { "libLLVM-14.so.1", "libLLVM-15.so.1", "libLLVM-16.so.1", "libLLVM-17.so.1",
+					     "libLLVM.so.18.1", "libLLVM.so.19.1", "libLLVM.so.20.1", "libLLVM.so.21.1" };
+	const char *asked = getenv("TALLY_LIBLLVM");
+	void *handle = asked ? dlopen(asked, RTLD_NOW | RTLD_LOCAL) : NULL;
+	for (size_t i = 0; !asked && !handle && i < sizeof(NAMES) / sizeof(NAMES[0]); i++)
+		handle = dlopen(NAMES[i], RTLD_NOW | RTLD_LOCAL);
+	return handle;
+}
+
+static bool load(struct llvm *llvm, void *handle, const struct target *target)
+{
+	static const char *const PARTS[] = { "TargetInfo", "TargetMC", "Disassembler" };
+	for (size_t i = 0; i < sizeof(PARTS) / sizeof(PARTS[0]); i++) {
+		char name[64];
+		void (*initialize)(void);
+		snprintf(name, sizeof(name), "LLVMInitialize%s%s", target->name, PARTS[i]);
+		if (!find(handle, name, &initialize))
+			return false;
+		initialize();
+	}
+	return find(handle, "LLVMCreateDisasmCPUFeatures", &llvm->create) &&
+	       find(handle, "LLVMSetDisasmOptions", &llvm->set_options) &&
+	       find(handle, "LLVMDisasmInstruction", &llvm->disassemble) && find(handle, "LLVMDisasmDispose", &llvm->dispose);
+}
+
+static const char *take_down(void *context, uint64_t value, uint64_t *type, uint64_t pc, const char **name)
+{
+	struct tally_disassembler *disassembler = context;
+	(void)pc;
+	if (*type == REFERENCE_BRANCH) {
+		disassembler->has_target = true;
+		disassembler->branch = value;
+	} else if (*type == REFERENCE_LOAD) {
+		disassembler->reference = value;
+	}
+	*type = REFERENCE_NONE;
+	*name = NULL;
+	return NULL;
+}
+
+static const struct target *target_of(unsigned machine)
+{
+	for (size_t i = 0; i < sizeof(TARGETS) / sizeof(TARGETS[0]); i++)
+		if (TARGETS[i].machine == machine)
+			return &TARGETS[i];
+	return NULL;
+}
+
+int tally_disassembler_open(unsigned machine, bool is_64bit, bool is_big_endian, bool is_intel,
+			    struct tally_disassembler **out, struct tally_error *err)
+{
+	const struct target *target = target_of(machine);
+	const char *triple = !target ? NULL : is_big_endian ? target->triple_big : target->triple;
+	if (machine == EM_RISCV && !is_64bit)
+		triple = "riscv32-linux-gnu";
+	if (!triple)
+		return tally_error_set(err, -ENOTSUP, "code of this kind of machine (ELF's number %u) can't be disassembled", machine);
+	void *handle = load_library();
+	if (!handle) {
+		const char *asked = getenv("TALLY_LIBLLVM");
+		tally_error_set(err, -ENOENT, "code can't be disassembled: %s", asked ? "the libLLVM that TALLY_LIBLLVM names can't be loaded" :
+				"libLLVM is not installed");
+		tally_error_hint(err, "on Debian: apt-get install libllvm14 (or a later one)");
+		return -ENOENT;
+	}
+	struct tally_disassembler *disassembler = calloc(1, sizeof(*disassembler));
+	if (!disassembler)
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	disassembler->target = target;
+	if (load(&disassembler->llvm, handle, target))
+		disassembler->context = disassembler->llvm.create(triple, target->cpu, target->features, disassembler, 0, NULL,
+								  take_down);
+	if (!disassembler->context) {
+		free(disassembler);
+		return tally_error_set(err, -ENOTSUP, "the installed libLLVM can't disassemble code of %s", target->name);
+	}
+	disassembler->mask = is_64bit ? UINT64_MAX : UINT32_MAX;
+	if (is_intel && (machine == EM_X86_64 || machine == EM_386)) /* first: it makes a new printer, without options */
+		disassembler->llvm.set_options(disassembler->context, OPTION_OTHER_SYNTAX);
+	disassembler->llvm.set_options(disassembler->context, OPTION_HEX);
+	*out = disassembler;
+	return 0;
+}
+
+void tally_disassembler_close(struct tally_disassembler *disassembler)
+{
+	if (disassembler)
+		disassembler->llvm.dispose(disassembler->context);
+	free(disassembler);
+}
+
+/* "\taddq\t$1, %rax" → "addq $1, %rax" */
+static void tidy(char *text)
+{
+	char *out = text;
+	for (const char *in = text; *in; in++) {
+		bool is_blank = *in == '\t' || *in == ' ';
+		if (!is_blank)
+			*out++ = *in;
+		else if (out > text && out[-1] != ' ')
+			*out++ = ' ';
+	}
+	while (out > text && out[-1] == ' ')
+		out--;
+	*out = '\0';
+}
+
+static bool is_call(const struct target *target, const char *text)
+{
+	char word[32];
+	snprintf(word, sizeof(word), " %.*s ", (int)strcspn(text, " "), text);
+	return strstr(target->calls, word);
+}
+
+/* Where the last operand begins. */
+static size_t last_operand(const char *text)
+{
+	size_t at = strlen(text);
+	while (at && text[at - 1] != ' ')
+		at--;
+	return at;
+}
+
+/* Of targets whose printer does not ask: the last operand of a branch is how far it goes. */
+static bool read_distance(const struct tally_disassembler *disassembler, struct tally_instruction *out, uint64_t address)
+{
+	static const char *const PREFIXES[] = { "b", "j", "c.b", "c.j", "call" };
+	unsigned machine = disassembler->target->machine;
+	bool is_branch = false;
+	if (machine != EM_RISCV && machine != EM_PPC64 && machine != EM_S390)
+		return false;
+	for (size_t i = 0; i < sizeof(PREFIXES) / sizeof(PREFIXES[0]); i++)
+		is_branch |= !strncmp(out->text, PREFIXES[i], strlen(PREFIXES[i]));
+	size_t at = last_operand(out->text);
+	const char *number = out->text + at;
+	if (!is_branch || !at)
+		return false;
+	if (*number == '.')
+		number++;
+	if (*number == '+')
+		number++;
+	char *end;
+	long long distance = strtoll(number, &end, 0);
+	if (end == number || *end)
+		return false;
+	out->target = address + (uint64_t)distance;
+	return true;
+}
+
+static void put_data(const struct tally_disassembler *disassembler, const uint8_t *bytes, size_t available,
+		     struct tally_instruction *out)
+{
+	out->kind = TALLY_INSTRUCTION_DATA;
+	out->size = disassembler->target->unit;
+	if (out->size > available)
+		out->size = (uint32_t)available;
+	size_t length = (size_t)snprintf(out->text, sizeof(out->text), ".byte");
+	for (uint32_t i = 0; i < out->size; i++)
+		length += (size_t)snprintf(out->text + length, sizeof(out->text) - length, "%s0x%02x", i ? ", " : " ", bytes[i]);
+	out->operand = strlen(out->text);
+}
+
+void tally_disassemble(struct tally_disassembler *disassembler, const uint8_t *bytes, size_t available, uint64_t address,
+		       struct tally_instruction *out)
+{
+	enum { LONGEST = 32 };
+	uint8_t copy[LONGEST]; /* the interface wants to be able to write */
+	size_t size = available < LONGEST ? available : LONGEST;
+	memcpy(copy, bytes, size);
+	memset(out, 0, sizeof(*out));
+	disassembler->has_target = false;
+	disassembler->branch = disassembler->reference = 0;
+	size_t used = disassembler->llvm.disassemble(disassembler->context, copy, size, address, out->text, sizeof(out->text));
+	if (!used || used > size) {
+		put_data(disassembler, bytes, available, out);
+		return;
+	}
+	tidy(out->text);
+	out->size = (uint32_t)used;
+	out->reference = disassembler->reference;
+	out->operand = strlen(out->text);
+	out->target = disassembler->branch;
+	if (!disassembler->has_target && !read_distance(disassembler, out, address))
+		return;
+	out->target &= disassembler->mask;
+	out->kind = is_call(disassembler->target, out->text) ? TALLY_INSTRUCTION_CALL : TALLY_INSTRUCTION_JUMP;
+	out->operand = last_operand(out->text);
+}

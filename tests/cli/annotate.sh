@@ -1,0 +1,103 @@
+#!/bin/bash
+# `tally annotate` gives each instruction the share that `perf annotate` gives it, draws jumps, says what is missing, and writes
+# pages that hostile names can't break.  TAP; $TALLY is the binary, $ANNOTATED the program of annotated.c.
+set -u
+number=0
+here=$(cd "$(dirname "$0")" && pwd)
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 1
+export PAGER=cat NO_COLOR= HOME=$scratch LC_ALL=C.UTF-8
+ok() { number=$((number + 1)); echo "ok $number - $1"; }
+not_ok() { number=$((number + 1)); echo "not ok $number - $1"; sed 's/^/# /' out err 2>/dev/null | head -40; }
+skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
+check() { if "${@:2}"; then ok "$1"; else not_ok "$1"; fi; }
+have() { command -v "$1" >/dev/null 2>&1; }
+annotate() { timeout 60 "$TALLY" annotate -i tally.data "$@" >out 2>err; }
+contains() { grep -qe "$1" "${2:-out}"; }
+lacks() { ! grep -qe "$1" "${2:-out}"; }
+
+if ! timeout 60 "$TALLY" record -q -e cpu-clock -F 1999 -o tally.data -- "$ANNOTATED" >out 2>err; then
+	echo "1..0 # SKIP nothing can be recorded here"
+	exit 0
+fi
+annotate crunch
+if contains 'no disassembly: .*libLLVM'; then
+	echo "1..0 # SKIP there is no libLLVM"
+	exit 0
+fi
+check "the function's share has its error" contains '^9[0-9]*\.[0-9]*% ±[0-9.]* of the [0-9]* samples of cpu-clock'
+check "it says what a clock's samples are of" contains 'the instruction that was next'
+check "hot lines are listed" contains '^ *[0-9.]*% ±.*annotated.c:[0-9]*  '
+check "what was inlined is told" contains 'inlined: mix'
+case $(uname -m) in x86_64) jump=j ;; *) jump=b ;; esac
+check "jumps go to labels" contains " $jump[a-z.]* .*L[0-9]"
+check "arrows are drawn" contains '╭.*─'
+LC_ALL=C annotate crunch
+check "without UTF-8 they are ASCII" lacks '╭'
+check "… and there" contains '\.--.* L[0-9]*\|`-'
+annotate --no-source crunch
+sed 1,/^$/d out >instructions
+check "--no-source leaves source out" lacks 'hash \*=' instructions
+check "… and instructions in" contains "L1:" instructions
+annotate -l crunch
+check "-l has line numbers" contains 'annotated.c:[0-9]*  *hash'
+annotate -n crunch
+check "-n has samples" contains '^ *[0-9.]*% ±[ 0-9.]* *[0-9][0-9]* '
+annotate --no-asm crunch
+check "--no-asm has source lines with shares" contains '^ *[0-9.]*% ±.* [0-9]*  .*table\[i\]'
+annotate --percent-limit 5 crunch
+check "--percent-limit leaves out what is far from hot" contains '⋮ [0-9]* instruction'
+if [ "$(uname -m)" = x86_64 ]; then
+	annotate -M intel crunch
+	check "-M intel" contains 'dword ptr \['
+fi
+annotate
+check "the hottest function is the default" contains '^crunch '
+annotate --all-hot 2
+check "--all-hot shows several" test "$(grep -c '^[0-9.]*% ±.* are in it' out)" = 2
+
+annotate no_such_function
+check "an unknown function is an error that names the hottest" contains 'hint: the hottest are .*crunch' err
+if annotate no_such_function; then not_ok "its exit code"; else ok "its exit code"; fi
+
+TALLY_LIBLLVM=/nonexistent.so annotate crunch
+check "without libLLVM the package is named" contains 'apt-get install libllvm'
+check "… and source lines have shares" contains '^ *[0-9.]*% ±.* [0-9]*  .*table\[i\]'
+
+check "JSON is JSON" eval '"$TALLY" annotate -i tally.data -j crunch | python3 -m json.tool >out 2>err'
+if have perf && have objdump && have python3 && perf record -q -e cpu-clock -F 1999 -o perf.data "$ANNOTATED" >out 2>err; then
+	timeout 120 perf annotate --stdio -i perf.data crunch >perf.txt 2>/dev/null </dev/null
+	"$TALLY" annotate -j -i perf.data crunch >tally.json 2>err
+	if "$here/compare_annotate.py" perf.txt tally.json >out; then
+		ok "percentages are perf's ($(tail -n 1 out))"
+	else
+		not_ok "percentages are perf's"
+	fi
+else
+	skip "percentages are perf's" "needs perf, which may record, objdump and python3"
+fi
+
+annotate -o page.html crunch
+check "a page is written" contains '<svg' page.html
+check "it asks nothing of the network" lacks 'https\?:\|src=\|@import\|url(' page.html
+check "source can't break out of it" lacks '<b>not markup' page.html
+check "source is escaped" contains '&lt;/script&gt;&lt;b&gt;not markup' page.html
+if have objcopy && [ "$(uname -m)" = x86_64 ]; then
+	name=$'<script>alert("1")</script>\e[31m'
+	objcopy --redefine-sym crunch="$name" "$ANNOTATED" hostile
+	timeout 60 "$TALLY" record -q -o tally.data -- ./hostile >out 2>err
+	annotate -o hostile.html
+	check "a function's name can't break out of a page" lacks '<script>alert' hostile.html
+	check "… it is there, escaped" contains '&lt;script&gt;alert' hostile.html
+	annotate
+	check "escapes for terminals are made harmless" lacks $'\e'
+	mv hostile hostile.old
+	mkdir none # perf has put a copy into ~/.debug
+	annotate --buildid-dir none
+	check "where the program is gone, it says so" contains 'no disassembly: .*is not on this machine'
+	check "… and shows no instructions" lacks ' L1:'
+else
+	skip "hostile names" "needs objcopy on x86-64"
+fi
+echo "1..$number"
