@@ -36,7 +36,7 @@ soak: all
 # An hour's recording under a storm of 1,500 programs a second: its memory must stay what it is.
 SOAK_SECONDS ?= 3600
 soak-record: all
-	@TALLY=$(CURDIR)/build/tally EXEC_STORM=$(CURDIR)/build/tests/cli/exec_storm tests/cli/record_soak.sh $(SOAK_SECONDS)
+	@TALLY=$(CURDIR)/build/tally EXEC_STORM=$(CURDIR)/build/tests/cli/exec_storm tests/cli/record_soak.sh $(SOAK_SECONDS) $(SOAK_OPTIONS)
 
 # Each clause of docs/spec.md on the running kernel, in a guest machine with a PMU and in the simulated one.
 conformance: all

@@ -98,6 +98,14 @@ char *tally_arena_printf(struct tally_arena *arena, const char *format, ...)
 	return text;
 }
 
+size_t tally_arena_bytes(const struct tally_arena *arena)
+{
+	size_t bytes = 0;
+	for (const struct tally_arena_block *block = arena->block; block; block = block->next)
+		bytes += sizeof(*block) + block->capacity;
+	return bytes;
+}
+
 void tally_arena_release(struct tally_arena *arena)
 {
 	struct tally_arena_block *block = arena->block;

@@ -16,6 +16,9 @@ struct tally_arena {
 
 #define TALLY_ARENA_INIT { NULL }
 
+/* What it takes from the heap. */
+size_t tally_arena_bytes(const struct tally_arena *arena);
+
 /* Zeroed memory aligned for any object, or NULL when there is none.  Lives until the arena is released. */
 void *tally_arena_alloc(struct tally_arena *arena, size_t size_bytes);
 

@@ -41,6 +41,11 @@ uint64_t *tally_map_put(struct tally_map *map, uint64_t key, bool *added);
 /* Takes the key out; false when it isn't there. */
 bool tally_map_remove(struct tally_map *map, uint64_t key);
 
+static inline size_t tally_map_bytes(const struct tally_map *map)
+{
+	return map->capacity * sizeof(*map->slots);
+}
+
 void tally_map_release(struct tally_map *map);
 
 #endif

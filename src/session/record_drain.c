@@ -275,6 +275,7 @@ int tally_record_drain(struct tally_recorder *recorder, bool last, struct tally_
 			result = drain_samples(recorder, &recorder->rings[i], err);
 	tally_endings_pass(&recorder->endings, &recorder->tasks);
 	tally_perf_maps_look(&recorder->perf_maps, now_ns, last);
+	tally_record_trim_objects(recorder);
 	if (!result && before != bytes_read(recorder) && !recorder->options.overwrite)
 		result = finish_round(recorder, err);
 	return !result && !last ? tally_record_copies_adapt(recorder, err) : result;

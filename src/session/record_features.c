@@ -165,14 +165,15 @@ static int build_id_features(struct tally_recorder *recorder, struct tally_buffe
 		if (!tally_map_put(&done, recorder->tasks.files.items[file].path, &added) || !added)
 			continue;
 		struct tally_object_entry *entry = tally_objects_get(&recorder->objects, &recorder->tasks, file);
-		if (!entry || !entry->object)
+		if (!entry)
 			continue;
-		const struct tally_build_id *id = tally_object_build_id(entry->object);
+		const struct tally_build_id *id = tally_objects_build_id(entry);
 		struct tally_recorded_build_id record = { .pid = UINT32_MAX, .misc = TALLY_MISC_USER, .size = id->size,
 							  .filename = tally_tasks_path(&recorder->tasks, file) };
 		memcpy(record.bytes, id->bytes, id->size);
 		if (id->size)
 			tally_feature_build_id(bytes, &record);
+		tally_record_trim_objects(recorder);
 	}
 	tally_map_release(&done);
 	return put_feature(recorder, TALLY_FEATURE_BUILD_ID, bytes, err);

@@ -184,6 +184,14 @@ int tally_record_features(struct tally_recorder *recorder, struct tally_error *e
 /* record_machine.c: of these, what the kernel shows of the machine. */
 int tally_record_machine_features(struct tally_recorder *recorder, struct tally_buffer *bytes, struct tally_error *err);
 
+/* Closes files that were not used for long, when too many are open. */
+static inline void tally_record_trim_objects(struct tally_recorder *recorder)
+{
+	static const struct tally_objects_budget budget = { .bytes = 48 << 20, .objects = 4096 };
+	if (recorder->objects.is_live)
+		tally_objects_trim(&recorder->objects, &budget);
+}
+
 /* The source that wrote a record, by its id. */
 struct tally_record_source *tally_record_source_of(struct tally_recorder *recorder, const void *bytes, size_t size);
 

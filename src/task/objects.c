@@ -105,6 +105,15 @@ static void open_entry(const struct tally_objects *objects, struct tally_object_
 		entry->state = TALLY_OBJECT_OPEN;
 }
 
+static void close_entry(struct tally_object_entry *entry)
+{
+	tally_unwind_table_free(entry->unwind);
+	tally_object_unref(entry->object);
+	tally_object_unref(entry->debug);
+	free(entry->root);
+	*entry = (struct tally_object_entry){ 0 };
+}
+
 struct tally_object_entry *tally_objects_get(struct tally_objects *objects, const struct tally_tasks *tasks,
 					     uint32_t file)
 {
@@ -119,8 +128,14 @@ struct tally_object_entry *tally_objects_get(struct tally_objects *objects, cons
 	const struct tally_mapped_file *mapped = &tasks->files.items[file];
 	bool again = entry->state == TALLY_OBJECT_MISSING && objects->is_live && entry->tried_pid != mapped->seen.pid &&
 		     entry->tries < TRIES_MAX;
-	if (entry->state == TALLY_OBJECT_UNTRIED || again)
-		open_entry(objects, entry, mapped, tally_tasks_path(tasks, file));
+	entry->used = objects->rounds;
+	if (entry->state != TALLY_OBJECT_UNTRIED && !again)
+		return entry;
+	open_entry(objects, entry, mapped, tally_tasks_path(tasks, file));
+	if (entry->object && tally_vector_push(&objects->open, file) < 0) {
+		close_entry(entry);
+		return NULL;
+	}
 	return entry;
 }
 
@@ -166,16 +181,57 @@ struct tally_unwind_table *tally_objects_unwind(struct tally_object_entry *entry
 	return entry->unwind;
 }
 
+const struct tally_build_id *tally_objects_build_id(const struct tally_object_entry *entry)
+{
+	return entry->object ? tally_object_build_id(entry->object) : &entry->build_id;
+}
+
+/* ---- for hours ------------------------------------------------------------------------------------------------- */
+
+static size_t entry_bytes(const struct tally_object_entry *entry)
+{
+	const size_t libelf_bytes = 8 << 10; /* its sections, about */
+	return libelf_bytes + (entry->unwind ? tally_unwind_table_bytes(entry->unwind) : 0);
+}
+
+static int by_use(const void *a, const void *b, void *context)
+{
+	const struct tally_object_entry *entries = context;
+	const uint32_t *x = a, *y = b;
+	uint64_t used_x = entries[*x].used, used_y = entries[*y].used;
+	return used_x != used_y ? (used_x > used_y) - (used_x < used_y) : (*x > *y) - (*x < *y);
+}
+
+void tally_objects_trim(struct tally_objects *objects, const struct tally_objects_budget *budget)
+{
+	size_t bytes = 0, count = objects->open.count, closed = 0;
+	objects->rounds++;
+	for (size_t i = 0; i < count; i++)
+		bytes += entry_bytes(&objects->entries.items[objects->open.items[i]]);
+	if ((!budget->bytes || bytes <= budget->bytes) && (!budget->objects || count <= budget->objects))
+		return;
+	/* To half of it: rules that are still in use must be found anew after each time. */
+	qsort_r(objects->open.items, count, sizeof(*objects->open.items), by_use, objects->entries.items);
+	while (closed < count && ((budget->bytes && bytes > budget->bytes / 2) ||
+				  (budget->objects && count - closed > budget->objects / 2))) {
+		struct tally_object_entry *entry = &objects->entries.items[objects->open.items[closed++]];
+		struct tally_build_id build_id = *tally_objects_build_id(entry);
+		bytes -= entry_bytes(entry);
+		close_entry(entry);
+		entry->build_id = build_id;
+	}
+	objects->open.count = count - closed;
+	memmove(objects->open.items, objects->open.items + closed, objects->open.count * sizeof(*objects->open.items));
+	if (objects->unwind_cache)
+		tally_unwind_cache_clear(objects->unwind_cache);
+}
+
 void tally_objects_release(struct tally_objects *objects)
 {
 	tally_unwind_cache_free(objects->unwind_cache);
 	objects->unwind_cache = NULL;
-	for (size_t i = 0; i < objects->entries.count; i++) {
-		struct tally_object_entry *entry = &objects->entries.items[i];
-		tally_unwind_table_free(entry->unwind);
-		tally_object_unref(entry->object);
-		tally_object_unref(entry->debug);
-		free(entry->root);
-	}
+	for (size_t i = 0; i < objects->entries.count; i++)
+		close_entry(&objects->entries.items[i]);
 	tally_vector_release(&objects->entries);
+	tally_vector_release(&objects->open);
 }

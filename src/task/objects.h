@@ -32,6 +32,14 @@ struct tally_object_entry {
 	uint32_t tries;
 	struct tally_unwind_table *unwind; /* NULL: none, or not tried */
 	bool unwind_tried;
+	struct tally_build_id build_id; /* of what was open, and was closed to save memory */
+	uint64_t used; /* in which round of tally_objects_trim() last */
+};
+
+/* What may stay open; 0: any number. */
+struct tally_objects_budget {
+	size_t bytes; /* of the heap */
+	size_t objects;
 };
 
 struct tally_objects {
@@ -43,6 +51,8 @@ struct tally_objects {
 	bool unwind_interpreted;                  /* for tests: the slow reference, without the cache */
 	bool is_live;                             /* what is mapped is of this machine, and of now */
 	struct tally_object_search search;        /* set before anything is opened */
+	struct { uint32_t *items; size_t count, capacity; } open; /* entries that have an object */
+	uint64_t rounds;
 };
 
 /* The entry of a file, opened on first use; NULL when memory is out. */
@@ -55,6 +65,13 @@ void tally_objects_see(struct tally_objects *objects, const struct tally_tasks *
 
 /* The separate debug file, looked for on first use; NULL when there is none. */
 struct tally_object *tally_objects_debug(struct tally_object_entry *entry);
+
+/* Of the file, open or not; size 0: none, or not known. */
+const struct tally_build_id *tally_objects_build_id(const struct tally_object_entry *entry);
+
+/* Closes what was not used for longest, where more is open than the budget has; it is opened again when it is needed.  To be
+ * called now and then, while nobody holds an object or a rule. */
+void tally_objects_trim(struct tally_objects *objects, const struct tally_objects_budget *budget);
 
 /* The unwind rules, parsed on first use; NULL when there are none. */
 struct tally_unwind_table *tally_objects_unwind(struct tally_object_entry *entry);

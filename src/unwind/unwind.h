@@ -51,6 +51,8 @@ struct tally_unwind_table; /* the rules of one object */
 int tally_unwind_table_new(struct tally_object *object, struct tally_object *debug,
 			   struct tally_unwind_table **out, struct tally_error *err);
 void tally_unwind_table_free(struct tally_unwind_table *table);
+/* The memory that it takes by now, without the object's own. */
+size_t tally_unwind_table_bytes(const struct tally_unwind_table *table);
 
 /* The same of bytes of .eh_frame that lie at an address, as a JIT leaves them; they must outlive the table. */
 int tally_unwind_table_new_from_frames(const void *eh_frame, size_t size, uint64_t address,
@@ -87,6 +89,8 @@ enum tally_unwind_end {
 /* Remembers the rules of addresses: of 8 MiB of code, in 2 MiB. */
 struct tally_unwind_cache;
 struct tally_unwind_cache *tally_unwind_cache_new(void); /* NULL: no memory */
+/* Before a table goes whose rules it may remember. */
+void tally_unwind_cache_clear(struct tally_unwind_cache *cache);
 void tally_unwind_cache_free(struct tally_unwind_cache *cache); /* before the tables; NULL is fine */
 
 /* Remembers the outer part of the last stack that was walked to its end, and ends the next walk where it meets it: what

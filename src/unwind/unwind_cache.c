@@ -13,9 +13,14 @@ struct tally_unwind_cache *tally_unwind_cache_new(void)
 	struct tally_unwind_cache *cache = aligned_alloc(HUGE_BYTES, HUGE_BYTES);
 	if (cache) {
 		tally_huge_advise(cache, HUGE_BYTES);
-		memset(cache, 0, sizeof(*cache)); /* zero: an address that is no code's */
+		tally_unwind_cache_clear(cache); /* zero: an address that is no code's */
 	}
 	return cache;
+}
+
+void tally_unwind_cache_clear(struct tally_unwind_cache *cache)
+{
+	memset(cache, 0, sizeof(*cache));
 }
 
 void tally_unwind_cache_free(struct tally_unwind_cache *cache)

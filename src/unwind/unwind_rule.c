@@ -313,6 +313,13 @@ const struct tally_unwind_rule *tally_unwind_rules_find(struct tally_unwind_rule
 	return find_row(rules, index, position, function.start, address, range);
 }
 
+size_t tally_unwind_rules_bytes(const struct tally_unwind_rules *rules, const struct tally_function_index *index)
+{
+	return (rules->functions ? index->count * sizeof(*rules->functions) : 0) +
+	       rules->rows.capacity * sizeof(*rules->rows.items) + rules->rules.capacity * sizeof(*rules->rules.items) +
+	       tally_map_bytes(&rules->known) + tally_arena_bytes(&rules->arena);
+}
+
 void tally_unwind_rules_release(struct tally_unwind_rules *rules)
 {
 	free(rules->functions);

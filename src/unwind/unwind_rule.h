@@ -79,6 +79,9 @@ bool tally_unwind_rule_of_row(const struct tally_cfi_row *row, struct tally_unwi
 /* The index was read anew: positions mean other functions. */
 void tally_unwind_rules_renumber(struct tally_unwind_rules *rules);
 
+/* The heap's memory that they take, of the index's functions. */
+size_t tally_unwind_rules_bytes(const struct tally_unwind_rules *rules, const struct tally_function_index *index);
+
 void tally_unwind_rules_release(struct tally_unwind_rules *rules);
 
 #endif

@@ -184,6 +184,15 @@ int tally_unwind_table_new_from_frames(const void *eh_frame, size_t size, uint64
 	return tally_unwind_table_new_from_bytes(&section, NULL, out, NULL);
 }
 
+size_t tally_unwind_table_bytes(const struct tally_unwind_table *table)
+{
+	size_t bytes = sizeof(*table);
+	for (unsigned i = 0; i < table->index_count; i++)
+		bytes += table->indexes[i].functions.capacity * sizeof(*table->indexes[i].functions.items) +
+			 tally_unwind_rules_bytes(&table->rules[i], &table->indexes[i]);
+	return bytes;
+}
+
 void tally_unwind_table_free(struct tally_unwind_table *table)
 {
 	if (!table)
