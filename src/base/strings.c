@@ -47,22 +47,28 @@ static int grow(struct tally_strings *strings)
 	return 0;
 }
 
+static uint32_t fail(struct tally_strings *strings)
+{
+	strings->failed = true;
+	return TALLY_STRING_NONE;
+}
+
 uint32_t tally_strings_add(struct tally_strings *strings, const char *text, size_t length)
 {
 	if (strings->count * 2 >= strings->slots_capacity && grow(strings) < 0)
-		return TALLY_STRING_NONE;
+		return fail(strings);
 	uint32_t *slot = find(strings, strings->slots, strings->slots_capacity, text, length);
 	if (*slot)
 		return *slot - 1;
 	if (strings->count >= UINT32_MAX - 1)
-		return TALLY_STRING_NONE;
+		return fail(strings);
 	if (strings->count == strings->texts_capacity &&
 	    tally_vector_reserve_((void **)&strings->texts, &strings->texts_capacity, strings->count + 1,
 				  sizeof(*strings->texts)) < 0)
-		return TALLY_STRING_NONE;
+		return fail(strings);
 	const char *copy = tally_arena_copy(&strings->arena, text, length);
 	if (!copy)
-		return TALLY_STRING_NONE;
+		return fail(strings);
 	strings->texts[strings->count] = copy;
 	*slot = (uint32_t)++strings->count;
 	return *slot - 1;

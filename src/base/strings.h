@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,6 +17,7 @@ struct tally_strings {
 	size_t texts_capacity;
 	uint32_t *slots; /* id + 1; 0 is free */
 	size_t slots_capacity;
+	bool failed; /* memory was out for one that is told as TALLY_STRING_NONE, which for many stands for "no name" */
 };
 
 /* The id of `length` bytes (no NUL inside), added when new; TALLY_STRING_NONE when memory is out. */

@@ -13,6 +13,7 @@
 #include "profile/profile.h"
 #include "profile/report_model.h"
 
+#include <errno.h>
 #include <langinfo.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -230,6 +231,8 @@ static int show(const struct tally_command *command, struct request *request, st
 			tally_command_header(profile->recording, request->input, &request->header, &out);
 		result = put_events(profile, request, &view, &out, NULL, &err);
 	}
+	if (!result && out.failed)
+		result = tally_error_set(&err, -ENOMEM, "out of memory");
 	if (!result)
 		fwrite(tally_buffer_string(&out), 1, out.length, stdout);
 	tally_pager_finish(&pager);

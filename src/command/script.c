@@ -134,6 +134,8 @@ static int print_all(struct tally_recording *recording, const struct request *re
 			tally_script_event(recording, &raw, &record, request->shown, &out);
 		else if (tally_script_sample(script, &raw, &record, &out) < 0)
 			result = tally_error_set(err, -12, "out of memory");
+		if (result >= 0 && out.failed)
+			result = tally_error_set(err, -12, "out of memory");
 		if (result < 0 || (out.length >= FLUSH_BYTES && flush(&out, terminal) < 0))
 			break; /* a reader that went away is no error of ours */
 	}

@@ -54,10 +54,13 @@ static int open_below(const char *root, const char *path, struct tally_object **
 	return rc;
 }
 
-static struct tally_object *open_candidate(const char *root, const char *path)
+static struct tally_object *open_candidate(const char *root, const char *path, int *lack)
 {
 	struct tally_object *found = NULL;
-	return open_below(root, path, &found) < 0 ? NULL : found;
+	int rc = open_below(root, path, &found);
+	if (rc == -ENOMEM)
+		*lack = rc;
+	return rc < 0 ? NULL : found;
 }
 
 static struct tally_object *if_wanted(struct tally_object *found, const struct tally_build_id *id)
@@ -84,14 +87,14 @@ bool tally_search_kept_path(const struct tally_object_search *search, const stru
 	return (search->build_ids || home) && length < PATH_MAX && access(path, R_OK) == 0;
 }
 
-static struct tally_object *open_debug_by_build_id(const char *root, const struct tally_build_id *id)
+static struct tally_object *open_debug_by_build_id(const char *root, const struct tally_build_id *id, int *lack)
 {
 	char hex[2 * TALLY_BUILD_ID_MAX + 1], path[sizeof(DEBUG_ROOT) + 32 + sizeof(hex)];
 	if (id->size < 2)
 		return NULL;
 	tally_build_id_format(id, hex);
 	snprintf(path, sizeof(path), DEBUG_ROOT "/.build-id/%.2s/%s.debug", hex, hex + 2);
-	return if_wanted(open_candidate(root, path), id);
+	return if_wanted(open_candidate(root, path, lack), id);
 }
 
 struct tally_object *tally_search_by_build_id(const struct tally_object_search *search, const struct tally_build_id *id)
@@ -99,12 +102,13 @@ struct tally_object *tally_search_by_build_id(const struct tally_object_search *
 	static const char *const NAMES[] = { "elf", "vdso" };
 	struct tally_object *found = NULL;
 	char path[PATH_MAX];
+	int lack;
 	for (size_t i = 0; !found && i < sizeof(NAMES) / sizeof(*NAMES); i++)
 		if (tally_search_kept_path(search, id, NAMES[i], path))
-			found = if_wanted(open_candidate(NULL, path), id);
+			found = if_wanted(open_candidate(NULL, path, &lack), id);
 	if (!found && search->root)
-		found = open_debug_by_build_id(search->root, id);
-	return found ? found : open_debug_by_build_id(NULL, id);
+		found = open_debug_by_build_id(search->root, id, &lack);
+	return found ? found : open_debug_by_build_id(NULL, id, &lack);
 }
 
 int tally_search_open(const struct tally_object_search *search, const char *path, struct tally_object **out)
@@ -152,7 +156,7 @@ static const char *path_below(const char *root, const char *path)
 	return is_below ? path + length : path;
 }
 
-static struct tally_object *open_by_debuglink(const struct tally_object *object, const char *root)
+static struct tally_object *open_by_debuglink(const struct tally_object *object, const char *root, int *lack)
 {
 	static const char *const PLACES[][2] = { { "", "" }, { "", "/.debug" }, { DEBUG_ROOT, "" } };
 	const char *name;
@@ -169,7 +173,7 @@ static struct tally_object *open_by_debuglink(const struct tally_object *object,
 		if (snprintf(candidate, sizeof(candidate), "%s%.*s%s/%s", PLACES[i][0], (int)(slash - path), path,
 			     PLACES[i][1], name) >= PATH_MAX)
 			continue;
-		found = open_candidate(root, candidate);
+		found = open_candidate(root, candidate, lack);
 		if (found && !belongs(object, found, crc)) {
 			tally_object_unref(found);
 			found = NULL;
@@ -181,7 +185,7 @@ static struct tally_object *open_by_debuglink(const struct tally_object *object,
 
 /* ---- what is in the object itself ----------------------------------------------------------------------------- */
 
-static struct tally_object *open_debugdata(const struct tally_object *object, bool *lacks_library)
+static struct tally_object *open_debugdata(const struct tally_object *object, int *lack)
 {
 	struct tally_section section;
 	struct tally_object *found = NULL;
@@ -191,35 +195,37 @@ static struct tally_object *open_debugdata(const struct tally_object *object, bo
 	    !tally_object_section(object, ".gnu_debugdata", &section) || !section.bytes)
 		return NULL;
 	int rc = tally_unpack(section.bytes, section.size, DEBUGDATA_MAX, &bytes, &size);
-	if (rc < 0) {
-		if (lacks_library)
-			*lacks_library = rc == -ENOPKG;
-		return NULL;
+	if (!rc) {
+		rc = tally_object_open_memory(tally_object_path(object), bytes, size, &found, NULL);
+		free(bytes);
 	}
-	if (tally_object_open_memory(tally_object_path(object), bytes, size, &found, NULL) < 0)
-		found = NULL;
-	free(bytes);
-	return found;
+	if (rc == -ENOPKG || rc == -ENOMEM)
+		*lack = rc;
+	return rc < 0 ? NULL : found;
 }
 
 /* ---- all of them ---------------------------------------------------------------------------------------------- */
 
 struct tally_object *tally_search_debug(const struct tally_object_search *search, const struct tally_object *object,
-					bool *lacks_library)
+					int *lack)
 {
 	static const struct tally_object_search PLAIN;
 	const struct tally_build_id *id = tally_object_build_id(object);
 	char path[PATH_MAX];
+	int unasked;
+	if (!lack)
+		lack = &unasked;
+	*lack = 0;
 	if (!search)
 		search = &PLAIN;
 	const char *const roots[] = { search->root, NULL };
 	struct tally_object *found = NULL;
 	for (size_t i = search->root ? 0 : 1; !found && i < 2; i++) {
-		found = open_debug_by_build_id(roots[i], id);
+		found = open_debug_by_build_id(roots[i], id, lack);
 		if (!found)
-			found = open_by_debuglink(object, roots[i]);
+			found = open_by_debuglink(object, roots[i], lack);
 	}
 	if (!found && tally_search_kept_path(search, id, "debug", path))
-		found = if_wanted(open_candidate(NULL, path), id);
-	return found ? found : open_debugdata(object, lacks_library);
+		found = if_wanted(open_candidate(NULL, path, lack), id);
+	return found ? found : open_debugdata(object, lack);
 }

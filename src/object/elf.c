@@ -143,8 +143,11 @@ static int open_image(const char *path, uint8_t *image, size_t size, bool is_map
 	int rc = object->path && object->inflated ? 0 : -ENOMEM;
 	if (rc == 0) {
 		elf_version(EV_CURRENT);
+		errno = 0; /* malloc's: libelf's own codes are not public */
 		object->elf = elf_memory((char *)image, size);
-		if (!object->elf || elf_kind(object->elf) != ELF_K_ELF || !gelf_getehdr(object->elf, &object->header))
+		if (!object->elf)
+			rc = errno == ENOMEM ? -ENOMEM : -ENOEXEC;
+		else if (elf_kind(object->elf) != ELF_K_ELF || !gelf_getehdr(object->elf, &object->header))
 			rc = -ENOEXEC;
 	}
 	if (rc == 0)

@@ -27,10 +27,11 @@ bool tally_search_kept_path(const struct tally_object_search *search, const stru
 /* The separate debug file of an object, below the search's root and below this machine's: by build-id in
  * usr/lib/debug/.build-id, then .gnu_debuglink (CRC checked) beside the object, in .debug/ and in usr/lib/debug, then
  * by build-id in perf's cache.  Last .gnu_debugdata, a small table of symbols in the object itself, unless it has a
- * large one; *lacks_library (may be NULL) is set when liblzma, which that needs, is not there.
+ * large one.  *lack (may be NULL) says when one may be there that can't be read: -ENOPKG without liblzma, which the
+ * last needs; -ENOMEM.
  *
  * `search` NULL: none of its words.  New reference, or NULL when there is none. */
 struct tally_object *tally_search_debug(const struct tally_object_search *search, const struct tally_object *object,
-					bool *lacks_library);
+					int *lack);
 
 #endif

@@ -60,6 +60,8 @@ static int try_zstd(const struct unpacking *unpacking, uint8_t *out, size_t room
 	*out_size = ZSTD_decompress(out, room, unpacking->bytes, unpacking->size);
 	if (!ZSTD_isError(*out_size))
 		return 0;
+	if (ZSTD_getErrorCode(*out_size) == ZSTD_error_memory_allocation)
+		return -ENOMEM;
 	return ZSTD_getErrorCode(*out_size) == ZSTD_error_dstSize_tooSmall ? 1 : -EBADMSG;
 }
 

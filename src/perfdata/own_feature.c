@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 static const char MAGIC[8] = "TALLY255";
 /* Level 3: at 1 the names of 20,000 places take a quarter more room, at 9 a twentieth less and five times the time. */
@@ -80,6 +81,8 @@ static int unpack(const void *bytes, size_t stored, uint64_t size, struct tally_
 	if (!room)
 		return -ENOMEM;
 	size_t got = ZSTD_decompress(room, (size_t)size, bytes, stored);
+	if (ZSTD_getErrorCode(got) == ZSTD_error_memory_allocation)
+		return -ENOMEM;
 	if (ZSTD_isError(got) || got != size)
 		return -EBADMSG;
 	out->length = (size_t)size;

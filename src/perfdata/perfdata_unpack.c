@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zstd_errors.h>
 
 #define AHEAD_BYTES_MIN (1u << 20) /* compressed: some 20 ms of work */
 #define ROOM_MIN ((size_t)32 << 10) /* below it another block is filled */
@@ -119,6 +120,8 @@ static int refill_here(struct tally_perfdata *data)
 	unpacker->end = output.pos;
 	/* All input taken and room left in the output: zstd holds nothing back. */
 	unpacker->has_input = unpacker->input.pos < unpacker->input.size || output.pos == output.size;
+	if (ZSTD_getErrorCode(result) == ZSTD_error_memory_allocation)
+		return -ENOMEM;
 	if (ZSTD_isError(result))
 		note_failure(data, TALLY_UNPACK_DAMAGED, result);
 	else if (tally_unpacks_too_much(unpacker->bytes_in, unpacker->bytes_out))

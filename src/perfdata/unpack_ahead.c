@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zstd_errors.h>
 
 enum {
 	TORN_BYTES = 64 << 10, /* before what is unpacked: room for a record's beginning */
@@ -98,7 +99,9 @@ static bool unpack(struct work *work, const uint8_t *bytes, size_t size, uint64_
 		piece.end = work->at = output.pos;
 		work->bytes_out += piece.end - piece.start;
 		piece.is_last = input.pos == input.size && output.pos < output.size;
-		if (ZSTD_isError(result))
+		if (ZSTD_getErrorCode(result) == ZSTD_error_memory_allocation)
+			piece.failure = TALLY_UNPACK_NO_MEMORY;
+		else if (ZSTD_isError(result))
 			piece.failure = TALLY_UNPACK_DAMAGED;
 		else if (tally_unpacks_too_much(work->bytes_in, work->bytes_out))
 			piece.failure = TALLY_UNPACK_BOMB;

@@ -88,16 +88,18 @@ static const char *kallsyms_path(const struct tally_names *names, char *path)
 	return tally_search_kept_path(&names->objects.search, &names->kernel_build_id, "kallsyms", path) ? path : NULL;
 }
 
-static void read_kallsyms(struct tally_names *names, struct tally_name_table *table)
+static int read_kallsyms(struct tally_names *names, struct tally_name_table *table)
 {
 	struct tally_buffer text = { 0 };
 	struct tally_symbols *symbols;
 	char kept[PATH_MAX];
 	const char *path = kallsyms_path(names, kept);
+	int result = path ? tally_buffer_read_file(&text, AT_FDCWD, path, KALLSYMS_BYTES_MAX) : 0;
+	if (path && !result)
+		result = tally_symbols_from_kallsyms(text.bytes ? text.bytes : "", text.length, &symbols, NULL);
 	if (!path) {
 		names->gaps.kernel_differs = !table->symbols;
-	} else if (tally_buffer_read_file(&text, AT_FDCWD, path, KALLSYMS_BYTES_MAX) < 0 ||
-		   tally_symbols_from_kallsyms(text.bytes ? text.bytes : "", text.length, &symbols, NULL) < 0) {
+	} else if (result < 0) {
 		names->gaps.kernel_hidden = !table->symbols;
 	} else {
 		table->kept = table->symbols;
@@ -107,35 +109,43 @@ static void read_kallsyms(struct tally_names *names, struct tally_name_table *ta
 		see_reference(names, table, &text);
 	}
 	tally_buffer_release(&text);
+	return result == -ENOMEM ? result : 0;
 }
 
-static bool read_vmlinux(struct tally_names *names, struct tally_name_table *table)
+/* 1: it has the names; 0, or -ENOMEM. */
+static int read_vmlinux(struct tally_names *names, struct tally_name_table *table)
 {
 	size_t count = 0;
-	if (names->vmlinux.object)
-		tally_name_table_read_object(names, table, &names->vmlinux);
+	if (names->vmlinux.object && tally_name_table_read_object(names, table, &names->vmlinux) < 0)
+		return -ENOMEM;
 	if (table->symbols)
 		tally_symbols_list(table->symbols, &count);
 	if (!count) {
 		tally_symbols_free(table->symbols);
 		table->symbols = NULL;
-		return false;
+		return 0;
 	}
 	names->kernel_shift = names->vmlinux_shift;
 	names->gaps.kernel_differs = names->gaps.kernel_hidden = false;
-	return table->is_vmlinux = true;
+	table->is_vmlinux = true;
+	return 1;
 }
 
-void tally_kernel_names_read(struct tally_names *names, struct tally_name_table *table)
+int tally_kernel_names_read(struct tally_names *names, struct tally_name_table *table)
 {
 	bool is_asked_for = names->sources.vmlinux && !names->sources.kallsyms;
-	if ((is_asked_for && read_vmlinux(names, table)) || (!names->sources.kallsyms && read_kept(names, table))) {
+	int result = is_asked_for ? read_vmlinux(names, table) : 0;
+	if (result > 0 || (!result && !names->sources.kallsyms && read_kept(names, table))) {
 		table->is_partial = true;
-		return;
+		return 0;
 	}
-	read_kallsyms(names, table);
-	if (!table->symbols)
-		table->is_partial = read_vmlinux(names, table);
+	if (!result)
+		result = read_kallsyms(names, table);
+	if (!result && !table->symbols) {
+		result = read_vmlinux(names, table);
+		table->is_partial = result > 0;
+	}
+	return result < 0 ? result : 0;
 }
 
 void tally_kernel_names_reach(struct tally_names *names, struct tally_name_table *table, uint64_t address)

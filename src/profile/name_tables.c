@@ -51,7 +51,7 @@ static void note_gap(struct tally_names *names, const struct tally_object_entry 
 	}
 }
 
-static void open_table(struct tally_names *names, struct tally_name_table *table, uint32_t file_id)
+static int open_table(struct tally_names *names, struct tally_name_table *table, uint32_t file_id)
 {
 	const struct tally_mapped_file *file = &names->tasks->files.items[file_id];
 	const char *path = tally_tasks_path(names->tasks, file_id);
@@ -72,10 +72,13 @@ static void open_table(struct tally_names *names, struct tally_name_table *table
 			path = jit_path; /* else a file in memory, which has a name to show */
 	} else if (!file->pid) {
 		struct tally_object_entry *entry = tally_objects_get(&names->objects, names->tasks, file_id);
-		if (entry && !entry->object)
+		if (!entry || entry->lack == -ENOMEM)
+			return -ENOMEM;
+		if (!entry->object)
 			note_gap(names, entry, path);
 	}
 	table->object = tally_strings_intern(&names->strings, path);
+	return 0;
 }
 
 struct tally_name_table *tally_name_table_of(struct tally_names *names, uint32_t file)
@@ -86,9 +89,7 @@ struct tally_name_table *tally_name_table_of(struct tally_names *names, uint32_t
 		if (tally_vector_push(&names->tables, (struct tally_name_table){ 0 }) < 0)
 			return NULL;
 	struct tally_name_table *table = &names->tables.items[file];
-	if (!table->is_open)
-		open_table(names, table, file);
-	return table;
+	return table->is_open || !open_table(names, table, file) ? table : NULL;
 }
 
 struct tally_object_entry *tally_name_table_entry(struct tally_names *names, uint32_t file)
@@ -112,8 +113,8 @@ static bool read_kept_symbols(struct tally_name_table *table, struct tally_disk_
 	return false;
 }
 
-void tally_name_table_read_object(const struct tally_names *names, struct tally_name_table *table,
-				  struct tally_object_entry *entry)
+int tally_name_table_read_object(const struct tally_names *names, struct tally_name_table *table,
+				 struct tally_object_entry *entry)
 {
 	struct tally_object *debug = tally_objects_debug(entry);
 	const struct tally_cache_key key = {
@@ -125,23 +126,28 @@ void tally_name_table_read_object(const struct tally_names *names, struct tally_
 	tally_object_image(entry->object, &size);
 	bool is_kept = names->cache && size >= KEPT_OBJECT_BYTES;
 	if (is_kept && read_kept_symbols(table, names->cache, &key))
-		return;
-	if (tally_symbols_from_object(entry->object, debug, &table->symbols, NULL) < 0)
+		return 0;
+	int result = tally_symbols_from_object(entry->object, debug, &table->symbols, NULL);
+	if (result < 0)
 		table->symbols = NULL;
 	else if (is_kept && !tally_symbols_pack(table->symbols, 0, &packed))
 		tally_cache_put(names->cache, &key, tally_object_path(entry->object), packed.bytes, packed.length);
 	tally_buffer_release(&packed);
+	return result == -ENOMEM || entry->lack == -ENOMEM ? -ENOMEM : 0;
 }
 
 int tally_name_table_read(struct tally_names *names, struct tally_name_table *table, struct tally_object_entry *entry,
 			  bool lines)
 {
+	int result = 0;
 	if (!table->is_read && table->is_kernel)
-		tally_kernel_names_read(names, table);
-	else if (!table->is_read && table->dump && tally_jit_dump_symbols(table->dump, &table->symbols) < 0)
-		return -ENOMEM;
+		result = tally_kernel_names_read(names, table);
+	else if (!table->is_read && table->dump)
+		result = tally_jit_dump_symbols(table->dump, &table->symbols);
 	else if (!table->is_read && entry)
-		tally_name_table_read_object(names, table, entry);
+		result = tally_name_table_read_object(names, table, entry);
+	if (result < 0)
+		return result;
 	table->is_read = true;
 	if (!lines || table->lines_tried || !entry)
 		return 0;

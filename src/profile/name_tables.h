@@ -62,12 +62,12 @@ const struct tally_mapping *tally_kernel_reference(const struct tally_names *nam
 bool tally_kernel_running_build_id(struct tally_build_id *id);
 
 /* Reads an object's symbols, from the cache where they are kept. */
-void tally_name_table_read_object(const struct tally_names *names, struct tally_name_table *table,
+int tally_name_table_read_object(const struct tally_names *names, struct tally_name_table *table,
 				  struct tally_object_entry *entry);
 
 /* kernel_names.c: reads the kernel's symbols, from the cache, kallsyms or vmlinux.  Nothing else of `names` than what is told of
  * the kernel is touched: other files may be read at the same time. */
-void tally_kernel_names_read(struct tally_names *names, struct tally_name_table *table);
+int tally_kernel_names_read(struct tally_names *names, struct tally_name_table *table);
 
 /* Makes sure that the symbols reach to `address`: the cache has the kernel's alone, not its modules'. */
 void tally_kernel_names_reach(struct tally_names *names, struct tally_name_table *table, uint64_t address);

@@ -97,6 +97,8 @@ static uint64_t function_key(const struct tally_function *function, uint32_t fil
 
 uint32_t tally_names_intern_function(struct tally_names *names, uint32_t file, struct tally_function function)
 {
+	if (names->strings.failed) /* this function's name may be what there was no memory for */
+		return UINT32_MAX;
 	for (uint64_t key = function_key(&function, file);; key++) {
 		bool added;
 		uint64_t *slot = tally_map_put(&names->function_index, key, &added);

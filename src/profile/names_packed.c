@@ -149,8 +149,8 @@ static int name_known(struct tally_names *names, const struct tally_place *place
 	return result;
 }
 
-int tally_names_resolve(struct tally_names *names, const struct tally_place *places, size_t count,
-			struct tally_place_name *out)
+static int resolve(struct tally_names *names, const struct tally_place *places, size_t count,
+		   struct tally_place_name *out)
 {
 	struct split split = { 0 };
 	if (!packed_of(names))
@@ -172,4 +172,11 @@ int tally_names_resolve(struct tally_names *names, const struct tally_place *pla
 	free(split.left_places);
 	free(split.left_names);
 	return result;
+}
+
+int tally_names_resolve(struct tally_names *names, const struct tally_place *places, size_t count,
+			struct tally_place_name *out)
+{
+	int result = resolve(names, places, count, out);
+	return !result && names->strings.failed ? -ENOMEM : result;
 }

@@ -150,7 +150,7 @@ static int run(struct job *job)
 {
 	size_t cursor = 0;
 	bool lines = !job->names->no_inlines;
-	if (allocate(job) < 0 || tally_name_table_read(job->names, job->table, job->entry, lines) < 0)
+	if (allocate(job) < 0 || (job->entry && job->entry->lack == -ENOMEM) || tally_name_table_read(job->names, job->table, job->entry, lines) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; job->table->is_kernel && i < job->count; i++)
 		tally_kernel_names_reach(job->names, job->table, job->places[job->members[i]].address);
@@ -275,7 +275,7 @@ static int intern_job(struct job *job, struct tally_place_name *out)
 	uint32_t function = UINT32_MAX;
 	if (intern_texts(job) < 0)
 		return -ENOMEM;
-	names->gaps.lacks_xz |= job->entry && job->entry->lacks_library;
+	names->gaps.lacks_xz |= job->entry && job->entry->lack == -ENOPKG;
 	for (size_t i = 0; i < job->count; i++) {
 		const struct tally_symbol *symbol = job->symbols[i];
 		const struct tally_line_answer *answer = &job->answers[i];

@@ -247,8 +247,10 @@ int tally_record_make_sources(struct tally_recorder *recorder, const struct tall
 	recorder->sources = tally_arena_array(&recorder->arena, recorder->source_count, sizeof(*recorder->sources));
 	recorder->recorded =
 		tally_arena_array(&recorder->arena, recorder->source_count, sizeof(*recorder->recorded));
-	if (!recorder->sources || !recorder->recorded)
+	if (!recorder->sources || !recorder->recorded) {
+		recorder->source_count = 0;
 		return tally_error_set(err, -ENOMEM, "out of memory");
+	}
 	for (size_t i = 0; i < events->count; i++)
 		make_source(recorder, &events->items[i], &recorder->sources[i]);
 	for (size_t i = 0; i < events->count; i++)

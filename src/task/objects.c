@@ -5,6 +5,7 @@
 #include "unwind/unwind.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,8 +58,11 @@ static bool is_of_arch(const struct tally_object *object, enum tally_arch arch)
 static void open_recorded(const struct tally_objects *objects, struct tally_object_entry *entry,
 			  const struct tally_mapped_file *file, const char *path)
 {
-	if (tally_search_open(&objects->search, path, &entry->object) < 0)
+	int rc = tally_search_open(&objects->search, path, &entry->object);
+	if (rc < 0)
 		entry->object = NULL;
+	if (rc == -ENOMEM)
+		entry->lack = rc;
 	if (entry->object && !is_of_arch(entry->object, objects->arch)) {
 		tally_object_unref(entry->object); /* this machine's, of the same path */
 		entry->object = NULL;
@@ -161,7 +165,7 @@ struct tally_object *tally_objects_debug(struct tally_object_entry *entry)
 		struct tally_object_search search = entry->search ? *entry->search : (struct tally_object_search){ 0 };
 		if (entry->root)
 			search.root = entry->root;
-		entry->debug = tally_search_debug(&search, entry->object, &entry->lacks_library);
+		entry->debug = tally_search_debug(&search, entry->object, &entry->lack);
 	}
 	entry->debug_tried = true;
 	return entry->debug;

@@ -25,7 +25,7 @@ struct tally_object_entry {
 	struct tally_object *object;
 	struct tally_object *debug; /* separate debug file, or NULL */
 	bool debug_tried;
-	bool lacks_library; /* liblzma, which names of it would need */
+	int lack; /* why names of it are missed: -ENOPKG (liblzma is not there), -ENOMEM, or 0 */
 	const struct tally_object_search *search;
 	char *root;         /* the folder of another root that it was found in, or NULL */
 	uint32_t tried_pid; /* of what is missing: a later process may still have it */
