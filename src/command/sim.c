@@ -40,7 +40,10 @@ static void tell(void *context, uint64_t ns, const char *text)
 
 static void show_counts(struct sim *sim, const struct tally_simulation_result *result)
 {
+	const struct tally_count_part whole = { .label = "" };
 	struct tally_stat_report report = {
+		.parts = &whole,
+		.part_count = 1,
 		.table = { .rows = (struct tally_count *)result->rows, .count = result->row_count,
 			   .elapsed_ns = result->elapsed_ns },
 		.runs = 1,
