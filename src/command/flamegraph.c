@@ -4,6 +4,7 @@
 #include "command/name_options.h"
 
 #include "output/flamegraph.h"
+#include "profile/stack_match.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +14,7 @@
 #include <unistd.h>
 
 enum { OPTION_EVENT = 256, OPTION_WEIGHT, OPTION_FORMAT, OPTION_TITLE, OPTION_SUBTITLE, OPTION_WIDTH, OPTION_MIN_WIDTH,
-       OPTION_THEME, OPTION_NO_INLINE };
+       OPTION_THEME, OPTION_NO_INLINE, OPTION_DIFF };
 
 static const struct tally_option options[] = {
 	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE", "read FILE (- is standard input)", NULL, 0 },
@@ -38,6 +39,8 @@ static const struct tally_option options[] = {
 	{ 0, "width", TALLY_ARGUMENT_REQUIRED, "PIXELS", "width of the static picture (1200)", NULL, OPTION_WIDTH },
 	{ 0, "min-width", TALLY_ARGUMENT_REQUIRED, "PIXELS", "merge narrower frames in the static picture (0.5)", NULL,
 	  OPTION_MIN_WIDTH },
+	{ 0, "diff", TALLY_ARGUMENT_REQUIRED, "OLD", "colour by what changed since OLD, a recording or text like the input:\n"
+	  "red grew, blue shrank", NULL, OPTION_DIFF },
 	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL, "symbols' functions alone, not what was inlined in them", NULL,
 	  OPTION_NO_INLINE },
 	TALLY_OPTIONS_END,
@@ -46,6 +49,7 @@ static const struct tally_option options[] = {
 struct flamegraph {
 	struct tally_stacks_input input;
 	struct tally_flamegraph_options drawing;
+	const char *old;    /* to compare with, or NULL */
 	const char *output; /* NULL until chosen */
 	bool is_html, has_format;
 	char **command; /* to record, or NULL */
@@ -90,6 +94,7 @@ static int take_option(struct flamegraph *graph, int id, const char *value, stru
 	case 'I': graph->drawing.icicle = true; break;
 	case OPTION_EVENT: graph->input.event = value; break;
 	case OPTION_WEIGHT: return tally_option_weight(value, &graph->drawing.by_samples, err);
+	case OPTION_DIFF: graph->old = value; break;
 	case OPTION_NO_INLINE: graph->input.no_inlines = true; break;
 	case OPTION_TITLE: graph->drawing.title = value; break;
 	case OPTION_SUBTITLE: graph->drawing.subtitle = value; break;
@@ -190,13 +195,46 @@ static int load(const struct tally_command *command, struct flamegraph *graph, s
 	return status;
 }
 
+/* Both sides' stacks, with the same frames and commands. */
+struct sides {
+	struct tally_stacks old, new;
+};
+
+static int load_sides(const struct tally_command *command, const struct flamegraph *graph, const struct tally_stacks *new,
+		      struct sides *sides, struct tally_error *err)
+{
+	struct tally_stacks old = { 0 };
+	struct tally_stacks_input input = graph->input;
+	struct tally_match match = { 0 };
+	input.path = graph->old;
+	int status = tally_load_stacks(command, &input, &old, err);
+	if (!status) {
+		status = tally_match_stacks(&old, 1, new, 1, &match);
+		if (!status)
+			status = tally_match_side(&match, false, &sides->old);
+		if (!status)
+			status = tally_match_side(&match, true, &sides->new);
+		if (status < 0)
+			tally_error_set(err, status, "out of memory while comparing");
+	}
+	tally_match_release(&match);
+	tally_stacks_release(&old);
+	return status;
+}
+
 static int draw(const struct tally_command *command, struct flamegraph *graph, struct tally_error *err)
 {
 	struct tally_stacks stacks = { 0 };
+	struct sides sides = { 0 };
 	struct tally_buffer file = { 0 };
 	int status = load(command, graph, &stacks, err);
+	if (!status && graph->old)
+		status = load_sides(command, graph, &stacks, &sides, err);
+	if (!status && graph->old)
+		graph->drawing.old = &sides.old;
 	if (!status)
-		status = (graph->is_html ? tally_flamegraph_html : tally_flamegraph_svg)(&stacks, &graph->drawing, &file, err);
+		status = (graph->is_html ? tally_flamegraph_html : tally_flamegraph_svg)(graph->old ? &sides.new : &stacks,
+											 &graph->drawing, &file, err);
 	if (!status)
 		status = write_output(graph->output, &file, err);
 	if (!status && strcmp(graph->output, "-"))
@@ -204,6 +242,8 @@ static int draw(const struct tally_command *command, struct flamegraph *graph, s
 			stacks.rows.rows.count, (double)file.length / 1e3);
 	tally_buffer_release(&file);
 	tally_stacks_release(&stacks);
+	tally_stacks_release(&sides.old);
+	tally_stacks_release(&sides.new);
 	return status;
 }
 
@@ -250,6 +290,7 @@ const struct tally_command tally_command_flamegraph = {
 		   "open it in a browser to zoom, search and filter; without scripts it is a still picture.\n\n"
 		   "  tally flamegraph -o out.svg\n"
 		   "  tally flamegraph -o out.html -- make -j8\n"
+		   "  tally flamegraph --diff old.data -o diff.html new.data\n"
 		   "  perf script | tally flamegraph --title 'after the fix' -o after.svg\n\n"
 		   "Keys: / searches, arrows and Enter walk and zoom, Esc undoes, I turns it upside down,\n"
 		   "D changes light and dark.",

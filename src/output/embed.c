@@ -1,9 +1,32 @@
-/* Run by the build: turns a text file into a C array, `embed IN OUT SYMBOL`. */
+/* Run by the build: turns a text file into a C array, `embed IN OUT SYMBOL [KEY]`.
+ *
+ * Lines between "//if KEY" and "//else" or "//end" are there only when the key is given, those between "//else" and "//end" only
+ * when it isn't; the marks themselves never. */
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
+
+/* The state of the block that the line is in; true when the line is a mark. */
+static bool is_mark(const char *line, const char *key, bool *is_left_out)
+{
+	while (*line == '\t')
+		line++;
+	if (!strncmp(line, "//if ", 5)) {
+		size_t length = strcspn(line + 5, "\n");
+		*is_left_out = strlen(key) != length || strncmp(line + 5, key, length) != 0;
+	} else if (!strcmp(line, "//else\n")) {
+		*is_left_out = !*is_left_out;
+	} else if (!strcmp(line, "//end\n")) {
+		*is_left_out = false;
+	} else {
+		return false;
+	}
+	return true;
+}
 
 int main(int argc, char **argv)
 {
-	if (argc != 4)
+	if (argc != 4 && argc != 5)
 		return 2;
 	FILE *in = fopen(argv[1], "rb"), *out = fopen(argv[2], "wb");
 	if (!in || !out) {
@@ -11,9 +34,15 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	fprintf(out, "extern const char %s[];\nconst char %s[] = {", argv[3], argv[3]);
-	int c;
-	for (unsigned long i = 0; (c = fgetc(in)) != EOF; i++)
-		fprintf(out, c < 128 ? "%s%u," : "%s'\\x%x',", i % 24 ? "" : "\n", (unsigned)c);
+	char line[4096];
+	bool is_left_out = false;
+	unsigned long i = 0;
+	while (fgets(line, sizeof(line), in)) {
+		if (is_mark(line, argc == 5 ? argv[4] : "", &is_left_out) || is_left_out)
+			continue;
+		for (const char *c = line; *c; c++, i++)
+			fprintf(out, (unsigned char)*c < 128 ? "%s%u," : "%s'\\x%x',", i % 24 ? "" : "\n", (unsigned char)*c);
+	}
 	fprintf(out, "\n0};\n");
 	int failed = ferror(in) | ferror(out);
 	failed |= fclose(out) | fclose(in);

@@ -22,6 +22,9 @@ struct tally_flamegraph_options {
 	enum tally_flamegraph_theme theme;
 	unsigned width_px;    /* of the static picture; 0: 1200 */
 	double min_width_px;  /* narrower frames are merged in the static picture; 0: 0.5 */
+	/* What they are compared with: boxes are coloured by the change of their shares.  The frames and commands are the same as
+	 * the stacks' (tally_match_side); NULL: nothing, colours are of kinds of code. */
+	const struct tally_stacks *old;
 	size_t nodes_max;     /* boxes in the file; 0: as many as stay below about 4 MB */
 };
 

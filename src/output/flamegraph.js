@@ -24,12 +24,21 @@ function makeNode(frame, parent, self, hidden) {
 }
 
 /* The data's nodes → one tree per thread. */
+//if diff
+function readThreads(data) {
+	const numbers = data.nodes, threads = [];
+//else
 function readThreads() {
 	const numbers = data.nodes, threads = [];
+//end
 	let at = 0;
 	function read(parent) {
 		const word = numbers[at++];
+//if diff
+		const self = data.scale * (word & 1 ? numbers[at++] : 0), hidden = data.scale * (word & 2 ? numbers[at++] : 0);
+//else
 		const self = word & 1 ? numbers[at++] : 0, hidden = word & 2 ? numbers[at++] : 0;
+//end
 		const node = makeNode(Math.floor(word / 4), parent, self, hidden);
 		if (parent)
 			parent.kids.push(node);
@@ -106,7 +115,11 @@ function finishView(root) {
 }
 
 /* `chosen`: '' for all, 'c' + a command, 't' + a thread's place in the list. */
+//if diff
+function makeSide(chosen, threads) {
+//else
 function makeView(chosen) {
+//end
 	const root = makeNode(ALL, null, 0, 0), comms = new Map();
 	threads.forEach((thread, i) => {
 		if (chosen && chosen !== 'c' + thread.comm && chosen !== 't' + i)
@@ -123,6 +136,55 @@ function makeView(chosen) {
 	return finishView(root);
 }
 
+//if diff
+/* Gives each node the one of the other tree that stands for the same calls. */
+function pairNodes(root, otherRoot) {
+	const work = [[root, otherRoot]];
+	while (work.length) {
+		const [node, other] = work.pop();
+		node.other = other;
+		if (other)
+			other.other = node;
+		const kids = new Map((other ? other.kids : []).map(kid => [kid.frame, kid]));
+		for (const kid of node.kids)
+			work.push([kid, kids.get(kid.frame) || null]);
+	}
+}
+
+/* The side that is drawn, its nodes paired with the other's. */
+function makeView(chosen) {
+	const views = { now: makeSide(chosen, threads), before: makeSide(chosen, oldThreads) };
+	for (const view of [views.now, views.before])
+		for (const node of view.nodes)
+			node.other = null;
+	pairNodes(views.now.root, views.before.root);
+	const view = views[state.side];
+	view.otherTotal = views[state.side === 'now' ? 'before' : 'now'].root.total;
+	return view;
+}
+
+/* Shares before and now, and the step of colour; output/flamegraph_change.c has the same. */
+function changeOf(node) {
+	const { steps, largest, oldSamples, newSamples } = data.change, all = { now: state.view.root.total, before: state.view.otherTotal };
+	if (state.side === 'before')
+		[all.now, all.before] = [all.before, all.now];
+	const here = node.total, there = node.other ? node.other.total : 0;
+	const now = state.side === 'now' ? here : there, before = state.side === 'now' ? there : here;
+	const share = all.now ? now / all.now : 0, oldShare = all.before ? before / all.before : 0;
+	const n = oldSamples * all.before / wholes.before + 2, m = newSamples * all.now / wholes.now + 2;
+	const p = (oldShare * (n - 2) + 1) / n, q = (share * (m - 2) + 1) / m, change = share - oldShare;
+	const error = Math.sqrt(p * (1 - p) / n + q * (1 - q) / m);
+	let step = 0;
+	if (Math.abs(q - p) > 1.959963984540054 * error && largest > 0 && change !== 0)
+		step = Math.sign(change) * Math.min(steps, Math.max(1, Math.floor(steps * Math.sqrt(Math.abs(change) / largest) + 0.5)));
+	return { now, before, share, oldShare, change, step };
+}
+
+function points(change) {
+	return (change > 0 ? '+' : change < 0 ? '\u2212' : '') + Math.abs(100 * change).toFixed(2) + ' points';
+}
+
+//end
 function isThread(node) { return node.depth < 2; }
 function styleOf(node) { return isThread(node) ? 4 * THREAD_KIND + (node.depth ? 1 : 0) : data.frames[3 * node.frame + 2]; }
 function kindOf(node) { return styleOf(node) >> 2; }
@@ -223,12 +285,30 @@ function makeRoot() {
 	return make('div', 'flame', cover);
 }
 
+//if diff
+const threads = readThreads(data), oldThreads = readThreads(data.old);
+const wholes = { now: 0, before: 0 };
+for (const thread of threads)
+	wholes.now += thread.root.total;
+for (const thread of oldThreads) {
+	wholes.before += thread.root.total;
+	if (!threads.some(one => one.comm === thread.comm)) /* so that it can be chosen */
+		threads.push({ ...thread, root: makeNode(0, null, 0, 0) });
+}
+data.left.weight *= data.scale;
+data.left.below *= data.scale;
+data.scale = 1;
+//else
 const threads = readThreads();
+//end
 const ui = { root: makeRoot() };
 const state = {
 	chosen: '', view: null, zoom: null, from: 0, to: 1, icicle: data.icicle, search: '', matches: null, matchedWeight: 0,
 	matchedFrames: 0, kind: -1, hover: null, cursor: null, theme: page.dataset.theme || '', boxes: [], narrowBoxes: [],
 	animation: 0,
+//if diff
+	side: 'now',
+//end
 };
 
 function buildHead() {
@@ -258,6 +338,13 @@ function buildHead() {
 
 	ui.reset = makeButton(tools, 'Zoom out to everything (Esc)', () => zoomTo(state.view.root),
 			      'M2.5 6V2.5H6', 'M10 2.5h3.5V6', 'M13.5 10v3.5H10', 'M6 13.5H2.5V10');
+//if diff
+	ui.sides = makeButton(tools, 'Draw what was before, or what is now (W)', turnSide, 'M2.5 5.5h9', 'M9 3l2.5 2.5L9 8', 'M13.5 10.5h-9',
+			      'M7 8l-2.5 2.5L7 13');
+	ui.sides.setAttribute('class', 'flame-sides');
+	ui.sideName = make('span', '', ui.sides);
+	nameSide();
+//end
 	ui.flip = makeButton(tools, 'Turn upside down (I)', flip, 'M5 2.5v11', 'M2.5 5 5 2.5 7.5 5', 'M11 13.5v-11',
 			     'M8.5 11 11 13.5 13.5 11');
 	ui.theme = makeButton(tools, 'Light or dark (D)', turnTheme, 'M8 2.5a5.5 5.5 0 1 0 0 11z',
@@ -325,6 +412,44 @@ function buildFoot() {
 	ui.tip.hidden = true;
 }
 
+//if diff
+/* The colours, from what shrank most to what grew most. */
+function fillLegend() {
+	const largest = (100 * data.change.largest).toFixed(1);
+	ui.legend.textContent = '';
+	const scale = make('div', 'flame-scale', ui.legend);
+	make('span', '', scale, 'shrank \u2212' + largest);
+	const steps = make('span', 'flame-steps', scale);
+	for (const colour of changeColours())
+		make('i', '', steps).style.background = colour;
+	make('span', '', scale, 'grew +' + largest + ' points');
+	scale.title = 'In the middle: noise, no more change than sampling alone makes';
+}
+
+function changeColours() { return isDark() ? data.change.dark : data.change.light; }
+
+function nameSide() {
+	ui.sideName.textContent = 'widths: ' + state.side;
+}
+
+/* The other side, with as much of it zoomed on as is there, too. */
+function turnSide() {
+	let node = state.zoom;
+	while (node && !node.other)
+		node = node.parent;
+	const twin = node && node.other;
+	const path = [];
+	for (let at = twin; at && at.parent; at = at.parent)
+		path.unshift(at.frame);
+	state.side = state.side === 'now' ? 'before' : 'now';
+	nameSide();
+	choose(state.chosen);
+	let there = state.view.root;
+	for (const frame of path)
+		there = there.kids.find(kid => kid.frame === frame) || there;
+	zoomTo(there, true);
+}
+//else
 /* A button for each kind that there is, with its share; pressed, other kinds fade. */
 function fillLegend() {
 	const fills = colours().fills;
@@ -346,6 +471,7 @@ function fillLegend() {
 		make('span', '', button, percent(weight, state.view.root.total));
 	});
 }
+//end
 
 /* ---- Themes ---- */
 
@@ -486,8 +612,13 @@ function top(depth) {
 }
 
 function fillOf(node, palette, cache) {
+//if diff
+	let key = 1000 + changeOf(node).step;
+	const fill = changeColours()[key - 1000 + data.change.steps];
+//else
 	const style = styleOf(node), fill = palette.fills[style >> 2][style & 3];
 	let key = style;
+//end
 	const isMatch = state.matches && state.matches(node);
 	const isFaded = (state.matches && !isMatch) || (state.kind >= 0 && kindOf(node) !== state.kind);
 	if (isMatch)
@@ -724,6 +855,14 @@ function boxAt(clientX, clientY) {
 		state.narrowBoxes.find(run => x >= run.x && x < run.x + run.width && inRow(run.node.depth + 1)) || null;
 }
 
+//if diff
+function figures(node) {
+	const change = changeOf(node);
+	const text = (share, weight) => percent(share, 1) + ' \u00b7 ' + weightText(weight);
+	return [['now', text(change.share, change.now)], ['before', text(change.oldShare, change.before)],
+		['change', points(change.change) + (change.step ? '' : ', noise')]];
+}
+//else
 function figures(node) {
 	const all = state.view.root.total, list = [['total', node.total]];
 	if (node.self && node.self !== node.total)
@@ -737,6 +876,7 @@ function figures(node) {
 		return [label, text];
 	});
 }
+//end
 
 function describeIn(element, node) {
 	element.textContent = '';
@@ -847,8 +987,15 @@ function onKey(event) {
 		zoomTo(state.cursor);
 	} else if (event.key === 'i') {
 		flip();
+//if diff
 	} else if (event.key === 'd') {
 		turnTheme();
+	} else if (event.key === 'w') {
+		turnSide();
+//else
+	} else if (event.key === 'd') {
+		turnTheme();
+//end
 	} else {
 		return;
 	}
@@ -861,6 +1008,10 @@ function keepState() {
 	const words = [];
 	if (state.chosen)
 		words.push('threads=' + encodeURIComponent(state.chosen));
+//if diff
+	if (state.side === 'before')
+		words.push('side=before');
+//end
 	if (state.zoom !== state.view.root)
 		words.push('zoom=' + state.zoom.index);
 	if (state.search)
@@ -893,6 +1044,10 @@ function takeState() {
 		setTheme(words.theme);
 	if (words.flip)
 		state.icicle = !data.icicle;
+//if diff
+	state.side = words.side === 'before' ? 'before' : 'now';
+	nameSide();
+//end
 	state.search = words.search || '';
 	ui.search.value = state.search;
 	choose(words.threads || '');
@@ -923,13 +1078,22 @@ window.tallyFlamegraph = {
 	boxes: () => {
 		const canvas = ui.canvas.getBoundingClientRect();
 		return state.boxes.map(box => ({
+//if diff
 			name: nameOf(box.node), weight: box.node.total * data.scale, depth: box.node.depth, width: box.width,
+			change: changeOf(box.node).change, step: changeOf(box.node).step,
+//else
+			name: nameOf(box.node), weight: box.node.total * data.scale, depth: box.node.depth, width: box.width,
+//end
 			x: canvas.left + box.x + box.width / 2, y: canvas.top + top(box.node.depth) - ui.graph.scrollTop + BOX / 2,
 		}));
 	},
 	state: () => ({
 		zoom: nameOf(state.zoom), total: state.view.root.total * data.scale, matched: state.matchedWeight * data.scale,
+//if diff
+		icicle: state.icicle, dark: isDark(), threads: state.chosen, boxes: state.boxes.length, side: state.side,
+//else
 		icicle: state.icicle, dark: isDark(), threads: state.chosen, boxes: state.boxes.length,
+//end
 	}),
 };
 }());

@@ -12,6 +12,13 @@
  *
  *     4 × id + 2 × (hidden is there) + (self is there), [self,] [hidden,] number of children
  *
+ * Of a differential graph there are, with frames of the same numbers,
+ *
+ *     "old":{"scale":S, "threads":[…], "nodes":[…], "left":{…}}, "change":{"steps":N, "largest":…, "oldSamples":…, "newSamples":…,
+ *     "light":[…], "dark":[…]}
+ *
+ * with the colours from what shrank most to what grew most, 2 N + 1 of them, and the largest change of a share.
+ *
  * `hidden` is the weight of children that are not in the file, since they are lighter than `left.below`: what a file
  * of bounded size has to leave out is counted, and shown as left out.
  */
@@ -30,7 +37,8 @@ enum { DATA_BYTES_MAX = 3500000 };
 
 struct data_writer {
 	const struct tally_flame_drawing *drawing;
-	uint64_t threshold;
+	const struct tally_flame_tree *tree; /* that is written */
+	uint64_t threshold;                  /* of it */
 	uint32_t *numbers; /* by frame id: its number in the file */
 	uint32_t *ids;     /* by number: the frame's id */
 	uint32_t frame_count;
@@ -42,20 +50,37 @@ static bool is_kept(const struct data_writer *writer, const struct tally_flame_n
 	return node->id != TALLY_FLAME_RUN && (node->depth < 2 || node->total >= writer->threshold);
 }
 
-/* Numbers the frames that kept nodes have, in the order of their ranks. */
-static void number_frames(struct data_writer *writer)
+/* Which of the tree's nodes are kept is known from here on. */
+static void take_tree(struct data_writer *writer, const struct tally_flame_tree *tree, size_t nodes_max)
 {
-	const struct tally_flame_tree *tree = &writer->drawing->by_thread;
+	writer->tree = tree;
+	writer->threshold = tally_flame_tree_threshold(tree, nodes_max);
+	writer->hidden_frames = writer->hidden_weight = 0;
+}
+
+static void mark_frames(struct data_writer *writer)
+{
+	for (size_t i = 0; i < writer->tree->nodes.count; i++) {
+		const struct tally_flame_node *node = &writer->tree->nodes.items[i];
+		if (node->depth > 1 && is_kept(writer, node))
+			writer->ids[writer->tree->frame_ranks[node->id]] = node->id;
+	}
+}
+
+/* Numbers the frames that kept nodes have, in the order of their ranks. */
+static void number_frames(struct data_writer *writer, size_t nodes_max)
+{
 	size_t frames = writer->drawing->stacks->frames.count;
 	for (size_t i = 0; i < frames; i++) {
 		writer->numbers[i] = UINT32_MAX;
 		writer->ids[i] = UINT32_MAX;
 	}
-	for (size_t i = 0; i < tree->nodes.count; i++) {
-		const struct tally_flame_node *node = &tree->nodes.items[i];
-		if (node->depth > 1 && is_kept(writer, node))
-			writer->ids[tree->frame_ranks[node->id]] = node->id;
+	if (writer->drawing->old.stacks) {
+		take_tree(writer, &writer->drawing->old.by_thread, nodes_max);
+		mark_frames(writer);
 	}
+	take_tree(writer, &writer->drawing->by_thread, nodes_max);
+	mark_frames(writer);
 	writer->frame_count = 0;
 	for (size_t rank = 0; rank < frames; rank++) {
 		uint32_t id = writer->ids[rank];
@@ -121,13 +146,13 @@ static bool write_frames(const struct data_writer *writer, struct tally_buffer *
 	return !failed;
 }
 
-static void write_threads(const struct tally_flame_drawing *drawing, struct tally_buffer *out)
+static void write_threads(const struct data_writer *writer, struct tally_buffer *out)
 {
 	tally_buffer_text(out, "\"threads\":[");
-	for (size_t i = 0; i < drawing->by_thread.slots.count; i++) {
-		const struct tally_flame_slot *slot = &drawing->by_thread.slots.items[i];
+	for (size_t i = 0; i < writer->tree->slots.count; i++) {
+		const struct tally_flame_slot *slot = &writer->tree->slots.items[i];
 		tally_buffer_text(out, i ? "," : "");
-		tally_flame_json_text(out, tally_strings_text(&drawing->stacks->strings, slot->comm));
+		tally_flame_json_text(out, tally_strings_text(&writer->drawing->stacks->strings, slot->comm));
 		tally_buffer_printf(out, ",%" PRIu32 ",%" PRIu32 ",%" PRIu32, slot->pid, slot->tid, slot->threads);
 	}
 	tally_buffer_text(out, "],\n");
@@ -136,7 +161,7 @@ static void write_threads(const struct tally_flame_drawing *drawing, struct tall
 /* The numbers of one node; counts what it hides. */
 static void write_node(struct data_writer *writer, size_t index, struct tally_buffer *out)
 {
-	const struct tally_flame_tree *tree = &writer->drawing->by_thread;
+	const struct tally_flame_tree *tree = writer->tree;
 	const struct tally_flame_node *node = &tree->nodes.items[index];
 	uint64_t hidden = 0, children = 0;
 	for (size_t child = index + 1; child < node->end; child = tree->nodes.items[child].end) {
@@ -160,7 +185,7 @@ static void write_node(struct data_writer *writer, size_t index, struct tally_bu
 
 static void write_nodes(struct data_writer *writer, struct tally_buffer *out)
 {
-	const struct tally_flame_tree *tree = &writer->drawing->by_thread;
+	const struct tally_flame_tree *tree = writer->tree;
 	tally_buffer_text(out, "\"nodes\":[");
 	for (size_t i = 1; i < tree->nodes.count;) {
 		const struct tally_flame_node *node = &tree->nodes.items[i];
@@ -195,14 +220,22 @@ static void write_head(const struct tally_flame_drawing *drawing, struct tally_b
 	tally_buffer_text(out, "],\n");
 }
 
-static bool write_all(struct data_writer *writer, struct tally_buffer *out)
+static bool write_all(struct data_writer *writer, size_t nodes_max, struct tally_buffer *out)
 {
-	number_frames(writer);
-	writer->hidden_frames = writer->hidden_weight = 0;
+	const struct tally_flame_old *old = &writer->drawing->old;
+	number_frames(writer, nodes_max);
 	write_head(writer->drawing, out);
 	bool written = write_frames(writer, out);
-	write_threads(writer->drawing, out);
+	write_threads(writer, out);
 	write_nodes(writer, out);
+	if (old->stacks) {
+		take_tree(writer, &old->by_thread, nodes_max);
+		tally_buffer_printf(out, ",\n\"old\":{\"scale\":%" PRIu64 ",", old->by_thread.unit);
+		write_threads(writer, out);
+		write_nodes(writer, out);
+		tally_buffer_text(out, "},\n");
+		tally_flame_change_json(old, out);
+	}
 	tally_buffer_text(out, "}");
 	return written && !out->failed;
 }
@@ -217,9 +250,8 @@ int tally_flame_data(const struct tally_flame_drawing *drawing, struct tally_buf
 	};
 	bool written = writer.numbers && writer.ids;
 	for (size_t nodes_max = drawing->options.nodes_max; written; nodes_max -= nodes_max / 4) {
-		writer.threshold = tally_flame_tree_threshold(&drawing->by_thread, nodes_max);
 		out->length = start;
-		written = writer.threshold && write_all(&writer, out);
+		written = write_all(&writer, nodes_max, out);
 		if (out->length - start <= DATA_BYTES_MAX || nodes_max < 8)
 			break;
 	}

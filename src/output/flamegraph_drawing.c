@@ -12,10 +12,26 @@ static void write_title(struct tally_flame_drawing *drawing)
 	const char *title = drawing->options.title;
 	if (!title)
 		title = drawing->stacks->title[0] ? drawing->stacks->title : "Flame graph";
+	const char *old = drawing->old.stacks && !drawing->options.title ? drawing->old.stacks->title : "";
+	if (old[0] && strcmp(old, title))
+		tally_buffer_printf(&drawing->title, "%s \u2192 ", old);
 	tally_buffer_text(&drawing->title, title);
 }
 
-/* "cpu-clock · 1.24 s in 618 samples · 12 threads" */
+static void write_size(const struct tally_stacks *stacks, struct tally_buffer *out)
+{
+	bool has_both = stacks->total_samples && strcmp(stacks->unit, "samples");
+	if (has_both || !stacks->total_samples) {
+		/* The event stands there already, and this text is escaped where it is written out. */
+		tally_flame_weight(out, (double)stacks->total_weight, stacks->unit, "");
+	}
+	if (stacks->total_samples) {
+		tally_buffer_text(out, has_both ? " in " : "");
+		tally_flame_weight(out, (double)stacks->total_samples, "samples", "");
+	}
+}
+
+/* "cpu-clock · 1.24 s in 618 samples · 12 threads", or "cpu-clock · 1.24 s in 618 samples, before: 1.10 s in 550 samples" */
 static void write_subtitle(struct tally_flame_drawing *drawing)
 {
 	const struct tally_stacks *stacks = drawing->stacks;
@@ -26,14 +42,11 @@ static void write_subtitle(struct tally_flame_drawing *drawing)
 	}
 	if (stacks->event[0])
 		tally_buffer_printf(out, "%s \u00b7 ", stacks->event);
-	bool has_both = stacks->total_samples && strcmp(stacks->unit, "samples");
-	if (has_both || !stacks->total_samples) {
-		/* The event stands there already, and this text is escaped where it is written out. */
-		tally_flame_weight(out, (double)stacks->total_weight, stacks->unit, "");
-	}
-	if (stacks->total_samples) {
-		tally_buffer_text(out, has_both ? " in " : "");
-		tally_flame_weight(out, (double)stacks->total_samples, "samples", "");
+	write_size(stacks, out);
+	if (drawing->old.stacks) {
+		tally_buffer_text(out, ", before: ");
+		write_size(drawing->old.stacks, out);
+		return;
 	}
 	size_t threads = stacks->threads.count;
 	tally_buffer_text(out, " \u00b7 ");
@@ -44,7 +57,8 @@ static void write_subtitle(struct tally_flame_drawing *drawing)
 int tally_flame_drawing_init(struct tally_flame_drawing *drawing, const struct tally_stacks *stacks,
 			     const struct tally_flamegraph_options *options, struct tally_error *err)
 {
-	*drawing = (struct tally_flame_drawing){ .stacks = stacks, .options = *options, .unit = stacks->unit };
+	*drawing = (struct tally_flame_drawing){ .stacks = stacks, .options = *options, .unit = stacks->unit,
+						  .old.stacks = options->old };
 	struct tally_flamegraph_options *filled = &drawing->options;
 	if (!filled->width_px)
 		filled->width_px = defaults.width_px;
@@ -53,9 +67,10 @@ int tally_flame_drawing_init(struct tally_flame_drawing *drawing, const struct t
 	if (!filled->nodes_max)
 		filled->nodes_max = defaults.nodes_max;
 	filled->by_samples = filled->by_samples && stacks->total_samples;
+	const struct tally_stacks *old = options->old;
 	if (filled->by_samples || !stacks->unit[0])
 		drawing->unit = "samples";
-	if (!(filled->by_samples ? stacks->total_samples : stacks->total_weight)) {
+	if (!(filled->by_samples ? stacks->total_samples : stacks->total_weight) || (old && !old->total_weight)) {
 		tally_error_set(err, -ENODATA, "there is nothing to draw: the stacks have no weight");
 		tally_error_hint(err, "a recording needs samples: `tally record -g COMMAND`");
 		return -ENODATA;
@@ -73,6 +88,10 @@ int tally_flame_drawing_trees(struct tally_flame_drawing *drawing, struct tally_
 	};
 	if (tally_flame_trees_build(&drawing->by_thread, &drawing->by_comm, drawing->stacks, &options) < 0)
 		return tally_error_set(err, -ENOMEM, "out of memory while building the call tree");
+	struct tally_flame_old *old = &drawing->old;
+	if (old->stacks && (tally_flame_trees_build(&old->by_thread, &old->by_comm, old->stacks, &options) < 0 ||
+			    tally_flame_old_pair(old, drawing->stacks, &drawing->by_comm) < 0))
+		return tally_error_set(err, -ENOMEM, "out of memory while comparing the call trees");
 	return 0;
 }
 
@@ -80,6 +99,7 @@ void tally_flame_drawing_release(struct tally_flame_drawing *drawing)
 {
 	tally_flame_tree_release(&drawing->by_thread);
 	tally_flame_tree_release(&drawing->by_comm);
+	tally_flame_old_release(&drawing->old);
 	tally_buffer_release(&drawing->title);
 	tally_buffer_release(&drawing->subtitle);
 }

@@ -55,6 +55,18 @@ static void append_title(const struct tally_flame_drawing *drawing, struct tally
 	tally_buffer_text(out, "</title>\n");
 }
 
+static void write_rules(const struct tally_flame_drawing *drawing, struct tally_buffer *out)
+{
+	tally_flame_colour_rules(out);
+	if (drawing->old.stacks)
+		tally_flame_change_rules(out);
+}
+
+static const char *script_of(const struct tally_flame_drawing *drawing)
+{
+	return drawing->old.stacks ? tally_flamegraph_diff_js : tally_flamegraph_js;
+}
+
 static void write_svg(const struct tally_flame_drawing *drawing, const struct flame_parts *parts,
 		      struct tally_buffer *out)
 {
@@ -63,12 +75,12 @@ static void write_svg(const struct tally_flame_drawing *drawing, const struct fl
 	append_title(drawing, out);
 	/* The script and its data hold no "]]>": a test looks. */
 	tally_buffer_printf(out, "<style><![CDATA[\n%s", tally_flamegraph_css);
-	tally_flame_colour_rules(out);
+	write_rules(drawing, out);
 	tally_buffer_text(out, "]]></style>\n<g id=\"tally-picture\">\n");
 	append_part(out, &parts->picture);
 	tally_buffer_text(out, "</g>\n<script type=\"application/json\" id=\"tally-data\">");
 	append_part(out, &parts->data);
-	tally_buffer_printf(out, "</script>\n<script><![CDATA[\n%s]]></script>\n</svg>\n", tally_flamegraph_js);
+	tally_buffer_printf(out, "</script>\n<script><![CDATA[\n%s]]></script>\n</svg>\n", script_of(drawing));
 }
 
 static void write_html(const struct tally_flame_drawing *drawing, const struct flame_parts *parts,
@@ -80,13 +92,13 @@ static void write_html(const struct tally_flame_drawing *drawing, const struct f
 			    "<meta name=\"viewport\" content=\"width=device-width\">\n", theme_attribute(drawing));
 	append_title(drawing, out);
 	tally_buffer_printf(out, "<style>\n%s", tally_flamegraph_css);
-	tally_flame_colour_rules(out);
+	write_rules(drawing, out);
 	tally_buffer_text(out, "</style>\n</head>\n<body>\n<noscript>\n");
 	append_svg_open(drawing, parts->height_px, "", out);
 	append_part(out, &parts->picture);
 	tally_buffer_text(out, "</svg>\n</noscript>\n<script type=\"application/json\" id=\"tally-data\">");
 	append_part(out, &parts->data);
-	tally_buffer_printf(out, "</script>\n<script>\n%s</script>\n</body>\n</html>\n", tally_flamegraph_js);
+	tally_buffer_printf(out, "</script>\n<script>\n%s</script>\n</body>\n</html>\n", script_of(drawing));
 }
 
 typedef void write_function(const struct tally_flame_drawing *drawing, const struct flame_parts *parts,

@@ -3,6 +3,7 @@
 #define TALLY_OUTPUT_FLAMEGRAPH_PARTS_H
 
 #include "output/flamegraph.h"
+#include "output/flamegraph_change.h"
 #include "output/flamegraph_tree.h"
 
 enum { TALLY_FLAME_BOXES_MAX = 6000 /* in the picture */ };
@@ -11,6 +12,7 @@ struct tally_flame_drawing {
 	const struct tally_stacks *stacks;
 	struct tally_flamegraph_options options; /* defaults filled in */
 	struct tally_flame_tree by_thread, by_comm; /* the data's, the picture's */
+	struct tally_flame_old old;
 	struct tally_buffer title, subtitle;     /* plain text */
 	const char *unit;                        /* of weight × the trees' unit */
 };
@@ -29,7 +31,7 @@ int tally_flame_data(const struct tally_flame_drawing *drawing, struct tally_buf
 /* The static picture: the contents of an <svg> of the given height. */
 void tally_flame_picture(const struct tally_flame_drawing *drawing, struct tally_buffer *out, unsigned *height_px);
 
-/* flamegraph.css and flamegraph.js, put into the program by the build. */
-extern const char tally_flamegraph_css[], tally_flamegraph_js[];
+/* flamegraph.css and flamegraph.js, put into the program by the build; the script as it is of differential graphs, too. */
+extern const char tally_flamegraph_css[], tally_flamegraph_js[], tally_flamegraph_diff_js[];
 
 #endif

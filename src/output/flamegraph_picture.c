@@ -59,6 +59,20 @@ static double row_y(const struct picture *picture, uint32_t depth)
 	return TOP_PX + (double)row * ROW_PX;
 }
 
+/* "…, 12.30 %, before 10.10 %: +2.20" */
+static void append_change(struct picture *picture, size_t index, char *class, size_t size)
+{
+	const struct tally_flame_old *old = &picture->drawing->old;
+	if (!old->stacks)
+		return;
+	double share = (double)picture->drawing->by_comm.nodes.items[index].total / (double)picture->total;
+	double before = tally_flame_old_share(old, index);
+	tally_buffer_text(picture->out, ", before ");
+	append_percent(picture->out, before, 1);
+	tally_buffer_printf(picture->out, ": %+.2f", 100 * (share - before));
+	snprintf(class, size, "d%d", tally_flame_step(old, before, share) + TALLY_FLAME_STEPS);
+}
+
 static void append_box(struct picture *picture, uint64_t start, uint64_t weight, uint32_t depth, const char *class,
 		       double *x, double *width)
 {
@@ -105,9 +119,10 @@ static void hide_node(struct picture *picture, const struct tally_flame_node *no
 	picture->hidden_weight += node->total;
 }
 
-static void draw_node(struct picture *picture, const struct tally_flame_node *node, uint64_t start)
+static void draw_node(struct picture *picture, size_t index, uint64_t start)
 {
 	const struct tally_flame_drawing *drawing = picture->drawing;
+	const struct tally_flame_node *node = &drawing->by_comm.nodes.items[index];
 	const struct tally_stacks *stacks = drawing->stacks;
 	struct tally_buffer *out = picture->out;
 	const char *name = tally_flame_node_name(&drawing->by_comm, stacks, node);
@@ -127,6 +142,7 @@ static void draw_node(struct picture *picture, const struct tally_flame_node *no
 	append_percent(out, (double)node->total, (double)picture->total);
 	tally_buffer_text(out, ", ");
 	tally_flame_weight(out, (double)node->total * (double)drawing->by_comm.unit, drawing->unit, stacks->event);
+	append_change(picture, index, class, sizeof(class));
 	tally_buffer_text(out, "</title>");
 	append_box(picture, start, node->total, node->depth, class, &x, &width);
 	unsigned cells = width > 8 ? (unsigned)((width - 6) / CELL_PX) : 0;
@@ -155,7 +171,7 @@ static void draw_nodes(struct picture *picture)
 		picture->next[node->depth + 1] = start;
 		if (is_drawn(picture, node)) {
 			flush_narrow(picture);
-			draw_node(picture, node, start);
+			draw_node(picture, i, start);
 			i++;
 		} else {
 			hide_node(picture, node, start, tally_flame_tree_frames(tree, i));
@@ -174,11 +190,31 @@ static void draw_text(struct picture *picture, const char *class, double x, doub
 	tally_buffer_text(picture->out, "</text>\n");
 }
 
+/* The colours from what shrank most to what grew most. */
+static void draw_scale(struct picture *picture, double y)
+{
+	enum { STEP_PX = 20 };
+	const double largest = 100 * picture->drawing->old.largest;
+	char text[96];
+	double x = MARGIN_PX + 120;
+	snprintf(text, sizeof(text), "shrank by %.1f", largest);
+	draw_text(picture, "pm", MARGIN_PX, y, 12, text);
+	for (int i = 0; i <= 2 * TALLY_FLAME_STEPS; i++, x += STEP_PX)
+		tally_buffer_printf(picture->out, "<rect class=\"d%d\" x=\"%.1f\" y=\"%.1f\" width=\"%d\" height=\"12\"/>", i, x,
+				    y - 10, STEP_PX);
+	snprintf(text, sizeof(text), "grew by %.1f percentage points; in the middle: no more than sampling does", largest);
+	draw_text(picture, "pm", x + 10, y, 12, text);
+}
+
 /* A swatch and a word for each kind that there is. */
 static void draw_legend(struct picture *picture, double y)
 {
 	const struct tally_flame_tree *tree = &picture->drawing->by_comm;
 	double x = MARGIN_PX;
+	if (picture->drawing->old.stacks) {
+		draw_scale(picture, y);
+		return;
+	}
 	for (unsigned kind = 0; kind < TALLY_FRAME_KINDS; kind++) {
 		if (!tree->kinds[kind])
 			continue;

@@ -23,6 +23,13 @@ function draw(name, stacks, ...options) {
 	return file;
 }
 
+/* Ten thousand samples each: parse grew from 40 to 70 %, idle shrank, one function went and one came. */
+function drawDiff(name) {
+	const old = path.join(directory, 'old.folded');
+	fs.writeFileSync(old, 'p;main;serve;parse 4000\np;main;idle 4000\np;main;gone 2000\n');
+	return draw(name, 'p;main;serve;parse 7000\np;main;idle 2500\np;main;come 500\n', '--diff', old);
+}
+
 const state = () => page.run('tallyFlamegraph.state()');
 const boxes = () => page.run('tallyFlamegraph.boxes()');
 const text = selector => page.run(`document.querySelector(${JSON.stringify(selector)}).textContent`);
@@ -176,6 +183,37 @@ const tests = {
 		assert((await boxes()).length < 20);
 		await zoomOn('narrow');
 		assert((await boxes()).length > 1500);
+	},
+	async 'a differential graph: colours by change, widths of either side'() {
+		await page.load(drawDiff('diff'));
+		const step = async name => (await box(name)).step;
+		assert(await step('parse') > 0 && await step('idle') < 0);
+		assert.strictEqual(await step('main'), 0);
+		assert(Math.abs((await box('parse')).change - (70 / 100 - 40 / 100)) < 1e-9);
+		assert(!(await boxes()).some(one => one.name === 'gone'));
+		const { x, y } = await box('parse');
+		await page.mouse('mouseMoved', x, y);
+		assert.match(await text('.flame-tip'), /now 70\.00.%.*before 40\.00.%.*change \+30\.00 points/);
+		await page.key('w');
+		await settle();
+		assert.strictEqual((await state()).side, 'before');
+		assert(Math.abs((await box('gone')).width - (await box('all')).width * 0.2) < 0.01);
+		assert(await step('gone') < 0 && await step('parse') > 0);
+		assert(!(await boxes()).some(one => one.name === 'come'));
+	},
+	async 'a differential graph zooms, searches and turns its sides where it is'() {
+		await zoomOn('parse');
+		assert.strictEqual((await state()).zoom, 'parse');
+		await page.key('w');
+		await settle();
+		assert.deepStrictEqual([(await state()).zoom, (await state()).side], ['parse', 'now']);
+		await page.key('Escape');
+		await settle();
+		await page.key('/');
+		await page.type('come');
+		assert.strictEqual((await state()).matched, 500);
+		await page.load(drawDiff('diff'), 'side=before');
+		assert.strictEqual((await state()).side, 'before');
 	},
 	async 'hostile names stay text'() {
 		await page.load(draw('hostile', HOSTILE, '--title', '</title><script>window.pwned=1</script>'));

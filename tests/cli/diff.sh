@@ -73,6 +73,18 @@ escapes() {
 }
 check "names can't control the terminal or the table" escapes
 
+graph() {
+	"$TALLY" flamegraph --diff old.folded -o diff.svg new.folded 2>out && "$TALLY" flamegraph --diff old.folded new.folded >again.svg &&
+		cmp diff.svg again.svg >out && python3 -c 'import xml.dom.minidom as m; m.parse("diff.svg")' >>out 2>&1 &&
+		grep -qE 'beta: 50.21.%, 610 samples, before 33.30.%: \+16.91</title><rect class="d10"' diff.svg &&
+		grep -qE 'alpha: .*: -10.65</title><rect class="d1"' diff.svg && grep -qE 'main: .*: [-+]0.00</title><rect class="d5"' diff.svg
+}
+check "a differential flame graph: red grew, blue shrank" graph
+same_graph() { # what is not compared has nothing of it
+	"$TALLY" flamegraph -o plain.svg new.folded 2>out && ! grep -qE 'class="d[0-9]|flame-steps|oldSamples' plain.svg
+}
+check "other flame graphs have nothing of it" same_graph
+
 # Folded text with a seed: draws of one program.
 drawn() { # SEED SAMPLES
 	awk -v seed="$1" -v samples="$2" 'BEGIN { srand(seed); for (; samples; samples--) { at = rand(); sum["f" int(at * at * 200)]++ }
