@@ -2,6 +2,7 @@
 #include "base/gzip.h"
 #include "command/command.h"
 #include "command/filter_options.h"
+#include "command/name_options.h"
 #include "command/recording_path.h"
 #include "command/recording_warnings.h"
 #include "output/export.h"
@@ -23,6 +24,7 @@ static const struct tally_option options[] = {
 	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "export this event's samples (the first there is)", NULL, OPTION_EVENT },
 	TALLY_FILTER_TASK_OPTIONS("pid", "tid"),
 	TALLY_FILTER_OPTIONS,
+	TALLY_NAME_OPTIONS,
 	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL, "symbols' functions alone, not what was inlined in them", NULL,
 	  OPTION_NO_INLINE },
 	TALLY_OPTIONS_END,
@@ -32,6 +34,7 @@ struct request {
 	const char *input, *output, *event;
 	const struct tally_export_format *format;
 	struct tally_profile_filter filter;
+	struct tally_name_sources names;
 	bool no_inlines;
 };
 
@@ -65,6 +68,9 @@ static const struct tally_export_format *format_of(const char *path)
 
 static int take_option(struct request *request, int id, const char *value, struct tally_error *err)
 {
+	int taken = tally_name_option(id, value, &request->names, err);
+	if (taken)
+		return taken;
 	switch (id) {
 	case 'i': request->input = value; break;
 	case 'o': request->output = value; break;
@@ -144,6 +150,7 @@ static int read_and_export(const struct tally_command *command, const struct req
 		return result;
 	recording->names.no_inlines = request->no_inlines;
 	tally_names_use_cache(&recording->names);
+	tally_names_use_sources(&recording->names, &request->names);
 	tally_command_progress_start(&progress);
 	result = tally_samples_new(recording, &samples_options, &samples, err);
 	tally_command_progress_end(&progress);

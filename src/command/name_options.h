@@ -6,18 +6,21 @@
 #include "profile/names.h"
 
 enum { TALLY_OPTION_SYMFS = 0x2000, TALLY_OPTION_BUILD_IDS, TALLY_OPTION_VMLINUX, TALLY_OPTION_KALLSYMS,
-       TALLY_OPTION_DEBUGINFOD };
+       TALLY_OPTION_DEBUGINFOD, TALLY_OPTION_MODULES };
 
-/* Rows of a command's table of options. */
-#define TALLY_NAME_OPTIONS \
+/* Rows of a command's table of options; of one that has another use for perf's letter of --vmlinux, with 0 for it. */
+#define TALLY_NAME_OPTIONS TALLY_NAME_OPTIONS_BY('k')
+#define TALLY_NAME_OPTIONS_BY(kernel) \
 	{ 0, "symfs", TALLY_ARGUMENT_REQUIRED, "DIR", "look for programs, libraries and debug files below DIR", NULL, \
 	  TALLY_OPTION_SYMFS }, \
 	{ 0, "buildid-dir", TALLY_ARGUMENT_REQUIRED, "DIR", "perf's cache of copies by build-id (~/.debug)", NULL, \
 	  TALLY_OPTION_BUILD_IDS }, \
-	{ 0, "vmlinux", TALLY_ARGUMENT_REQUIRED, "FILE", "the recorded kernel, for its functions' names and lines", NULL, \
+	{ kernel, "vmlinux", TALLY_ARGUMENT_REQUIRED, "FILE", "the recorded kernel, for its functions' names and lines", NULL, \
 	  TALLY_OPTION_VMLINUX }, \
 	{ 0, "kallsyms", TALLY_ARGUMENT_REQUIRED, "FILE", "a copy of the recorded kernel's /proc/kallsyms", NULL, \
-	  TALLY_OPTION_KALLSYMS }
+	  TALLY_OPTION_KALLSYMS }, \
+	{ 'm', "modules", TALLY_ARGUMENT_NONE, NULL, "name kernel modules' functions by their files, not by kallsyms", \
+	  NULL, TALLY_OPTION_MODULES }
 
 /* Of the views that know which objects are hot before they name anything. */
 #define TALLY_DEBUGINFOD_OPTION \

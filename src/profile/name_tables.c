@@ -2,6 +2,7 @@
 
 #include "base/buffer.h"
 #include "base/vector.h"
+#include "profile/kernel_modules.h"
 #include "profile/perf_map_names.h"
 #include "symbol/lines.h"
 #include "task/jit.h"
@@ -165,6 +166,7 @@ void tally_name_table_release(struct tally_name_table *table)
 	tally_lines_free(table->lines);
 	tally_symbols_free(table->symbols);
 	tally_symbols_free(table->kept);
+	tally_kernel_modules_free(table->modules);
 	tally_cache_blob_release(&table->blob);
 	tally_map_release(&table->texts);
 }
@@ -198,12 +200,14 @@ const struct tally_symbol *tally_name_table_called(const struct tally_name_table
 uint32_t tally_name_table_object(struct tally_names *names, const struct tally_name_table *table,
 				 const struct tally_symbol **symbol)
 {
-	const char *module = table->is_kernel && *symbol ? tally_symbol_module(table->symbols, *symbol) : NULL;
+	const char *own = table->modules && *symbol ? tally_kernel_module_name(table->modules, *symbol) : NULL;
+	const char *module = !own && table->is_kernel && *symbol ? tally_symbol_module(table->symbols, *symbol) : NULL;
 	char object[80];
-	if (module && names->kernel_shift)
+	bool has_moved = module && names->kernel_shift;
+	if (has_moved)
 		*symbol = NULL;
-	if (!module || names->kernel_shift)
+	if (has_moved || (!module && !own))
 		return table->object;
-	snprintf(object, sizeof(object), "[%s]", module);
+	snprintf(object, sizeof(object), "[%s]", own ? own : module);
 	return tally_strings_intern(&names->strings, object);
 }

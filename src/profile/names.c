@@ -2,6 +2,7 @@
 
 #include "base/vector.h"
 #include "object/cache.h"
+#include "profile/kernel_modules.h"
 #include "profile/name_functions.h"
 #include "profile/name_tables.h"
 #include "profile/packed_names.h"
@@ -179,6 +180,8 @@ uint32_t tally_names_function(struct tally_names *names, const struct tally_plac
 	const struct tally_symbol *symbol = NULL;
 	if (tally_name_table_address(names, table, entry, place, &address))
 		symbol = tally_name_table_called(table, address, place->before, &cursor);
+	if (table->is_kernel)
+		symbol = tally_kernel_module_symbol(names, table, place, symbol);
 	*offset = symbol ? address - symbol->start : 0;
 	return tally_names_symbol_function(names, table, file, symbol);
 }

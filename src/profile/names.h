@@ -76,6 +76,7 @@ struct tally_name_sources {
 	/* Called while one comes; `object` "" when all is done.  False: no more. */
 	bool (*fetching)(void *context, const char *object, uint64_t bytes, uint64_t total);
 	void *fetching_context;
+	bool modules;         /* the kernel's modules are named by their files, not by kallsyms */
 	const char *kallsyms; /* a copy of its /proc/kallsyms; NULL: this machine's, if it runs that kernel */
 };
 

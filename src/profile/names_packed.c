@@ -34,7 +34,7 @@ static bool has_asked_for_file(struct tally_names *names, uint32_t file)
 	const struct tally_name_sources *sources = &names->sources;
 	bool has_places = sources->search.root || sources->search.build_ids || sources->asks_debuginfod;
 	if (file == TALLY_FILE_KERNEL)
-		return sources->vmlinux || sources->kallsyms || (has_places && tally_kernel_object(names));
+		return sources->vmlinux || sources->kallsyms || sources->modules || (has_places && tally_kernel_object(names));
 	return has_places && tally_name_table_of(names, file) && tally_name_table_entry(names, file);
 }
 

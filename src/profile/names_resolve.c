@@ -14,6 +14,7 @@
 
 #include "base/radix_sort.h"
 #include "base/vector.h"
+#include "profile/kernel_modules.h"
 #include "profile/name_functions.h"
 #include "profile/name_tables.h"
 #include "symbol/jit_dump.h"
@@ -158,9 +159,15 @@ static int run(struct job *job)
 	for (size_t i = 0; i < job->count; i++)
 		job->symbols[i] = tally_name_table_called(job->table, job->addresses[i],
 							  job->places[job->sorted[i].index].before, &cursor);
+	for (size_t i = 0; job->table->is_kernel && i < job->count; i++)
+		job->symbols[i] = tally_kernel_module_symbol(job->names, job->table, &job->places[job->sorted[i].index],
+							     job->symbols[i]);
 	if (lines && job->table->dump && find_jit_lines(job) < 0)
 		return -ENOMEM;
 	if (lines && job->table->lines && find_lines(job) < 0)
+		return -ENOMEM;
+	if (lines && job->table->is_kernel &&
+	    tally_kernel_module_lines(job->names, job->table, job->addresses, job->symbols, job->count, job->answers) < 0)
 		return -ENOMEM;
 	if (lines && job->table->lines && job->count >= COUNT_WORTH_KEEPING)
 		tally_lines_keep(job->table->lines); /* what little comes later is kept when the table is released */

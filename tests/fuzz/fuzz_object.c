@@ -1,4 +1,5 @@
 /* An ELF file as it comes: everything of it that tally reads, and every byte that it hands out. */
+#include "object/module.h"
 #include "object/object.h"
 #include "object/search.h"
 #include "symbol/symbol.h"
@@ -56,6 +57,23 @@ static void read_symbols(const struct tally_object *object)
 	tally_symbols_free(symbols);
 }
 
+/* As a module of the kernel's, which is linked; what comes of it is an object like any other. */
+static void link_module(const struct tally_object *object)
+{
+	struct tally_object *linked;
+	size_t count;
+	uint64_t *addresses = tally_module_addresses(object, &count);
+	if (!addresses)
+		return;
+	tally_module_place(object, 0xffffffffc0000000u, addresses, count);
+	if (!tally_module_link(object, addresses, count, &linked)) {
+		read_sections(linked);
+		read_symbols(linked);
+		tally_object_unref(linked);
+	}
+	free(addresses);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct tally_object *object = NULL;
@@ -66,6 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	read_sections(object);
 	read_segments(object, size);
 	read_symbols(object);
+	link_module(object);
 	struct tally_object *mini = tally_search_debug(NULL, object, NULL); /* .gnu_debugdata, and links to what isn't there */
 	if (mini)
 		read_symbols(mini);

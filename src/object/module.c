@@ -1,0 +1,316 @@
+/* Linking a kernel's module.
+ *
+ * A module comes as a compiler wrote it: sections have no addresses, symbols count from their sections' starts, and what
+ * debug information says of an address is 0, with a relocation beside it.  So a copy of the file is made in which sections
+ * have the addresses that the kernel gave them, symbols count from 0, and the relocations of debug sections are done; its
+ * code is left alone.  The debug sections of the copy lie behind the file, inflated: done once, nobody inflates them again.
+ *
+ * Code that lies nowhere (.init, freed when the module had started) is no code in the copy, and its symbols are of no
+ * section.
+ */
+#include "object/module.h"
+
+#include "base/buffer.h"
+#include "object/search.h"
+#include "object/unpack.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PACKED_MAX = 256 << 20, ADDRESS_BYTES_MAX = 64 };
+static const size_t UNPACKED_MAX = (size_t)1 << 30, LINKED_MAX = (size_t)2 << 30;
+
+int tally_module_open(const struct tally_object_search *search, const char *path, struct tally_object **out)
+{
+	char below[PATH_MAX];
+	struct tally_buffer packed = { 0 };
+	uint8_t *bytes = NULL;
+	size_t size;
+	int result = tally_search_open(search, path, out);
+	if (result != -ENOEXEC)
+		return result;
+	if (snprintf(below, sizeof(below), "%s%s", search->root ? search->root : "", path) >= PATH_MAX)
+		return -ENAMETOOLONG;
+	result = tally_buffer_read_file(&packed, AT_FDCWD, below, PACKED_MAX);
+	if (!result && !tally_is_packed(packed.bytes ? packed.bytes : "", packed.length))
+		result = -ENOEXEC;
+	if (!result)
+		result = tally_unpack(packed.bytes, packed.length, UNPACKED_MAX, &bytes, &size);
+	if (!result)
+		result = tally_object_open_memory(path, bytes, size, out, NULL);
+	free(bytes);
+	tally_buffer_release(&packed);
+	return result;
+}
+
+/* ---- where sections lie -------------------------------------------------------------------------------- */
+
+static bool read_header(const struct tally_object *module, size_t index, GElf_Shdr *header, const char **name)
+{
+	Elf *elf = tally_object_elf(module);
+	Elf_Scn *scn = elf_getscn(elf, index);
+	size_t names;
+	if (!scn || !gelf_getshdr(scn, header) || elf_getshdrstrndx(elf, &names) < 0)
+		return false;
+	*name = elf_strptr(elf, names, header->sh_name);
+	return *name;
+}
+
+static bool is_code(const GElf_Shdr *header)
+{
+	return header->sh_flags & SHF_ALLOC && header->sh_flags & SHF_EXECINSTR;
+}
+
+uint64_t *tally_module_addresses(const struct tally_object *module, size_t *count)
+{
+	size_t size;
+	if (elf_getshdrnum(tally_object_elf(module), count) < 0)
+		*count = 0;
+	tally_object_image(module, &size);
+	if (*count > size / sizeof(Elf64_Shdr))
+		*count = size / sizeof(Elf64_Shdr);
+	return calloc(*count + 1, sizeof(uint64_t));
+}
+
+void tally_module_place(const struct tally_object *module, uint64_t start, uint64_t *addresses, size_t count)
+{
+	uint64_t end = start;
+	for (size_t i = 1; i < count; i++) {
+		GElf_Shdr header;
+		const char *name;
+		addresses[i] = 0;
+		if (!read_header(module, i, &header, &name) || !is_code(&header) || !strncmp(name, ".init", 5))
+			continue;
+		uint64_t align = header.sh_addralign && !(header.sh_addralign & (header.sh_addralign - 1)) ? header.sh_addralign : 1;
+		addresses[i] = (end + align - 1) & ~(align - 1);
+		end = addresses[i] + header.sh_size;
+	}
+}
+
+bool tally_module_place_by(const struct tally_object *module, const char *folder, uint64_t *addresses, size_t count)
+{
+	bool has_any = false;
+	for (size_t i = 1; i < count; i++) {
+		GElf_Shdr header;
+		const char *name;
+		char path[PATH_MAX];
+		struct tally_buffer text = { 0 };
+		addresses[i] = 0;
+		if (!read_header(module, i, &header, &name) || !is_code(&header) || strchr(name, '/') ||
+		    snprintf(path, sizeof(path), "%s/%s", folder, name) >= PATH_MAX)
+			continue;
+		if (!tally_buffer_read_file(&text, AT_FDCWD, path, ADDRESS_BYTES_MAX))
+			addresses[i] = strtoull(tally_buffer_string(&text), NULL, 16);
+		has_any |= addresses[i] != 0;
+		tally_buffer_release(&text);
+	}
+	return has_any;
+}
+
+/* ---- linking ------------------------------------------------------------------------------------------- */
+
+struct linking {
+	const struct tally_object *module;
+	const uint64_t *addresses;
+	size_t count;
+	uint8_t *image; /* the copy */
+	size_t size, used; /* `used`: up to which debug sections have been put there */
+	Elf64_Shdr *headers;
+	const Elf64_Sym *symbols; /* as the file has them */
+	size_t symbol_count;
+};
+
+/* What an absolute relocation writes, in bytes; 0: nothing; -1: not known. */
+static int bytes_of(uint16_t machine, uint32_t type)
+{
+	static const struct {
+		uint16_t machine;
+		uint32_t word, half, signed_half;
+	} KINDS[] = {
+		{ EM_X86_64, R_X86_64_64, R_X86_64_32, R_X86_64_32S },
+		{ EM_AARCH64, R_AARCH64_ABS64, R_AARCH64_ABS32, R_AARCH64_ABS32 },
+		{ EM_S390, R_390_64, R_390_32, R_390_32 },
+		{ EM_PPC64, R_PPC64_ADDR64, R_PPC64_ADDR32, R_PPC64_ADDR32 },
+	};
+	for (size_t i = 0; i < sizeof(KINDS) / sizeof(*KINDS); i++)
+		if (KINDS[i].machine == machine)
+			return !type ? 0 : type == KINDS[i].word ? 8 :
+			       type == KINDS[i].half || type == KINDS[i].signed_half ? 4 : -1;
+	return -1;
+}
+
+static uint64_t value_of(const struct linking *linking, const Elf64_Sym *symbol)
+{
+	bool is_in_section = symbol->st_shndx < SHN_LORESERVE && symbol->st_shndx < linking->count;
+	return symbol->st_value + (is_in_section ? linking->addresses[symbol->st_shndx] : 0);
+}
+
+/* False: what one of the relocations means isn't known. */
+static bool relocate(const struct linking *linking, const struct tally_section *relocations, uint8_t *bytes, size_t size)
+{
+	for (size_t i = 0; i < relocations->size / sizeof(Elf64_Rela); i++) {
+		Elf64_Rela one;
+		Elf64_Sym symbol;
+		memcpy(&one, relocations->bytes + i * sizeof(one), sizeof(one));
+		size_t number = ELF64_R_SYM(one.r_info);
+		int width = bytes_of(tally_object_machine(linking->module), ELF64_R_TYPE(one.r_info));
+		if (width < 0)
+			return false;
+		if (!width || number >= linking->symbol_count || one.r_offset > size || size - one.r_offset < (size_t)width)
+			continue;
+		memcpy(&symbol, linking->symbols + number, sizeof(symbol));
+		uint64_t value = value_of(linking, &symbol) + (uint64_t)one.r_addend;
+		uint32_t half = (uint32_t)value;
+		memcpy(bytes + one.r_offset, width == 8 ? (const void *)&value : &half, (size_t)width);
+	}
+	return true;
+}
+
+static bool is_debug(const struct linking *linking, size_t index)
+{
+	GElf_Shdr header;
+	const char *name;
+	return read_header(linking->module, index, &header, &name) && header.sh_type != SHT_NOBITS &&
+	       !strncmp(name, ".debug_", 7);
+}
+
+/* Puts the debug section behind the rest of the copy, where there is room for it. */
+static uint8_t *append(struct linking *linking, size_t index, const struct tally_section *section)
+{
+	uint8_t *to = linking->image + linking->used;
+	memcpy(to, section->bytes, section->size);
+	linking->headers[index].sh_offset = linking->used;
+	linking->headers[index].sh_size = section->size;
+	linking->headers[index].sh_flags &= ~(uint64_t)SHF_COMPRESSED;
+	linking->used += (section->size + 7) & ~(size_t)7;
+	return to;
+}
+
+/* False when debug information can't be told. */
+static bool link_debug(struct linking *linking)
+{
+	for (size_t i = 1; i < linking->count; i++) {
+		struct tally_section section, relocations;
+		if (!is_debug(linking, i) || !tally_object_section_at(linking->module, (uint32_t)i, &section) || !section.bytes)
+			continue;
+		if (section.size > linking->size - linking->used)
+			return false;
+		uint8_t *bytes = append(linking, i, &section);
+		for (size_t k = 1; k < linking->count; k++) {
+			if (linking->headers[k].sh_type == SHT_REL && linking->headers[k].sh_info == i)
+				return false;
+			if (linking->headers[k].sh_type != SHT_RELA || linking->headers[k].sh_info != i)
+				continue;
+			if (!tally_object_section_at(linking->module, (uint32_t)k, &relocations) || !relocations.bytes ||
+			    !relocate(linking, &relocations, bytes, section.size))
+				return false;
+		}
+	}
+	return true;
+}
+
+static void drop_debug(struct linking *linking)
+{
+	for (size_t i = 1; i < linking->count; i++)
+		if (is_debug(linking, i))
+			linking->headers[i].sh_type = SHT_NOBITS;
+}
+
+static void link_symbols(struct linking *linking, size_t table)
+{
+	Elf64_Sym *symbols = (Elf64_Sym *)(linking->image + linking->headers[table].sh_offset);
+	for (size_t i = 0; i < linking->symbol_count; i++) {
+		uint16_t section = symbols[i].st_shndx;
+		symbols[i].st_value = value_of(linking, &linking->symbols[i]);
+		if (section < linking->count && section < SHN_LORESERVE && !linking->addresses[section])
+			symbols[i].st_shndx = SHN_UNDEF;
+	}
+}
+
+static void link_sections(struct linking *linking)
+{
+	for (size_t i = 1; i < linking->count; i++) {
+		Elf64_Shdr *header = &linking->headers[i];
+		header->sh_addr = linking->addresses[i];
+		if (header->sh_flags & SHF_ALLOC && !header->sh_addr)
+			header->sh_flags &= ~(uint64_t)(SHF_ALLOC | SHF_EXECINSTR);
+	}
+}
+
+/* The symbol table's section; 0: none that is sound. */
+static size_t find_symbols(struct linking *linking, const uint8_t *image, size_t image_size)
+{
+	for (size_t i = 1; i < linking->count; i++) {
+		const Elf64_Shdr *header = &linking->headers[i];
+		if (header->sh_type != SHT_SYMTAB || header->sh_offset % 8 || header->sh_offset > image_size ||
+		    header->sh_size > image_size - header->sh_offset || header->sh_flags & SHF_COMPRESSED)
+			continue;
+		linking->symbols = (const Elf64_Sym *)(image + header->sh_offset);
+		linking->symbol_count = header->sh_size / sizeof(Elf64_Sym);
+		return i;
+	}
+	return 0;
+}
+
+/* What the debug sections will need, once they are inflated, which is done here: it may change headers. */
+static size_t debug_bytes(const struct linking *linking)
+{
+	size_t total = 0;
+	for (size_t i = 1; i < linking->count; i++) {
+		struct tally_section section;
+		if (is_debug(linking, i) && tally_object_section_at(linking->module, (uint32_t)i, &section) && section.bytes &&
+		    section.size < LINKED_MAX && total < LINKED_MAX)
+			total += (section.size + 7) & ~(size_t)7;
+	}
+	return total;
+}
+
+static int copy(struct linking *linking, size_t *table)
+{
+	size_t size;
+	const uint8_t *image = tally_object_image(linking->module, &size);
+	size_t debug = debug_bytes(linking), start = (size + 7) & ~(size_t)7;
+	Elf64_Ehdr header;
+	memcpy(&header, image, sizeof(header));
+	if (header.e_shoff % 8 || header.e_shoff > size || linking->count > (size - header.e_shoff) / sizeof(Elf64_Shdr))
+		return -EBADMSG;
+	if (size > LINKED_MAX || debug > LINKED_MAX)
+		return -ENOTSUP;
+	linking->size = start + debug;
+	linking->used = start;
+	linking->image = calloc(1, linking->size + 1);
+	if (!linking->image)
+		return -ENOMEM;
+	memcpy(linking->image, image, size);
+	linking->headers = (Elf64_Shdr *)(linking->image + header.e_shoff);
+	header.e_type = ET_DYN;
+	memcpy(linking->image, &header, sizeof(header));
+	*table = find_symbols(linking, image, size);
+	return *table ? 0 : -EBADMSG;
+}
+
+int tally_module_link(const struct tally_object *module, const uint64_t *addresses, size_t count, struct tally_object **out)
+{
+	struct linking linking = { .module = module, .addresses = addresses, .count = count };
+	size_t table, size;
+	tally_object_image(module, &size);
+	if (tally_object_type(module) != ET_REL || !tally_object_is_64bit(module) || tally_object_is_swapped(module) ||
+	    size < sizeof(Elf64_Ehdr))
+		return -ENOTSUP;
+	int result = copy(&linking, &table);
+	if (!result) {
+		if (!link_debug(&linking))
+			drop_debug(&linking);
+		link_symbols(&linking, table);
+		link_sections(&linking);
+		result = tally_object_open_memory(tally_object_path(module), linking.image, linking.size, out, NULL);
+		result = result == -ENOMEM ? result : result ? -EBADMSG : 0;
+	}
+	free(linking.image);
+	return result;
+}
