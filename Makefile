@@ -3,7 +3,7 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-.PHONY: all demo check check-slow soak soak-record mutants conformance bench bench-large bench-recorder bench-engine install fuzz clean
+.PHONY: all demo check check-slow soak soak-record mutants conformance bench bench-large bench-recorder bench-engine install deb check-package fuzz clean
 all: build/build.ninja
 	@ninja -C build
 
@@ -64,6 +64,15 @@ bench-engine: all
 # Asks for no other compiler options than those of the build, so nothing is compiled again for another PREFIX.
 install: all
 	@scripts/install "$(PREFIX)" "$(DESTDIR)"
+
+# Debian packages in build/deb: tally, libtally0, libtally-dev, and their debug symbols.
+deb:
+	@scripts/deb
+
+# Installs them in a clean Debian and works there as someone new would; needs root and a mirror.
+check-package: deb
+	@scripts/packages chroot || echo "check-package: without a clean Debian: its tests are skipped"
+	@tests/package/chroot.sh
 
 # Each fuzzer for FUZZ_SECONDS; the corpora alone are replayed by `make check`.
 FUZZ_SECONDS ?= 60
