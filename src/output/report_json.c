@@ -1,7 +1,6 @@
 /* A report as JSON: docs/report-json.md is the schema. */
 #include "output/report_text.h"
 
-#include <math.h>
 
 static void put_function(const struct tally_profile *profile, uint32_t function, struct tally_json *json)
 {
@@ -45,7 +44,7 @@ static void put_tree(const struct tally_profile *profile, const struct tally_rep
 static void put_error(const struct tally_report *report, const char *name, uint64_t period, uint64_t samples,
 		      struct tally_json *json)
 {
-	tally_json_double(json, name, round(1000 * tally_report_error(report, period, samples)) / 1000);
+	tally_json_double(json, name, (double)(int64_t)(1000 * tally_report_error(report, period, samples) + 0.5) / 1000);
 }
 
 static void put_entry(const struct tally_profile *profile, const struct tally_report *report,

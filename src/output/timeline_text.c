@@ -1,12 +1,12 @@
 /* A strip is a line of cells, each as full as its part of the time was. */
 #include "output/timeline.h"
 
+#include "base/extremes.h"
 #include "base/terminal.h"
 #include "base/vector.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +72,7 @@ static void fill(const struct chart *chart, struct strip *strip, uint64_t start,
 	double from = start > first ? (double)(start - first) : 0, to = end > first ? (double)(end - first) : 0;
 	strip->total += to - from;
 	for (unsigned cell = (unsigned)(from / chart->cell_ns); cell < chart->width && cell * chart->cell_ns < to; cell++) {
-		double left = fmax(from, cell * chart->cell_ns), right = fmin(to, (cell + 1) * chart->cell_ns);
+		double left = tally_larger(from, cell * chart->cell_ns), right = tally_smaller(to, (cell + 1) * chart->cell_ns);
 		if (right > left)
 			strip->cells[cell] += right - left;
 	}
@@ -138,15 +138,19 @@ static void put_label(const struct chart *chart, const char *text)
 /* "0.25 s": as many digits as tell the ticks apart. */
 static void put_axis(const struct chart *chart)
 {
-	double span = (double)(chart->activity->last - chart->activity->first), step = pow(10, floor(log10(span / 4)));
+	double span = (double)(chart->activity->last - chart->activity->first), step = 1;
 	static const double factors[] = { 1, 2, 5, 10 };
 	unsigned f = 0;
+	while (10 * step <= span / 4)
+		step *= 10;
 	while (f < 3 && span / (step * factors[f]) > chart->width / 14.0)
 		f++;
 	step *= factors[f];
 	const char *unit = span >= 1e9 ? "s" : span >= 1e6 ? "ms" : "us";
 	double scale = span >= 1e9 ? 1e9 : span >= 1e6 ? 1e6 : 1e3;
-	int digits = step >= scale ? 0 : (int)ceil(log10(scale / step));
+	int digits = 0;
+	for (double unit_step = step; unit_step < scale * 0.999; unit_step *= 10)
+		digits++;
 	unsigned at = 0;
 	put_label(chart, "");
 	tally_buffer_text(chart->out, colour(chart, "\x1b[2m"));
@@ -188,7 +192,7 @@ static void put_marks_of(const struct chart *chart, const struct strips *marks, 
 		if (strip->id != thread)
 			continue;
 		for (unsigned cell = 0; cell < chart->width; cell++)
-			most = fmax(most, strip->cells[cell]);
+			most = tally_larger(most, strip->cells[cell]);
 		const char *name = named[strip->event].name, *colon = strlen(name) > LABEL_WIDTH - 3 ? strchr(name, ':') : NULL;
 		snprintf(label, sizeof(label), "  %s", colon && colon[1] ? colon + 1 : name);
 		put_label(chart, label);

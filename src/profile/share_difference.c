@@ -1,5 +1,6 @@
 #include "profile/share_difference.h"
 
+#include "base/extremes.h"
 #include "counts/comparison.h"
 
 #include <math.h>
@@ -50,7 +51,7 @@ static struct side side_of(const struct tally_share *runs, size_t count, enum ta
 		double distance = value_of(&run, measure) - side.mean;
 		squares += distance * distance;
 	}
-	side.p = whole > 0 ? fmin(part / whole, 1) : 0;
+	side.p = whole > 0 ? tally_smaller(part / whole, 1) : 0;
 	side.scale = measure == TALLY_MEASURE_SHARE ? 100 : whole / (double)count;
 	side.variance = count > 1 ? squares / (double)(count - 1) : 0;
 	return side;
@@ -88,7 +89,7 @@ static double variance_of_mean(const struct side *side, const struct side *other
 	double ratio = is_alone && other->scale > 0 ? side->scale / other->scale : 1;
 	double spread = (is_alone ? other->variance * ratio * ratio : side->variance) / (double)side->runs;
 	*freedom = (double)(is_alone ? other->runs : side->runs) - 1;
-	return fmax(spread, error * error);
+	return tally_larger(spread, error * error);
 }
 
 static void welch(const struct side *old, const struct side *new, struct tally_share_difference *out)
@@ -125,7 +126,7 @@ double tally_share_p_least(const struct tally_share *old, size_t old_runs, const
 	enum { ENOUGH = 60 }; /* samples: 0.5 to this power is no chance among any number of functions */
 	struct side before = side_of(old, old_runs, TALLY_MEASURE_SHARE), after = side_of(new, new_runs, TALLY_MEASURE_SHARE);
 	double n = before.n + after.n, samples = before.p * before.n + after.p * after.n, p = 1;
-	double rarer = n > 0 ? fmin(before.n, after.n) / n : 0.5;
+	double rarer = n > 0 ? tally_smaller(before.n, after.n) / n : 0.5;
 	for (int i = 1; i <= ENOUGH && i <= samples; i++)
 		p *= rarer;
 	return p;

@@ -1,5 +1,7 @@
 #include "profile/share_error.h"
 
+#include "base/extremes.h"
+
 #include <math.h>
 
 static const double normal_95 = 1.959963984540054; /* standard deviations that hold 95 % */
@@ -48,5 +50,5 @@ double tally_share_error(const struct tally_share *share)
 {
 	struct tally_share_interval interval = tally_share_interval(share);
 	double percent = 100 * share_of(share);
-	return fmax(percent - interval.low, interval.high - percent);
+	return tally_larger(percent - interval.low, interval.high - percent);
 }
