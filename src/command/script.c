@@ -33,7 +33,7 @@ static const struct tally_option options[] = {
 	TALLY_NAME_OPTIONS,
 	{ 0, "records", TALLY_ARGUMENT_NONE, NULL, "every record with all its fields, not samples alone", NULL,
 	  OPTION_RECORDS },
-	{ 'F', "fields", TALLY_ARGUMENT_REQUIRED, "+FIELDS", "besides what is shown anyway: +brstack, +brstacksym", NULL, 0 },
+	{ 'F', "fields", TALLY_ARGUMENT_REQUIRED, "LIST", "what of a sample is shown: comm,tid,pid,time,cpu,event,period,misc,trace,\nip,sym,symoff,dso,srcline,addr,weight,iregs,uregs,brstack,brstacksym …;\n+FIELD,-FIELD more or less than usual; sw:, trace:, hw: for such events", NULL, 0 },
 	SHOW_OPTION("task", TALLY_SCRIPT_TASK, "names, forks and ends of tasks too"),
 	SHOW_OPTION("mmap", TALLY_SCRIPT_MMAP, "what is mapped, too"),
 	SHOW_OPTION("switch", TALLY_SCRIPT_SWITCH, "context switches, too (recorded with --switch-events)"),
@@ -60,23 +60,6 @@ struct request {
 	unsigned shown; /* enum tally_script_events */
 	bool records, mangled, no_inlines, no_pager;
 };
-
-/* "+brstack,+brstacksym" */
-static int parse_fields(const char *text, struct tally_script_fields *fields, struct tally_error *err)
-{
-	while (*text) {
-		size_t length = strcspn(text, ",");
-		if (length == 8 && !strncmp(text, "+brstack", length))
-			fields->branches = true;
-		else if (length == 11 && !strncmp(text, "+brstacksym", length))
-			fields->branch_symbols = true;
-		else
-			return tally_error_set(err, -22, "option -F: '%.*s' is neither +brstack nor +brstacksym", (int)length,
-					       text);
-		text += length + (text[length] == ',');
-	}
-	return 0;
-}
 
 /* Names from outside can't drive a terminal; elsewhere bytes pass as they are. */
 static int flush(struct tally_buffer *out, bool terminal)
@@ -116,12 +99,11 @@ static int print_all(struct tally_recording *recording, const struct request *re
 	struct tally_raw_record raw;
 	struct tally_record record;
 	struct tally_command_progress progress;
-	int result = tally_script_new(recording, &script, err);
+	int result = tally_script_new(recording, &request->fields, &script, err);
 	if (result < 0)
 		return result;
 	if (request->header.shown)
 		tally_command_header(recording, request->input, &request->header, &out);
-	tally_script_show(script, &request->fields);
 	tally_command_progress_start(&progress);
 	while ((result = tally_recording_next(recording, &raw, &record, err)) > 0) {
 		if (!terminal)
@@ -132,8 +114,8 @@ static int print_all(struct tally_recording *recording, const struct request *re
 			tally_record_dump(recording, &raw, &record, &out);
 		else if (record.header.type != TALLY_RECORD_SAMPLE)
 			tally_script_event(recording, &raw, &record, request->shown, &out);
-		else if (tally_script_sample(script, &raw, &record, &out) < 0)
-			result = tally_error_set(err, -12, "out of memory");
+		else
+			result = tally_script_sample(script, &raw, &record, &out, err);
 		if (result >= 0 && out.failed)
 			result = tally_error_set(err, -12, "out of memory");
 		if (result < 0 || (out.length >= FLUSH_BYTES && flush(&out, terminal) < 0))
@@ -152,7 +134,7 @@ static int take_option(struct request *request, int id, const char *value, struc
 	int result;
 	switch (id) {
 	case 'i': request->input = value; break;
-	case 'F': return parse_fields(value, &request->fields, err);
+	case 'F': return tally_script_fields_parse(&request->fields, value, err);
 	case OPTION_EVENT: request->filter.event = value; break;
 	case OPTION_RECORDS: request->records = true; break;
 	case OPTION_MANGLED: request->mangled = true; break;
@@ -179,6 +161,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	struct tally_recording *recording;
 	struct tally_pager pager;
 	int id;
+	tally_script_fields_init(&request.fields);
 	while ((id = tally_options_next(&walk)) > 0)
 		if (take_option(&request, id, walk.value, &err) < 0)
 			return tally_command_misuse(command, "%s", err.message);

@@ -2,9 +2,12 @@
 
 #include "base/buffer.h"
 #include "base/digits.h"
+#include "base/json.h"
 #include "base/vector.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,9 +18,9 @@ static void forget_cache(struct tally_frame_lines *lines)
 	memset(lines->cache, 0xff, sizeof(*lines->cache) << TALLY_FRAME_LINES_BITS); /* no generation is all ones */
 }
 
-int tally_frame_lines_init(struct tally_frame_lines *lines, struct tally_names *names)
+int tally_frame_lines_init(struct tally_frame_lines *lines, struct tally_names *names, unsigned parts)
 {
-	*lines = (struct tally_frame_lines){ .names = names, .bytes_max = BYTES_MAX };
+	*lines = (struct tally_frame_lines){ .names = names, .parts = parts, .bytes_max = BYTES_MAX };
 	lines->cache = aligned_alloc(64, sizeof(*lines->cache) << TALLY_FRAME_LINES_BITS);
 	if (!lines->cache)
 		return -ENOMEM;
@@ -58,40 +61,129 @@ static void put_address(struct tally_buffer *out, const struct tally_place *plac
 	put_hexadecimal(out, place->address + place->before, 16);
 }
 
-static void put_function(struct tally_buffer *out, const struct tally_names *names, uint32_t function,
+static void put_function(struct tally_buffer *out, const struct tally_frame_lines *lines, uint32_t function,
 			 uint64_t offset)
 {
+	const struct tally_names *names = lines->names;
+	if (!(lines->parts & TALLY_FRAME_SYMBOL))
+		return;
 	tally_buffer_char(out, ' ');
 	tally_buffer_text(out, tally_names_text(names, function));
-	if (function < names->functions.count && names->functions.items[function].name != TALLY_STRING_NONE) {
+	if (lines->parts & TALLY_FRAME_OFFSET && function < names->functions.count &&
+	    names->functions.items[function].name != TALLY_STRING_NONE) {
 		tally_buffer_append(out, "+0x", 3);
 		put_hexadecimal(out, offset, 0);
 	}
 }
 
-/* perf gives inlined functions the offset from the start of the one that they are in. */
-static int put_place(struct tally_buffer *out, struct tally_names *names, const struct tally_place *place,
-		     size_t *symbol)
+static const char *source_of(const struct tally_names *names, const struct tally_place_frame *frame)
 {
-	struct tally_place_name name = { .count = 1 };
-	uint32_t function = UINT32_MAX;
-	if (names->no_inlines)
-		function = tally_names_function(names, place, &name.offset);
-	else if (!tally_names_resolve(names, place, 1, &name))
-		function = names->frames.items[name.first + name.count - 1].function;
-	if (function == UINT32_MAX)
-		return -ENOMEM;
-	for (uint32_t i = 0; i + 1 < name.count; i++) {
+	return frame->line && frame->file != TALLY_STRING_NONE ? tally_strings_text(&names->strings, frame->file) : NULL;
+}
+
+static void put_source(struct tally_buffer *out, const struct tally_frame_lines *lines,
+		       const struct tally_place_frame *frame)
+{
+	const char *file = lines->parts & TALLY_FRAME_SOURCE ? source_of(lines->names, frame) : NULL;
+	if (file)
+		tally_buffer_printf(out, "\n  %s:%u", tally_object_basename(file), frame->line);
+}
+
+/* {"address":"0x1139","function":"main","offset":32,"object":"/usr/bin/program","file":"a.c","line":3,"inlined":false}, */
+static void put_json(struct tally_buffer *out, const struct tally_frame_lines *lines, const struct tally_place *place,
+		     const struct tally_place_name *name)
+{
+	struct tally_names *names = lines->names;
+	const char *object = tally_names_object(names, names->frames.items[name->first + name->count - 1].function);
+	for (uint32_t i = names->no_inlines ? name->count - 1 : 0; i < name->count; i++) {
+		const struct tally_place_frame *frame = &names->frames.items[name->first + i];
+		const char *file = source_of(names, names->no_inlines ? &names->frames.items[name->first] : frame);
+		bool named = names->functions.items[frame->function].name != TALLY_STRING_NONE;
+		struct tally_json json = { .out = out };
+		char address[24];
+		snprintf(address, sizeof(address), "0x%" PRIx64, place->address + place->before);
+		tally_json_object(&json, NULL);
+		tally_json_text(&json, "address", address);
+		tally_json_text(&json, "function", named ? tally_names_text(names, frame->function) : NULL);
+		if (named)
+			tally_json_u64(&json, "offset", name->offset + place->before);
+		else
+			tally_json_null(&json, "offset");
+		tally_json_text(&json, "object", object);
+		tally_json_text(&json, "file", file);
+		if (file)
+			tally_json_u64(&json, "line", names->no_inlines ? names->frames.items[name->first].line : frame->line);
+		else
+			tally_json_null(&json, "line");
+		tally_json_bool(&json, "inlined", i + 1 < name->count);
+		tally_json_end(&json);
+		tally_buffer_char(out, ',');
+	}
+}
+
+static void put_names(struct tally_buffer *out, const struct tally_names *names, const struct tally_place_name *name)
+{
+	for (uint32_t i = names->no_inlines ? name->count - 1 : 0; i < name->count; i++) {
+		tally_buffer_text(out, tally_names_text(names, names->frames.items[name->first + i].function));
+		tally_buffer_char(out, ';');
+	}
+}
+
+/* perf gives inlined functions the offset from the start of the one that they are in. */
+static void put_text(struct tally_buffer *out, const struct tally_frame_lines *lines, const struct tally_place *place,
+		     const struct tally_place_name *name, bool is_one, size_t *symbol)
+{
+	const struct tally_names *names = lines->names;
+	const struct tally_place_frame *frames = &names->frames.items[name->first], *last = &frames[name->count - 1];
+	for (uint32_t i = 0; !is_one && i + 1 < name->count; i++) {
 		put_address(out, place);
-		put_function(out, names, names->frames.items[name.first + i].function, name.offset + place->before);
+		put_function(out, lines, frames[i].function, name->offset + place->before);
+		put_source(out, lines, &frames[i]);
 		tally_buffer_text(out, " (inlined)\n");
 	}
 	put_address(out, place);
 	*symbol = out->length;
-	put_function(out, names, function, name.offset + place->before);
-	tally_buffer_text(out, " (");
-	tally_buffer_text(out, tally_names_object(names, function));
-	tally_buffer_text(out, ")\n");
+	put_function(out, lines, last->function, name->offset + place->before);
+	if (lines->parts & TALLY_FRAME_OBJECT) {
+		tally_buffer_text(out, " (");
+		tally_buffer_text(out, tally_names_object(names, last->function));
+		tally_buffer_char(out, ')');
+	}
+	put_source(out, lines, is_one ? frames : last);
+	tally_buffer_char(out, '\n');
+}
+
+static int put_place(struct tally_buffer *out, const struct tally_frame_lines *lines, const struct tally_place *place,
+		     size_t *symbol)
+{
+	struct tally_names *names = lines->names;
+	bool is_one = names->no_inlines || lines->parts & TALLY_FRAME_ALONE;
+	bool has_lines = lines->parts & (TALLY_FRAME_SOURCE | TALLY_FRAME_JSON);
+	struct tally_place_frame only = { .file = TALLY_STRING_NONE };
+	struct tally_place_name name = { .count = 1 };
+	*symbol = 0;
+	if (is_one && !has_lines) { /* no debug information is needed */
+		only.function = tally_names_function(names, place, &name.offset);
+		if (only.function == UINT32_MAX || tally_vector_push(&names->frames, only) < 0)
+			return -ENOMEM;
+		name.first = (uint32_t)names->frames.count - 1;
+	} else {
+		/* Source lines are wanted even where inlined functions are not. */
+		bool no_inlines = names->no_inlines;
+		names->no_inlines &= !has_lines;
+		int result = tally_names_resolve(names, place, 1, &name);
+		names->no_inlines = no_inlines;
+		if (result < 0)
+			return -ENOMEM;
+	}
+	if (lines->parts & TALLY_FRAME_JSON)
+		put_json(out, lines, place, &name);
+	else if (lines->parts & TALLY_FRAME_NAMES)
+		put_names(out, names, &name);
+	else
+		put_text(out, lines, place, &name, is_one, symbol);
+	if (is_one && !has_lines)
+		names->frames.count--;
 	return out->failed ? -ENOMEM : 0;
 }
 
@@ -100,7 +192,7 @@ static int make_line(struct tally_frame_lines *lines, const struct tally_place *
 	struct tally_buffer text = { .maximum = UINT32_MAX / 2 };
 	size_t symbol;
 	char *kept = NULL;
-	if (!put_place(&text, lines->names, place, &symbol))
+	if (!put_place(&text, lines, place, &symbol))
 		kept = tally_arena_alloc(&lines->arena, text.length + TALLY_FRAME_LINE_SLACK);
 	if (kept) {
 		memcpy(kept, text.bytes, text.length);

@@ -21,6 +21,18 @@
  * vectors, without a branch for each length. */
 enum { TALLY_FRAME_LINE_SLACK = 64 };
 
+/* What a line has besides the address. */
+enum tally_frame_parts {
+	TALLY_FRAME_SYMBOL = 1 << 0,
+	TALLY_FRAME_OFFSET = 1 << 1, /* of a symbol */
+	TALLY_FRAME_OBJECT = 1 << 2,
+	TALLY_FRAME_SOURCE = 1 << 3, /* "\n  file.c:12" behind it, where it is known */
+	TALLY_FRAME_ALONE = 1 << 4,  /* of an address that heads no stack: the symbol's function alone, at the innermost line */
+	TALLY_FRAME_JSON = 1 << 5,   /* none of it, but an object for each function, with a comma behind each */
+	TALLY_FRAME_NAMES = 1 << 6,  /* none of it, but their names, with a ';' behind each */
+	TALLY_FRAME_USUAL = TALLY_FRAME_SYMBOL | TALLY_FRAME_OFFSET | TALLY_FRAME_OBJECT,
+};
+
 struct tally_frame_line {
 	const char *text; /* whole lines: of what was inlined there, then of the symbol's function */
 	uint32_t length;
@@ -36,6 +48,7 @@ enum { TALLY_FRAME_LINES_BITS = 13 }; /* of the cache: 256 KiB, which stay in a 
 
 struct tally_frame_lines {
 	struct tally_names *names;
+	unsigned parts; /* enum tally_frame_parts */
 	struct tally_frame_lines_slot *cache;
 	struct tally_map index; /* hash of place → made */
 	struct { struct { struct tally_place place; struct tally_frame_line line; } *items; size_t count, capacity; } made;
@@ -45,7 +58,7 @@ struct tally_frame_lines {
 };
 
 /* `names` must outlive the lines.  0 or -ENOMEM. */
-int tally_frame_lines_init(struct tally_frame_lines *lines, struct tally_names *names);
+int tally_frame_lines_init(struct tally_frame_lines *lines, struct tally_names *names, unsigned parts);
 void tally_frame_lines_release(struct tally_frame_lines *lines);
 
 /* What an address means depends on: whose mappings it is looked up in, their state (a struct tally_process's

@@ -12,6 +12,7 @@
 #include "output/branch_text.h"
 #include "output/frame_lines.h"
 #include "output/script_trace.h"
+#include "output/script_values.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -22,23 +23,26 @@
 struct thread_head {
 	uint64_t generation; /* of the commands, plus one: 0 is none */
 	uint32_t pid, tid;
-	bool stacks, has_tid;
+	uint8_t layout; /* of put_thread() */
 	uint8_t length;
 	char text[45];
 };
 
-/* "   cpu-clock: " of an event. */
+/* "   cpu-clock: " of an event, and what its samples show. */
 struct event_head {
 	const char *name;
 	char *text;
 	size_t length;
+	uint32_t fields;
+	bool shows_stacks;
+	struct tally_frame_lines *lines;
 };
 
-enum { THREAD_HEADS = 64, HEAD_NUMBERS_MAX = 128 };
+enum { THREAD_HEADS = 64, HEAD_NUMBERS_MAX = 128, LAYOUTS = 32 /* of lines, by enum tally_frame_parts */ };
 
 struct tally_script {
 	struct tally_recording *recording;
-	struct tally_frame_lines lines;
+	struct tally_frame_lines *lines[LAYOUTS];
 	struct tally_script_trace trace;
 	struct { struct event_head *items; size_t count, capacity; } events;
 	struct thread_head threads[THREAD_HEADS]; /* by tid */
@@ -51,46 +55,29 @@ struct tally_script {
 	} spaces;
 };
 
-int tally_script_new(struct tally_recording *recording, struct tally_script **out, struct tally_error *err)
-{
-	struct tally_script *script = calloc(1, sizeof(*script));
-	if (!script || tally_frame_lines_init(&script->lines, &recording->names) < 0) {
-		free(script);
-		return tally_error_set(err, -ENOMEM, "out of memory");
-	}
-	script->recording = recording;
-	script->trace.recording = recording;
-	script->spaces.generation = UINT64_MAX;
-	*out = script;
-	return 0;
-}
-
-void tally_script_show(struct tally_script *script, const struct tally_script_fields *fields)
-{
-	script->fields = *fields;
-}
-
-void tally_script_free(struct tally_script *script)
-{
-	if (!script)
-		return;
-	for (size_t i = 0; i < script->events.count; i++)
-		free(script->events.items[i].text);
-	tally_vector_release(&script->events);
-	tally_frame_lines_release(&script->lines);
-	tally_script_trace_release(&script->trace);
-	free(script);
-}
-
-static bool is_tracepoint(const struct tally_recorded_event *event)
-{
-	return event->attr.type == TALLY_TYPE_TRACEPOINT;
-}
-
 /* ---- the line's head ----------------------------------------------------------------------------------- */
 
+static struct tally_frame_lines *lines_of(struct tally_script *script, uint32_t fields, bool stacks)
+{
+	unsigned parts = (fields & TALLY_FIELD_SYMBOL ? TALLY_FRAME_SYMBOL : 0) |
+			 (fields & TALLY_FIELD_OFFSET ? TALLY_FRAME_OFFSET : 0) |
+			 (fields & TALLY_FIELD_OBJECT ? TALLY_FRAME_OBJECT : 0) |
+			 (fields & TALLY_FIELD_LINE ? TALLY_FRAME_SOURCE : 0);
+	/* Without a source line the end of a stack's line is what stands alone. */
+	parts |= fields & TALLY_FIELD_LINE && !stacks ? TALLY_FRAME_ALONE : 0;
+	if (script->lines[parts])
+		return script->lines[parts];
+	struct tally_frame_lines *lines = calloc(1, sizeof(*lines));
+	if (!lines || tally_frame_lines_init(lines, &script->recording->names, parts) < 0) {
+		free(lines);
+		return NULL;
+	}
+	return script->lines[parts] = lines;
+}
+
 /* The columns follow the widest name; a pipe may announce more events later, or other names. */
-static int make_event_heads(struct tally_script *script, const struct tally_recorded_event *events, size_t count)
+static int make_event_heads(struct tally_script *script, const struct tally_recorded_event *events, size_t count,
+			    struct tally_error *err)
 {
 	while (script->events.count < count)
 		if (tally_vector_push(&script->events, (struct event_head){ 0 }) < 0)
@@ -101,49 +88,85 @@ static int make_event_heads(struct tally_script *script, const struct tally_reco
 	}
 	for (size_t i = 0; i < count; i++) {
 		struct tally_buffer text = { 0 };
+		struct event_head head = { .name = events[i].name };
+		int result = tally_script_fields_of(&script->fields, &events[i], &head.fields, err);
+		if (result < 0)
+			return result;
+		head.shows_stacks = head.fields & TALLY_FIELD_IP && tally_recording_has_stacks(&events[i].attr);
+		head.lines = lines_of(script, head.fields, head.shows_stacks);
 		tally_buffer_printf(&text, "%*s: ", script->name_width, events[i].name);
-		if (text.failed) {
+		if (text.failed || !head.lines) {
 			tally_buffer_release(&text);
 			return -ENOMEM;
 		}
+		head.text = text.bytes;
+		head.length = head.fields & TALLY_FIELD_EVENT ? text.length : 0;
 		free(script->events.items[i].text);
-		script->events.items[i] = (struct event_head){ events[i].name, text.bytes, text.length };
+		script->events.items[i] = head;
 	}
 	return 0;
 }
 
-static void put_thread(struct tally_script *script, const struct tally_sample *sample, bool stacks,
+enum { SHOWS_COMM = 1, SHOWS_PID = 2, SHOWS_TID = 4, IS_NARROW = 8 };
+
+static uint8_t thread_layout(const struct event_head *head, const struct tally_sample *sample)
+{
+	unsigned layout = (head->fields & TALLY_FIELD_COMM ? SHOWS_COMM : 0) | (head->shows_stacks ? IS_NARROW : 0);
+	if (sample->type & TALLY_SAMPLE_TID)
+		layout |= (head->fields & TALLY_FIELD_PID ? SHOWS_PID : 0) | (head->fields & TALLY_FIELD_TID ? SHOWS_TID : 0);
+	return (uint8_t)layout;
+}
+
+static void put_thread(struct tally_script *script, const struct tally_sample *sample, uint8_t layout,
 		       struct tally_buffer *out)
 {
 	char buffer[16];
-	const char *comm = tally_tasks_comm(&script->recording->tasks, sample->pid, sample->tid, buffer);
-	tally_buffer_printf(out, stacks ? "%s " : "%16s ", comm);
-	if (sample->type & TALLY_SAMPLE_TID)
-		tally_buffer_printf(out, "%5d ", (int)sample->tid);
+	if (layout & SHOWS_COMM)
+		tally_buffer_printf(out, layout & IS_NARROW ? "%s " : "%16s ",
+				    tally_tasks_comm(&script->recording->tasks, sample->pid, sample->tid, buffer));
+	if (layout & SHOWS_PID && layout & SHOWS_TID)
+		tally_buffer_printf(out, "%5d/%-5d ", (int)sample->pid, (int)sample->tid);
+	else if (layout & (SHOWS_PID | SHOWS_TID))
+		tally_buffer_printf(out, "%5d ", (int)(layout & SHOWS_PID ? sample->pid : sample->tid));
 }
 
 static const struct thread_head *make_thread_head(struct tally_script *script, struct thread_head *head,
-						  const struct tally_sample *sample, bool stacks,
+						  const struct tally_sample *sample, uint8_t layout,
 						  struct tally_buffer *out)
 {
 	size_t before = out->length;
-	put_thread(script, sample, stacks, out);
+	put_thread(script, sample, layout, out);
 	head->generation = 0;
 	size_t length = out->length - before;
 	if (out->failed || length > sizeof(head->text))
 		return NULL;
 	*head = (struct thread_head){ .generation = script->recording->tasks.comm_generation + 1, .pid = sample->pid,
-				      .tid = sample->tid, .stacks = stacks, .has_tid = sample->type & TALLY_SAMPLE_TID,
-				      .length = (uint8_t)length };
-	memcpy(head->text, out->bytes + before, length);
+				      .tid = sample->tid, .layout = layout, .length = (uint8_t)length };
+	if (length)
+		memcpy(head->text, out->bytes + before, length);
 	out->length = before;
 	return head;
 }
 
-/* "[003] 12345.678901:      10000 " */
-static char *put_numbers(char *at, const struct tally_recorded_event *event, const struct tally_sample *sample)
+/* "U     ", "KE    ": whose code it was, and whether the address is exact */
+static char *put_misc(char *at, uint16_t misc)
 {
-	if (sample->type & TALLY_SAMPLE_CPU) {
+	static const char modes[8] = { 0, 'K', 'U', 'H', 'G', 'g', 0, 0 };
+	char *end = at + 6;
+	if (modes[misc & TALLY_MISC_CPUMODE_MASK])
+		*at++ = modes[misc & TALLY_MISC_CPUMODE_MASK];
+	if (misc & TALLY_MISC_EXACT_IP)
+		*at++ = 'E';
+	memset(at, ' ', (size_t)(end - at));
+	return end;
+}
+
+/* "[003] 12345.678901:      10000 " */
+static char *put_numbers(char *at, const struct tally_recorded_event *event, const struct tally_record *record,
+			 uint32_t fields)
+{
+	const struct tally_sample *sample = &record->sample;
+	if (sample->type & TALLY_SAMPLE_CPU && fields & TALLY_FIELD_CPU) {
 		*at++ = '[';
 		if (sample->cpu < 100) {
 			*at++ = '0';
@@ -155,7 +178,9 @@ static char *put_numbers(char *at, const struct tally_recorded_event *event, con
 		*at++ = ']';
 		*at++ = ' ';
 	}
-	if (sample->type & TALLY_SAMPLE_TIME) {
+	if (fields & TALLY_FIELD_MISC)
+		at = put_misc(at, record->header.misc);
+	if (sample->type & TALLY_SAMPLE_TIME && fields & TALLY_FIELD_TIME) {
 		uint32_t fraction = (uint32_t)(sample->time % 1000000000 / 1000);
 		at = tally_put_decimal(at, sample->time / 1000000000, 5);
 		*at++ = '.';
@@ -165,7 +190,7 @@ static char *put_numbers(char *at, const struct tally_recorded_event *event, con
 		memcpy(at + 6, ": ", 2);
 		at += 8;
 	}
-	if (!is_tracepoint(event)) {
+	if (fields & TALLY_FIELD_PERIOD) {
 		bool has_period = sample->type & TALLY_SAMPLE_PERIOD;
 		at = tally_put_decimal(at, has_period ? sample->period : event->attr.sample_period, 10);
 		*at++ = ' ';
@@ -173,16 +198,16 @@ static char *put_numbers(char *at, const struct tally_recorded_event *event, con
 	return at;
 }
 
-static int put_head(struct tally_script *script, const struct tally_recorded_event *event, size_t index, bool stacks,
-		    const struct tally_sample *sample, struct tally_buffer *out)
+static int put_head(struct tally_script *script, const struct tally_recorded_event *event,
+		    const struct event_head *name, const struct tally_record *record, struct tally_buffer *out)
 {
+	const struct tally_sample *sample = &record->sample;
 	struct thread_head *known = &script->threads[sample->tid % THREAD_HEADS];
 	const struct thread_head *head = known;
-	if (known->tid != sample->tid || known->pid != sample->pid || known->stacks != stacks ||
-	    known->generation != script->recording->tasks.comm_generation + 1 ||
-	    known->has_tid != !!(sample->type & TALLY_SAMPLE_TID))
-		head = make_thread_head(script, known, sample, stacks, out);
-	const struct event_head *name = &script->events.items[index];
+	uint8_t layout = thread_layout(name, sample);
+	if (known->tid != sample->tid || known->pid != sample->pid || known->layout != layout ||
+	    known->generation != script->recording->tasks.comm_generation + 1)
+		head = make_thread_head(script, known, sample, layout, out);
 	char *at = tally_buffer_room(out, sizeof(known->text) + HEAD_NUMBERS_MAX + name->length);
 	if (!at)
 		return -ENOMEM;
@@ -190,7 +215,7 @@ static int put_head(struct tally_script *script, const struct tally_recorded_eve
 		memcpy(at, head->text, sizeof(head->text)); /* all of it: as long as it may be */
 		at += head->length;
 	}
-	at = put_numbers(at, event, sample);
+	at = put_numbers(at, event, record, name->fields);
 	memcpy(at, name->text, name->length);
 	at += name->length;
 	out->length = (size_t)(at - out->bytes);
@@ -221,10 +246,10 @@ static uint64_t space_of(const struct tally_script *script, bool kernel)
 	return kernel ? script->spaces.kernel : script->spaces.user;
 }
 
-static int put_line(struct tally_script *script, uint32_t pid, uint64_t space, uint64_t address,
+static int put_line(struct tally_frame_lines *lines, uint32_t pid, uint64_t space, uint64_t address,
 		    struct tally_buffer *out)
 {
-	const struct tally_frame_line *line = tally_frame_line(&script->lines, pid, space, address);
+	const struct tally_frame_line *line = tally_frame_line(lines, pid, space, address);
 	if (!line)
 		return -ENOMEM;
 	size_t length = line->length;
@@ -246,8 +271,8 @@ static int put_line(struct tally_script *script, uint32_t pid, uint64_t space, u
 }
 
 /* Chains that stand in the sample, address by address. */
-static int put_words(struct tally_script *script, const struct tally_record *record, bool kernel,
-		     struct tally_buffer *out)
+static int put_words(struct tally_script *script, struct tally_frame_lines *lines, const struct tally_record *record,
+		     bool kernel, struct tally_buffer *out)
 {
 	const struct tally_sample *sample = &record->sample;
 	struct tally_chain_walk walk = tally_chain_walk_of(sample, kernel);
@@ -255,16 +280,16 @@ static int put_words(struct tally_script *script, const struct tally_record *rec
 	size_t before = out->length;
 	while (tally_chain_walk_next(&walk, &address)) {
 		uint64_t space = space_of(script, walk.kernel) | (walk.is_return && address);
-		if (put_line(script, sample->pid, space, address, out) < 0)
+		if (put_line(lines, sample->pid, space, address, out) < 0)
 			return -ENOMEM;
 	}
 	if (out->length == before && sample->type & TALLY_SAMPLE_IP)
-		return put_line(script, sample->pid, space_of(script, kernel), sample->ip, out);
+		return put_line(lines, sample->pid, space_of(script, kernel), sample->ip, out);
 	return 0;
 }
 
 /* Chains with frames that are unwound from a copy of the stack. */
-static int put_unwound(struct tally_script *script, const struct tally_raw_record *raw,
+static int put_unwound(struct tally_script *script, struct tally_frame_lines *lines, const struct tally_raw_record *raw,
 		       const struct tally_record *record, struct tally_buffer *out)
 {
 	if (tally_recording_addresses(script->recording, raw, record) < 0)
@@ -272,25 +297,26 @@ static int put_unwound(struct tally_script *script, const struct tally_raw_recor
 	for (size_t i = 0; i < script->recording->chain.count; i++) {
 		const struct tally_chain_frame *frame = &script->recording->chain.items[i];
 		uint64_t space = space_of(script, frame->kernel) | frame->before;
-		if (put_line(script, record->sample.pid, space, frame->address, out) < 0)
+		if (put_line(lines, record->sample.pid, space, frame->address, out) < 0)
 			return -ENOMEM;
 	}
 	return 0;
 }
 
-/* " 7f3c11a0 main+0x20 (/usr/bin/program)\n" */
-static int put_leaf(struct tally_script *script, const struct tally_sample *sample, bool kernel,
-		    struct tally_buffer *out)
+/* " 7f3c11a0 main+0x20 (/usr/bin/program)" */
+static int put_leaf(struct tally_script *script, struct tally_frame_lines *lines, const struct tally_sample *sample,
+		    bool kernel, struct tally_buffer *out)
 {
 	const struct tally_frame_line *line =
-		tally_frame_line(&script->lines, sample->pid, space_of(script, kernel), sample->ip);
+		tally_frame_line(lines, sample->pid, space_of(script, kernel), sample->ip);
 	char *at = line ? tally_buffer_room(out, line->length + 32) : NULL;
 	if (!at)
 		return -ENOMEM;
 	*at++ = ' ';
 	at = tally_put_hexadecimal(at, sample->ip, 16);
-	memcpy(at, line->text + line->symbol, line->length - line->symbol + 1); /* with the NUL of buffers */
-	at += line->length - line->symbol;
+	size_t length = line->length - line->symbol - 1; /* what follows stands in the same line */
+	memcpy(at, line->text + line->symbol, length);
+	at += length;
 	out->length = (size_t)(at - out->bytes);
 	return 0;
 }
@@ -305,49 +331,102 @@ static void end_line(struct tally_buffer *out)
 	out->bytes[out->length] = '\0';
 }
 
-/* Behind the stack, or in the line of what has none.  Asked for both, perf prints the addresses. */
-static int put_branches(struct tally_script *script, const struct tally_sample *sample, struct tally_buffer *out)
+/* What a stack's line or an address has behind it. */
+static int put_rest(struct tally_script *script, const struct tally_recorded_event *event, uint32_t fields,
+		    const struct tally_sample *sample, struct tally_buffer *out)
 {
-	if (!script->fields.branches && !script->fields.branch_symbols)
-		return 0;
-	return tally_branch_text(script->recording, sample, script->fields.branches ? TALLY_BRANCH_FIELD_ADDRESSES :
-				 TALLY_BRANCH_FIELD_SYMBOLS, true, out);
+	const uint32_t branches = TALLY_FIELD_BRANCHES | TALLY_FIELD_BRANCH_SYMBOLS;
+	tally_script_put_regs(script->recording, event, sample, fields, out);
+	/* Asked for both, perf prints the addresses. */
+	if (fields & branches && sample->branches &&
+	    tally_branch_text(script->recording, sample, fields & TALLY_FIELD_BRANCHES ? TALLY_BRANCH_FIELD_ADDRESSES :
+			      TALLY_BRANCH_FIELD_SYMBOLS, fields & TALLY_FIELD_OBJECT, out) < 0)
+		return -ENOMEM;
+	tally_script_put_memory(script->recording, sample, fields, out);
+	return 0;
+}
+
+static int put_sample(struct tally_script *script, const struct tally_raw_record *raw,
+		      const struct tally_record *record, const struct event_head *head, struct tally_buffer *out)
+{
+	const struct tally_sample *sample = &record->sample;
+	bool kernel = is_kernel_mode(record->header.misc);
+	uint32_t fields = head->fields;
+	int result = 0;
+	if (put_head(script, raw->event, head, record, out) < 0)
+		return -ENOMEM;
+	if (fields & TALLY_FIELD_FLAGS) /* only decoders of instruction traces have any */
+		tally_buffer_printf(out, "  %-21s ", "");
+	if (fields & TALLY_FIELD_TRACE)
+		tally_script_trace_put(&script->trace, raw->event, (size_t)(head - script->events.items), sample, out);
+	if (tally_script_put_address(script->recording, raw->event, sample, fields, out) < 0)
+		return -ENOMEM;
+	if (head->shows_stacks) {
+		end_line(out);
+		result = sample->stack ? put_unwound(script, head->lines, raw, record, out) :
+					 put_words(script, head->lines, record, kernel, out);
+	} else if (fields & TALLY_FIELD_IP && sample->type & TALLY_SAMPLE_IP) {
+		result = put_leaf(script, head->lines, sample, kernel, out);
+	}
+	if (!result)
+		result = put_rest(script, raw->event, fields, sample, out);
+	end_line(out);
+	return result < 0 || out->failed || script->trace.failed ? -ENOMEM : 0;
 }
 
 int tally_script_sample(struct tally_script *script, const struct tally_raw_record *raw,
-			const struct tally_record *record, struct tally_buffer *out)
+			const struct tally_record *record, struct tally_buffer *out, struct tally_error *err)
 {
 	size_t count;
 	const struct tally_recorded_event *events = tally_perfdata_events(script->recording->data, &count);
-	const struct tally_sample *sample = &record->sample;
 	size_t index = (size_t)(raw->event - events);
-	bool stacks = tally_recording_has_stacks(&raw->event->attr), tracepoint = is_tracepoint(raw->event);
-	bool kernel = is_kernel_mode(record->header.misc);
 	int result = 0;
-	see_spaces(script, sample->pid);
-	if ((script->events.count != count || script->events.items[index].name != raw->event->name) &&
-	    make_event_heads(script, events, count) < 0)
-		return -ENOMEM;
-	if (put_head(script, raw->event, index, stacks, sample, out) < 0)
-		return -ENOMEM;
-	if (tracepoint)
-		tally_script_trace_put(&script->trace, raw->event, index, sample, out);
-	bool has_leaf = !stacks && !tracepoint && sample->type & TALLY_SAMPLE_IP;
-	if (has_leaf)
-		result = put_leaf(script, sample, kernel, out);
-	if (!stacks && !result && sample->branches) {
-		out->length -= has_leaf; /* its newline */
-		result = put_branches(script, sample, out);
-		end_line(out);
-	} else if (!has_leaf)
-		end_line(out);
-	if (stacks && sample->stack)
-		result = put_unwound(script, raw, record, out);
-	else if (stacks)
-		result = put_words(script, record, kernel, out);
-	if (stacks && !result && sample->branches)
-		result = put_branches(script, sample, out);
-	if (stacks)
-		end_line(out);
-	return result < 0 || out->failed || script->trace.failed ? -ENOMEM : 0;
+	see_spaces(script, record->sample.pid);
+	if (script->events.count != count || script->events.items[index].name != raw->event->name)
+		result = make_event_heads(script, events, count, err);
+	if (!result && script->events.items[index].fields)
+		result = put_sample(script, raw, record, &script->events.items[index], out);
+	return result == -ENOMEM ? tally_error_set(err, -ENOMEM, "out of memory") : result;
+}
+
+/* ---- its life ------------------------------------------------------------------------------------------ */
+
+int tally_script_new(struct tally_recording *recording, const struct tally_script_fields *fields,
+		     struct tally_script **out, struct tally_error *err)
+{
+	struct tally_script *script = calloc(1, sizeof(*script));
+	size_t count;
+	if (!script)
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	const struct tally_recorded_event *events = tally_perfdata_events(recording->data, &count);
+	script->recording = recording;
+	script->trace.recording = recording;
+	script->spaces.generation = UINT64_MAX;
+	if (fields)
+		script->fields = *fields;
+	else
+		tally_script_fields_init(&script->fields);
+	int result = make_event_heads(script, events, count, err);
+	if (result < 0) {
+		tally_script_free(script);
+		return result == -ENOMEM ? tally_error_set(err, -ENOMEM, "out of memory") : result;
+	}
+	*out = script;
+	return 0;
+}
+
+void tally_script_free(struct tally_script *script)
+{
+	if (!script)
+		return;
+	for (size_t i = 0; i < script->events.count; i++)
+		free(script->events.items[i].text);
+	tally_vector_release(&script->events);
+	for (unsigned i = 0; i < LAYOUTS; i++) {
+		if (script->lines[i])
+			tally_frame_lines_release(script->lines[i]);
+		free(script->lines[i]);
+	}
+	tally_script_trace_release(&script->trace);
+	free(script);
 }

@@ -47,15 +47,18 @@ static inline int recording_walk_script(const void *bytes, size_t size, bool rec
 	walk->opened = true;
 	recording->keep_groups = records;
 	recording_walk_spare_names(recording);
-	if (tally_script_new(recording, &script, NULL) < 0)
+	struct tally_script_fields fields;
+	tally_script_fields_init(&fields);
+	if (!records)
+		tally_script_fields_parse(&fields, "+brstack,+brstacksym,+misc,+flags", NULL);
+	if (tally_script_new(recording, &fields, &script, NULL) < 0)
 		abort();
-	tally_script_show(script, &(struct tally_script_fields){ .branches = !records, .branch_symbols = true });
 	tally_recording_header(recording->data, 0, true, &out);
 	while ((result = tally_recording_next(recording, &raw, &record, &err)) > 0) {
 		tally_script_event(recording, &raw, &record, ~0u, &out);
 		if (records)
 			tally_record_dump(recording, &raw, &record, &out);
-		else if (record.header.type == TALLY_RECORD_SAMPLE && tally_script_sample(script, &raw, &record, &out))
+		else if (record.header.type == TALLY_RECORD_SAMPLE && tally_script_sample(script, &raw, &record, &out, NULL))
 			abort();
 		walk->samples += record.header.type == TALLY_RECORD_SAMPLE;
 		walk->bytes += out.length;

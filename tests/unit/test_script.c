@@ -185,7 +185,7 @@ static size_t compare(const struct profile_fixture *fixture)
 	struct tally_buffer fast = { 0 }, plain = { 0 };
 	size_t samples = 0, bytes = 0;
 	assert_int_equal(tally_recording_open_memory(fixture->bytes, fixture->size, &recording, NULL), 0);
-	assert_int_equal(tally_script_new(recording, &script, NULL), 0);
+	assert_int_equal(tally_script_new(recording, NULL, &script, NULL), 0);
 	while (tally_recording_next(recording, &raw, &record, NULL) > 0) {
 		if (record.header.type != TALLY_RECORD_SAMPLE)
 			continue;
@@ -194,7 +194,7 @@ static size_t compare(const struct profile_fixture *fixture)
 			tally_buffer_clear(&fast);
 		size_t before = fast.length;
 		plain_sample(recording, 6, &raw, &record, &plain);
-		assert_int_equal(tally_script_sample(script, &raw, &record, &fast), 0);
+		assert_int_equal(tally_script_sample(script, &raw, &record, &fast, NULL), 0);
 		assert_int_equal(strlen(fast.bytes), fast.length);
 		assert_string_equal(fast.bytes + before, plain.bytes);
 		bytes += plain.length;
@@ -232,7 +232,7 @@ static void lines_are_bounded(void **state)
 	struct tally_frame_lines lines;
 	tally_names_init(&names, &tasks);
 	names.no_inlines = true;
-	assert_int_equal(tally_frame_lines_init(&lines, &names), 0);
+	assert_int_equal(tally_frame_lines_init(&lines, &names, TALLY_FRAME_USUAL), 0);
 	lines.bytes_max = 1 << 20;
 	for (uint64_t address = 1; address < 100000; address++) {
 		char expected[64];

@@ -1,0 +1,208 @@
+#include "output/script_fields.h"
+
+#include "profile/recording.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+
+enum {
+	USUAL = TALLY_FIELD_COMM | TALLY_FIELD_TID | TALLY_FIELD_CPU | TALLY_FIELD_TIME | TALLY_FIELD_EVENT,
+	PLACE = TALLY_FIELD_IP | TALLY_FIELD_SYMBOL | TALLY_FIELD_OFFSET | TALLY_FIELD_OBJECT,
+	ALL_TYPES = (1 << TALLY_SCRIPT_TYPES) - 1,
+	TRACEPOINTS = 1 << TALLY_TYPE_TRACEPOINT,
+};
+
+struct field {
+	const char *name;
+	uint32_t bit;
+	uint64_t sample_type; /* one of these bits has to be in attr.sample_type; 0: nothing has to */
+	const char *attribute; /* what perf calls it */
+};
+
+static const struct field known_fields[] = {
+	{ "comm", TALLY_FIELD_COMM, 0, NULL },
+	{ "tid", TALLY_FIELD_TID, TALLY_SAMPLE_TID, "TID" },
+	{ "pid", TALLY_FIELD_PID, TALLY_SAMPLE_TID, "PID" },
+	{ "time", TALLY_FIELD_TIME, TALLY_SAMPLE_TIME, "TIME" },
+	{ "cpu", TALLY_FIELD_CPU, TALLY_SAMPLE_CPU, "CPU" },
+	{ "event", TALLY_FIELD_EVENT, 0, NULL },
+	{ "trace", TALLY_FIELD_TRACE, 0, NULL },
+	{ "ip", TALLY_FIELD_IP, TALLY_SAMPLE_IP, "IP" },
+	{ "sym", TALLY_FIELD_SYMBOL, 0, NULL },
+	{ "symoff", TALLY_FIELD_OFFSET, 0, NULL },
+	{ "dso", TALLY_FIELD_OBJECT, 0, NULL },
+	{ "addr", TALLY_FIELD_ADDR, TALLY_SAMPLE_ADDR, "ADDR" },
+	{ "srcline", TALLY_FIELD_LINE, 0, NULL },
+	{ "symline", TALLY_FIELD_LINE, 0, NULL },
+	{ "period", TALLY_FIELD_PERIOD, 0, NULL },
+	{ "iregs", TALLY_FIELD_REGS_INTR, TALLY_SAMPLE_REGS_INTR, "IREGS" },
+	{ "uregs", TALLY_FIELD_REGS_USER, TALLY_SAMPLE_REGS_USER, "UREGS" },
+	{ "brstack", TALLY_FIELD_BRANCHES, 0, NULL },
+	{ "brstacksym", TALLY_FIELD_BRANCH_SYMBOLS, 0, NULL },
+	{ "flags", TALLY_FIELD_FLAGS, 0, NULL },
+	{ "phys_addr", TALLY_FIELD_PHYS_ADDR, TALLY_SAMPLE_PHYS_ADDR, "PHYS_ADDR" },
+	{ "weight", TALLY_FIELD_WEIGHT, TALLY_SAMPLE_WEIGHT | TALLY_SAMPLE_WEIGHT_STRUCT, "WEIGHT" },
+	{ "misc", TALLY_FIELD_MISC, 0, NULL },
+	{ "cgroup", TALLY_FIELD_CGROUP, TALLY_SAMPLE_CGROUP, "CGROUP" },
+	{ "data_page_size", TALLY_FIELD_DATA_PAGE_SIZE, TALLY_SAMPLE_DATA_PAGE_SIZE, "DATA_PAGE_SIZE" },
+	{ "code_page_size", TALLY_FIELD_CODE_PAGE_SIZE, TALLY_SAMPLE_CODE_PAGE_SIZE, "CODE_PAGE_SIZE" },
+};
+
+enum { FIELDS = sizeof(known_fields) / sizeof(known_fields[0]) };
+
+static const char LIST[] = "comm, tid, pid, time, cpu, event, trace, ip, sym, symoff, dso, addr, srcline, period, iregs, "
+			   "uregs, brstack, brstacksym, flags, phys_addr, weight, misc, cgroup, data_page_size, code_page_size";
+
+void tally_script_fields_init(struct tally_script_fields *fields)
+{
+	*fields = (struct tally_script_fields){ 0 };
+	for (unsigned type = 0; type < TALLY_SCRIPT_TYPES; type++)
+		fields->types[type].shown = type == TALLY_TYPE_TRACEPOINT ? USUAL | TALLY_FIELD_TRACE :
+							USUAL | TALLY_FIELD_PERIOD | PLACE;
+}
+
+/* ---- -F ------------------------------------------------------------------------------------------------- */
+
+/* The types that a list is for, as bits; `*text` moves behind "sw:".  0: no such type. */
+static unsigned take_type(const char **text, struct tally_error *err)
+{
+	static const struct { const char *name; unsigned type; } types[] = {
+		{ "hw", TALLY_TYPE_HARDWARE }, { "sw", TALLY_TYPE_SOFTWARE }, { "trace", TALLY_TYPE_TRACEPOINT },
+		{ "raw", TALLY_TYPE_RAW }, { "break", TALLY_TYPE_BREAKPOINT },
+	};
+	const char *colon = strchr(*text, ':');
+	if (!colon)
+		return ALL_TYPES;
+	size_t length = (size_t)(colon - *text);
+	for (unsigned i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (strlen(types[i].name) == length && !strncmp(types[i].name, *text, length)) {
+			*text = colon + 1;
+			return 1u << types[i].type;
+		}
+	tally_error_set(err, -EINVAL, "option -F: '%.*s' is no type of events", (int)length, *text);
+	tally_error_hint(err, "types are hw, sw, trace, raw and break, one to an option: -F trace:time,trace -F sw:comm");
+	return 0;
+}
+
+static const struct field *find_field(const char *text, size_t length, struct tally_error *err)
+{
+	static const char *const others[] = { "brstackinsn", "brstackinsnlen", "brstackoff", "callindent", "insn", "insnlen",
+					      "synth", "metric", "srccode", "ipc", "tod", "ins_lat", "data_src", "bpf-output" };
+	for (unsigned i = 0; i < FIELDS; i++)
+		if (strlen(known_fields[i].name) == length && !strncmp(known_fields[i].name, text, length))
+			return &known_fields[i];
+	for (unsigned i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (strlen(others[i]) == length && !strncmp(others[i], text, length)) {
+			tally_error_set(err, -EINVAL, "option -F: '%s' is a field of perf's that tally does not show", others[i]);
+			tally_error_hint(err, "tally script --records shows all that a sample carries; perf script reads the "
+					      "recording too");
+			return NULL;
+		}
+	tally_error_set(err, -EINVAL, "option -F: there is no field '%.*s'", (int)length, text);
+	tally_error_hint(err, "fields are %s", LIST);
+	return NULL;
+}
+
+/* Says no to half of a list that has signs, or the field that it is. */
+static int take_field(const char *text, size_t length, bool has_signs, const struct field **out, struct tally_error *err)
+{
+	bool is_signed = *text == '+' || *text == '-';
+	if (is_signed != has_signs)
+		return tally_error_set(err, -EINVAL, "option -F: fields with + or - can't stand beside '%.*s' in one list",
+				       (int)length, text);
+	*out = find_field(text + is_signed, length - is_signed, err);
+	return *out ? 0 : -EINVAL;
+}
+
+static void apply(struct tally_script_type_fields *type, uint32_t bit, char sign)
+{
+	if (sign == '-') {
+		type->shown &= ~bit;
+		type->asked &= ~bit;
+		if (bit == TALLY_FIELD_SYMBOL) /* there is nothing left that it could be of */
+			type->shown &= ~(uint32_t)TALLY_FIELD_OFFSET;
+		return;
+	}
+	type->shown |= bit;
+	type->asked |= bit;
+}
+
+/* What is left makes sense together. */
+static int check_type(const struct tally_script_type_fields *type, struct tally_error *err)
+{
+	uint32_t shown = type->shown;
+	if (shown & TALLY_FIELD_OFFSET && !(shown & TALLY_FIELD_SYMBOL))
+		return tally_error_set(err, -EINVAL, "option -F: symoff is the distance from a symbol: it needs sym");
+	if (shown & TALLY_FIELD_LINE && !(shown & TALLY_FIELD_IP))
+		return tally_error_set(err, -EINVAL, "option -F: srcline is the line of an address: it needs ip");
+	return 0;
+}
+
+int tally_script_fields_parse(struct tally_script_fields *fields, const char *text, struct tally_error *err)
+{
+	unsigned types = take_type(&text, err), shown_types = 0;
+	bool has_signs = strchr(text, '+') || text[0] == '-' || strstr(text, ",-");
+	if (!types)
+		return -EINVAL;
+	for (unsigned type = 0; type < TALLY_SCRIPT_TYPES; type++) {
+		if (!(types >> type & 1))
+			continue;
+		if (!has_signs)
+			fields->types[type] = (struct tally_script_type_fields){ 0 };
+		fields->types[type].is_set = true;
+	}
+	for (size_t length; *text; text += length + (text[length] == ',')) {
+		const struct field *field = NULL;
+		length = strcspn(text, ",");
+		if (!length)
+			continue;
+		if (take_field(text, length, has_signs, &field, err) < 0)
+			return -EINVAL;
+		/* What only tracepoints have is left out for the others, but where it is meant for them. */
+		bool is_tracing = field->bit == TALLY_FIELD_TRACE;
+		if (is_tracing && types != ALL_TYPES && types != TRACEPOINTS)
+			return tally_error_set(err, -EINVAL, "option -F: only tracepoints have the field trace");
+		for (unsigned type = 0; type < TALLY_SCRIPT_TYPES; type++)
+			if (types >> type & 1 && !(is_tracing && type != TALLY_TYPE_TRACEPOINT))
+				apply(&fields->types[type], field->bit, *text);
+	}
+	for (unsigned type = 0; type < TALLY_SCRIPT_TYPES; type++) {
+		shown_types += fields->types[type].shown != 0;
+		/* Of what is added for all types some have nothing: a tracepoint no address. */
+		if (!has_signs && check_type(&fields->types[type], err) < 0)
+			return -EINVAL;
+	}
+	return shown_types ? 0 : tally_error_set(err, -EINVAL, "option -F: nothing is left to show, of any event");
+}
+
+/* ---- events --------------------------------------------------------------------------------------------- */
+
+int tally_script_fields_of(const struct tally_script_fields *fields, const struct tally_recorded_event *event,
+			   uint32_t *shown, struct tally_error *err)
+{
+	uint32_t number = event->attr.type < TALLY_SCRIPT_TYPE_OTHER ? event->attr.type : TALLY_SCRIPT_TYPE_OTHER;
+	const struct tally_script_type_fields *type = &fields->types[number];
+	bool has_stacks = tally_recording_has_stacks(&event->attr);
+	*shown = type->shown;
+	/* Where a tracepoint was is told by its stack alone. */
+	if (number == TALLY_TYPE_TRACEPOINT && !type->is_set && has_stacks)
+		*shown |= PLACE;
+	for (unsigned i = 0; i < FIELDS; i++) {
+		const struct field *field = &known_fields[i];
+		bool is_there = !field->sample_type || event->attr.sample_type & field->sample_type ||
+				(field->bit == TALLY_FIELD_IP && has_stacks);
+		if (is_there || !(*shown & field->bit))
+			continue;
+		if (!(type->asked & field->bit)) {
+			*shown &= ~field->bit;
+			continue;
+		}
+		tally_error_set(err, -ENODATA, "samples of %s have no %s: the field '%s' can't be shown", event->name,
+				field->attribute, field->name);
+		tally_error_hint(err, "it is shown of what was recorded with it; 'tally record --help' has the options, and "
+				      "-F -%s leaves it out", field->name);
+		return -ENODATA;
+	}
+	return 0;
+}

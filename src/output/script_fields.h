@@ -1,0 +1,65 @@
+/* What `script` shows of a sample: perf script's -F.
+ *
+ * Events are of types (hardware, software, tracepoints …), and each type has its own set: "-F trace:time,trace -F sw:comm".
+ * A list without a type is for all of them.  One that was asked for and that an event's samples don't carry is an error, one
+ * that is shown anyway is left out.  perf-script(1), FIELDS.
+ */
+#ifndef TALLY_OUTPUT_SCRIPT_FIELDS_H
+#define TALLY_OUTPUT_SCRIPT_FIELDS_H
+
+#include "base/error.h"
+#include "perfdata/perfdata.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum tally_script_field {
+	TALLY_FIELD_COMM = 1 << 0,
+	TALLY_FIELD_TID = 1 << 1,
+	TALLY_FIELD_PID = 1 << 2,
+	TALLY_FIELD_TIME = 1 << 3,
+	TALLY_FIELD_CPU = 1 << 4,
+	TALLY_FIELD_EVENT = 1 << 5,
+	TALLY_FIELD_TRACE = 1 << 6,
+	TALLY_FIELD_IP = 1 << 7,
+	TALLY_FIELD_SYMBOL = 1 << 8,
+	TALLY_FIELD_OFFSET = 1 << 9,
+	TALLY_FIELD_OBJECT = 1 << 10,
+	TALLY_FIELD_ADDR = 1 << 11,
+	TALLY_FIELD_LINE = 1 << 12,
+	TALLY_FIELD_PERIOD = 1 << 13,
+	TALLY_FIELD_REGS_INTR = 1 << 14,
+	TALLY_FIELD_REGS_USER = 1 << 15,
+	TALLY_FIELD_BRANCHES = 1 << 16,
+	TALLY_FIELD_BRANCH_SYMBOLS = 1 << 17,
+	TALLY_FIELD_FLAGS = 1 << 18,
+	TALLY_FIELD_PHYS_ADDR = 1 << 19,
+	TALLY_FIELD_WEIGHT = 1 << 20,
+	TALLY_FIELD_MISC = 1 << 21,
+	TALLY_FIELD_CGROUP = 1 << 22,
+	TALLY_FIELD_DATA_PAGE_SIZE = 1 << 23,
+	TALLY_FIELD_CODE_PAGE_SIZE = 1 << 24
+};
+
+/* perf_event's types; events of PMUs of their own are OTHER. */
+enum { TALLY_SCRIPT_TYPE_OTHER = 6, TALLY_SCRIPT_TYPES };
+
+struct tally_script_fields {
+	struct tally_script_type_fields {
+		uint32_t shown;
+		uint32_t asked; /* of these: by name, so that they have to be there */
+		bool is_set;    /* something was asked for: tracepoints show no stacks of their own accord then */
+	} types[TALLY_SCRIPT_TYPES];
+};
+
+/* What is shown without -F. */
+void tally_script_fields_init(struct tally_script_fields *fields);
+
+/* Takes one "[TYPE:]FIELD,…" or "[TYPE:]+FIELD,-FIELD,…".  0 or -EINVAL. */
+int tally_script_fields_parse(struct tally_script_fields *fields, const char *text, struct tally_error *err);
+
+/* What is shown of an event's samples; -ENODATA: it has not what was asked for. */
+int tally_script_fields_of(const struct tally_script_fields *fields, const struct tally_recorded_event *event,
+			   uint32_t *shown, struct tally_error *err);
+
+#endif

@@ -1,0 +1,83 @@
+#!/bin/bash
+# `tally script -F` is `perf script -F`, line for line, over several kinds of recordings; --csv and --json tell what the text
+# tells.  TAP; $TALLY is the binary, $WORKLOAD the program of record_workload.c.
+set -u
+number=0
+here=$(cd "$(dirname "$0")" && pwd)
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 1
+export HOME=$scratch
+
+ok() { number=$((number + 1)); echo "ok $number - $1"; }
+not_ok() { number=$((number + 1)); echo "not ok $number - $1"; head -20 out | cut -c 1-300 | sed 's/^/# /'; }
+skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
+check() { if "${@:2}"; then ok "$1"; else not_ok "$1"; fi; }
+
+if ! command -v perf >/dev/null || ! command -v python3 >/dev/null || ! perf record -q -o perf.data -e cpu-clock true >out 2>&1; then
+	echo "1..0 # SKIP needs perf, which may record, and python3"
+	exit 0
+fi
+
+# Other tasks' code is not looked at: it may be anything.  Left out are lines whose names differ for a reason that script.sh goes into: return addresses that begin a function
+# (in perf the name behind, in tally the call's), slots of linkage tables.
+same() {
+	perf script --no-inline -i "$1.data" "${@:2}" >perf.txt 2>perf.err
+	"$TALLY" script --stdio --no-inline -i "$1.data" "${@:2}" >tally.txt 2>tally.err || { cp tally.err out; return 1; }
+	[ -s perf.txt ] && [ "$(wc -l <perf.txt)" = "$(wc -l <tally.txt)" ] || { diff perf.txt tally.txt >out; return 1; }
+	paste -d $'\001' perf.txt tally.txt | awk -F '\001' '
+		$1 == $2 { same++; next }
+		$1 ~ /_dl_start_user|__pfx_|@plt/ || $2 ~ /@plt|_start( |$)|x86_64_start_reservations/ { known++; next }
+		{ print "< " $1; print "> " $2; bad = 1 }
+		END { if (known > same / 10 + 2) { print known " of known causes, " same " the same"; bad = 1 } exit bad }' >out
+}
+# all KIND LIST…: each list of fields by both
+all() {
+	for fields in "${@:2}"; do
+		check "$1: -F $fields" same "$1" -F "$fields"
+	done
+}
+
+COMMON="comm,tid comm,pid,tid,time,cpu,event,period pid time,event ip,sym,dso ip,sym,symoff,dso ip,dso ip sym misc
+	+misc,+pid -comm,-tid -ip -dso -period,-event flags,comm,misc +flags sw:comm,ip comm,,ip"
+rec() { perf record -q -o "$1.data" "${@:2}" >out 2>&1; }
+rec clock -e cpu-clock -F 2000 --sample-cpu -d --phys-data --data-page-size --code-page-size --weight "$WORKLOAD" spin &&
+	all clock $COMMON addr +addr +phys_addr,+weight +data_page_size,+code_page_size comm,addr,weight,ip
+rec faults -e page-faults -c 1 "$WORKLOAD" faults 0.02 && all faults comm,tid,time,event,period ip,sym +misc
+rec stacks -e cpu-clock -F 2000 --sample-cpu -g --intr-regs=ip,ax,bx --user-regs=ip,sp "$WORKLOAD" spin &&
+	all stacks $COMMON +iregs,+uregs comm,iregs uregs,time ip,sym,uregs
+if rec traces -e sched:sched_switch,cpu-clock -g sh -c 'ls >/dev/null; sleep 0.05' && grep -q . traces.data; then
+	all traces comm,tid,time,event,trace trace:trace trace:comm,time,trace +period -ip -trace trace: sw: ip,sym trace
+	check "fields for each type of event" same traces -F trace:time,trace -F sw:comm,time
+	check "-F twice: the second one's list, or more of the first one's" eval 'same traces -F comm -F +tid && same traces -F comm,time -F -time'
+else
+	skip "tracepoints" "perf can't record them"
+fi
+for kind in lbr branch_stacks branch_leaves; do
+	"$here/make_recording.py" $kind $kind.data 2>out || continue
+	all $kind comm,brstack comm,brstacksym comm,brstacksym,dso brstack,sym,ip,dso +brstack,-dso comm,ip,sym,period
+done
+
+# Source lines of the program that is at hand; of libraries tally names the file that the code is from, perf the unit's.
+if rec lines -e cpu-clock -F 2000 --call-graph dwarf "$WORKLOAD" spin && rec leaves -e cpu-clock -F 2000 "$WORKLOAD" spin; then
+	for kind in leaves lines; do
+		for fields in +srcline ip,srcline ip,sym,srcline; do
+			perf script --no-inline -i $kind.data -F $fields 2>/dev/null | grep -A1 '\.c:' | grep '^  record_workload' >perf.txt
+			"$TALLY" script --stdio --no-inline -i $kind.data -F $fields 2>err | grep '^  record_workload' >tally.txt
+			check "source lines, $kind: -F $fields" eval '[ -s tally.txt ] && diff perf.txt tally.txt >out'
+		done
+	done
+fi
+
+# ---- what can't be shown -------------------------------------------------------------------------------
+refuses() { "$TALLY" script -F "$1" -i stacks.data >out 2>&1; [ $? = "$2" ] && grep -q "$3" out; }
+check "a field that nobody knows" refuses comm,nonsense 2 "there is no field 'nonsense'"
+check "a field of perf's that tally has not" refuses +brstackinsn 2 "'brstackinsn' is a field of perf's"
+check "signs and none in one list" refuses comm,+ip 2 "can't stand beside"
+check "a type that isn't one" refuses nope:comm 2 "'nope' is no type of events"
+check "fields of tracepoints for others" refuses sw:trace 2 "only tracepoints have"
+check "nothing at all" refuses "" 2 "nothing is left to show"
+check "an offset from nothing" refuses comm,symoff 2 "needs sym"
+check "a line of nothing" refuses comm,srcline 2 "needs ip"
+check "what was not recorded is named" refuses +addr 1 "samples of cpu-clock have no ADDR"
+echo "1..$number"
