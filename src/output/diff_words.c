@@ -146,6 +146,8 @@ void tally_diff_notes(const struct tally_diff *diff, const struct tally_diff_vie
 		if (diff->below)
 			tally_buffer_printf(out, "%s%zu below %g %% on both sides (--percent-limit)", separator, diff->below,
 					    view->options->percent_min);
+		if (diff->below_changes)
+			tally_buffer_printf(out, ", of which %zu changed", diff->below_changes);
 		tally_buffer_char(out, '\n');
 	}
 	note_matches(view, out);

@@ -232,13 +232,14 @@ static void leave_out(const struct tally_diff_options *options, struct tally_dif
 	size_t kept = 0, noise = 0;
 	for (size_t i = 0; i < diff->entries.count; i++) {
 		struct tally_diff_entry entry = diff->entries.items[i];
-		if (entry.old_percent < options->percent_min && entry.new_percent < options->percent_min)
+		if (entry.old_percent < options->percent_min && entry.new_percent < options->percent_min) {
 			diff->below++;
-		else if (options->limit && kept >= options->limit)
+			diff->below_changes += entry.is_change;
+		} else if (options->limit && kept >= options->limit) {
 			diff->beyond++;
-		else if (!options->limit && !entry.is_change && noise >= options->noise_limit)
+		} else if (!options->limit && !entry.is_change && noise >= options->noise_limit) {
 			diff->noise++;
-		else {
+		} else {
 			noise += !entry.is_change;
 			diff->entries.items[kept++] = entry;
 		}

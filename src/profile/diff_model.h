@@ -40,6 +40,7 @@ struct tally_diff {
 	size_t compared;     /* rows before any were left out */
 	size_t changes;      /* of those */
 	size_t below, noise, beyond; /* rows left out: by percent_min, noise by noise_limit, by limit */
+	size_t below_changes;        /* changes among those below */
 };
 
 /* 0, -ENOMEM, or -EINVAL for a measure of weights that don't compare. */

@@ -34,6 +34,11 @@ limits() {
 }
 check "limits leave rows out, and say so" limits
 
+below() { # what changed and is not shown is not passed over in silence
+	diff_exits 0 --percent-limit 60 old.folded new.folded && has '4 below 60 % on both sides \(--percent-limit\), of which 3 changed$'
+}
+check "changes below the limit are counted" below
+
 totals() {
 	diff_exits 0 old.folded new.folded --children --normalize samples && has '^901 +1215 +\+314 .* main$' &&
 		has '^300 +610 +\+310 .* beta$'

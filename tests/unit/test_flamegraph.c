@@ -438,6 +438,32 @@ static void text_has_the_contrast_that_wcag_wants(void **state)
 	}
 }
 
+/* The colours as the page has them: "light":["#6ea0e8",…],"dark":[…]. */
+static void changes_are_told_apart_and_leave_names_legible(void **state)
+{
+	static const char *const names[] = { "\"light\":[", "\"dark\":[" };
+	const struct tally_flame_theme *const themes[] = { &tally_flame_light, &tally_flame_dark };
+	struct tally_buffer json = { 0 };
+	const struct tally_flame_old old = { .largest = 0.1, .samples = 1000, .new_samples = 1000 };
+	(void)state;
+	tally_flame_change_json(&old, &json);
+	for (unsigned t = 0; t < 2; t++) {
+		const char *at = strstr(tally_buffer_string(&json), names[t]) + strlen(names[t]);
+		uint32_t before = UINT32_MAX;
+		for (int step = -TALLY_FLAME_STEPS; step <= TALLY_FLAME_STEPS; step++, at += strlen("\"#000000\",")) {
+			uint32_t colour = (uint32_t)strtoul(at + 2, NULL, 16), red = colour >> 16, blue = colour & 255;
+			assert_true(contrast(colour, themes[t]->ink) >= 4.5);
+			assert_true(colour != before);
+			assert_true(step < -1 ? blue > red : step > 1 ? red > blue : true);
+			before = colour;
+		}
+	}
+	tally_buffer_release(&json);
+	assert_int_equal(tally_flame_step(&old, 0.2, 0.3), TALLY_FLAME_STEPS);
+	assert_int_equal(tally_flame_step(&old, 0.3, 0.2), -TALLY_FLAME_STEPS);
+	assert_int_equal(tally_flame_step(&old, 0.2, 0.22), 0); /* 1000 samples each can't tell */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -455,6 +481,7 @@ int main(void)
 		cmocka_unit_test(parameters_begin_behind_the_whole_name),
 		cmocka_unit_test(weights_are_told_in_their_unit),
 		cmocka_unit_test(text_has_the_contrast_that_wcag_wants),
+		cmocka_unit_test(changes_are_told_apart_and_leave_names_legible),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
