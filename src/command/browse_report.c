@@ -3,6 +3,7 @@
 #include "base/buffer.h"
 #include "command/command.h"
 #include "output/browse.h"
+#include "output/pager.h"
 #include "output/report_text.h"
 
 #include <errno.h>
@@ -67,6 +68,17 @@ static const struct tally_command *annotate_command(void)
 	return NULL;
 }
 
+static int run_annotate(const struct report_browser *view, const struct tally_command *command, uint32_t function)
+{
+	const struct tally_names *names = view->browser.browse.names;
+	char event[16];
+	snprintf(event, sizeof(event), "%u", view->options.event);
+	const char *argv[] = { "annotate", "-i", view->input, "--event", event, "--dso",
+			       tally_names_short_object(names, function), "--", tally_names_plain_text(names, function), NULL };
+	setenv("LESS", "RS", 1); /* stays, also where all fits on the screen */
+	return command->run(command, sizeof(argv) / sizeof(argv[0]) - 1, (char **)(uintptr_t)argv);
+}
+
 /* By the command of that name, in a process of its own that has the terminal meanwhile. */
 static void annotate(struct report_browser *view)
 {
@@ -82,19 +94,16 @@ static void annotate(struct report_browser *view)
 	}
 	browser->screen->ops->suspend(browser->screen);
 	int status = 0, pid = fork();
-	if (!pid) {
-		char *argv[] = { (char *)"annotate", (char *)"-i", (char *)view->input,
-				 (char *)tally_names_text(names, function), NULL };
-		_exit(command->run(command, 4, argv));
-	}
+	if (!pid)
+		_exit(run_annotate(view, command, function));
 	void (*interrupted)(int) = signal(SIGINT, SIG_IGN);
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	signal(SIGINT, interrupted);
-	if (pid < 0 || status) {
+	if (pid < 0 || status || !tally_pager_is_less()) { /* what was written would be gone at once */
 		fprintf(stderr, "Enter goes back to the report");
-		while (pid > 0 && getchar() != '\n' && !feof(stdin))
-			;
+		for (int c = 0; pid > 0 && c != '\n' && c != EOF;)
+			c = getchar();
 	}
 	browser->screen->ops->resume(browser->screen);
 }

@@ -14,6 +14,7 @@
 	X(report) \
 	X(diff) \
 	X(annotate) \
+	X(top) \
 	X(script) \
 	X(list) \
 	X(doctor) \

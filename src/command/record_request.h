@@ -1,4 +1,4 @@
-/* What `tally record` was asked for; shared by its files, of no use outside of them. */
+/* What `tally record` was asked for; shared by its files, and by `tally top`, which samples as it does. */
 #ifndef TALLY_COMMAND_RECORD_REQUEST_H
 #define TALLY_COMMAND_RECORD_REQUEST_H
 

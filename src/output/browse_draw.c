@@ -224,10 +224,15 @@ static void put_branch(struct row *row, const struct tally_browser *browser, con
 	put_rest(row, 0, "");
 }
 
+static bool is_filtered(const struct tally_browse *browse)
+{
+	return browse->filter[0] || browse->object != TALLY_STRING_NONE;
+}
+
 static void put_nothing(struct row *row, const struct tally_browser *browser)
 {
 	const struct tally_browse *browse = &browser->browse;
-	bool filtered = browse->filter[0] || browse->object != TALLY_STRING_NONE;
+	bool filtered = is_filtered(browse);
 	put_text(row, 0, "", GAP);
 	put_rest(row, TALLY_STYLE_DIM, filtered ? "nothing passes the filter; Esc shows all" :
 				       browse->report->hidden ? "all is below the limit; P changes it" :
@@ -252,10 +257,10 @@ static void put_lines(struct tally_browser *browser, int rows, int columns, cons
 	row = (struct row){ .screen = browser->screen, .search = "", .columns = columns, .y = y };
 	if (!browse->lines.count)
 		put_nothing(&row, browser);
-	else if (y < rows - 1 && browse->report->hidden) {
+	else if (y < rows - 1 && browse->report->hidden && !is_filtered(browse)) {
 		char text[TALLY_BROWSER_TEXT_BYTES];
 		snprintf(text, sizeof(text), "%zu more%s", browse->report->hidden,
-			 browser->options->limit ? "" : " are below the limit; P changes it");
+			 browser->options->limit ? "" : " below the limit; P changes it");
 		put_text(&row, 0, "", GAP);
 		put_rest(&row, TALLY_STYLE_DIM, text);
 	}
@@ -365,7 +370,7 @@ const char *const *tally_browser_help(const struct tally_browser *browser)
 		"j k\tdown, up (also the arrows)", "PgUp PgDn\ta page (also b, Space)", "g G\tto the first, to the last (Home, End)",
 		"/ n N\tsearch; the next, the one before", "f\tonly what has a word in a cell",
 		"d\tonly this object, or all again", "P\tleave out what is below so many %",
-		"s\tcolumns", "t\tthreads apart, or together", "p\tpause, or go on", "z\tbegin again from nothing",
+		"s\tcolumns", "t\tthreads apart, or together", "Tab\tthe next event", "p\tpause, or go on", "z\tbegin again from nothing",
 		"Esc\tends filter and search; then leaves", "q Ctrl-C\tleave", NULL,
 	};
 	return browser->live ? live : report;

@@ -46,7 +46,7 @@ static enum tally_browser_wish choose(struct tally_browser *browser, unsigned li
 	if (line < MENU_SELF)
 		return toggle_key(browser, menu_keys[line]);
 	if (line == MENU_TOTAL && !browser->has_stacks) {
-		snprintf(browser->message, sizeof(browser->message), "there are no stacks: record with -g");
+		snprintf(browser->message, sizeof(browser->message), browser->live ? "there are no totals: top takes no stacks" : "there are no stacks: record with -g");
 		return TALLY_WISH_NONE;
 	}
 	options->by_self = line == MENU_SELF;
@@ -210,7 +210,7 @@ static bool move_key(struct tally_browse *browse, uint32_t key)
 	}
 }
 
-/* Keys of trees and of events, which a live view has none of. */
+/* Keys of trees, which a live view has none of. */
 static enum tally_browser_wish report_key(struct tally_browser *browser, uint32_t key)
 {
 	struct tally_browse *browse = &browser->browse;
@@ -221,8 +221,6 @@ static enum tally_browser_wish report_key(struct tally_browser *browser, uint32_
 	case 'e': return asked(tally_browse_open_all(browse, true));
 	case 'E': return asked(tally_browse_open_all(browse, false));
 	case 'c': return switch_order(browser);
-	case TALLY_KEY_TAB: return TALLY_WISH_NEXT_EVENT;
-	case TALLY_KEY_BACK_TAB: return TALLY_WISH_PREVIOUS_EVENT;
 	case 'a': return TALLY_WISH_ANNOTATE;
 	default: return TALLY_WISH_NONE;
 	}
@@ -247,6 +245,8 @@ static enum tally_browser_wish row_key(struct tally_browser *browser, uint32_t k
 	case 'N': find(browser, true, false); break;
 	case 't': return toggle_key(browser, TALLY_SORT_TID);
 	case 'd': return toggle_object(browser);
+	case TALLY_KEY_TAB: return TALLY_WISH_NEXT_EVENT;
+	case TALLY_KEY_BACK_TAB: return TALLY_WISH_PREVIOUS_EVENT;
 	default:
 		if (move_key(browse, key))
 			return TALLY_WISH_NONE;

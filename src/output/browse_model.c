@@ -112,17 +112,30 @@ static int make_lines(struct tally_browse *browse)
 	return result;
 }
 
+/* Columns that were there before don't get narrower: a live view would jump. */
+static int width_before(const struct tally_browse_column *columns, unsigned count, enum tally_sort_key key)
+{
+	int width = (int)strlen(tally_report_key_title(key));
+	for (unsigned i = 0; i < count; i++)
+		if (columns[i].key == key)
+			width = columns[i].width;
+	return width;
+}
+
 static void find_columns(struct tally_browse *browse)
 {
 	const bool *by = browse->options->by;
 	char cell[TALLY_REPORT_CELL_BYTES];
+	struct tally_browse_column before[TALLY_SORT_KEYS];
+	unsigned count_before = browse->column_count;
+	memcpy(before, browse->columns, sizeof(before));
 	browse->column_count = 0;
 	for (unsigned key = 0; key < TALLY_SORT_KEYS; key++) {
 		if (!by[key] || (key == TALLY_SORT_COMM && browse->report->comms <= 1 &&
 				 (by[TALLY_SORT_OBJECT] || by[TALLY_SORT_SYMBOL])))
 			continue;
 		struct tally_browse_column *column = &browse->columns[browse->column_count++];
-		*column = (struct tally_browse_column){ .key = key, .width = (int)strlen(tally_report_key_title(key)) };
+		*column = (struct tally_browse_column){ key, width_before(before, count_before, key) };
 		for (size_t i = 0; i < browse->report->entries.count; i++) {
 			tally_report_cell(browse->names, &browse->report->entries.items[i], key, cell, sizeof(cell));
 			int width = tally_text_width(cell);

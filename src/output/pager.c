@@ -35,6 +35,12 @@ static const char *pager_command(void)
 	return is_installed("less") ? "less" : NULL;
 }
 
+bool tally_pager_is_less(void)
+{
+	const char *command = pager_command();
+	return command && strstr(command, "less");
+}
+
 void tally_pager_start(struct tally_pager *pager, bool wanted)
 {
 	*pager = (struct tally_pager){ .colours = tally_terminal_colours(STDOUT_FILENO) };

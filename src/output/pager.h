@@ -12,6 +12,8 @@ struct tally_pager {
 };
 
 void tally_pager_start(struct tally_pager *pager, bool wanted);
+/* It stays until it is left, where $LESS has no F. */
+bool tally_pager_is_less(void);
 /* Flushes standard output and waits until the pager is left. */
 void tally_pager_finish(struct tally_pager *pager);
 

@@ -130,6 +130,8 @@ static int write_sample(struct tally_recorder *recorder, const void *bytes, size
 	_Alignas(8) uint8_t rewritten[RECORD_BYTES_MAX];
 	const struct tally_record_source *source = unwinding_source(recorder, bytes, size);
 	see_sample(recorder, bytes);
+	if (recorder->options.take_sample)
+		return tally_record_give_sample(recorder, bytes, size, err);
 	if (!source)
 		return write_records(recorder, bytes, size, err);
 	long written = tally_record_unwind_sample(recorder, source, bytes, size, rewritten);
@@ -162,7 +164,8 @@ static size_t walk(struct tally_recorder *recorder, const uint8_t *piece, size_t
 			break;
 		if (header.type != TALLY_RECORD_SAMPLE)
 			see_other(recorder, bytes, header.size);
-		else if (header.size < SAMPLE_BYTES_MIN || unwinding_source(recorder, bytes, header.size))
+		else if (header.size < SAMPLE_BYTES_MIN || recorder->options.take_sample ||
+			 unwinding_source(recorder, bytes, header.size))
 			break;
 		else
 			see_sample(recorder, bytes);

@@ -63,6 +63,9 @@ struct tally_record_options {
 	struct tally_control *control; /* who says when to sample, open; NULL: nobody does */
 	/* The file is complete and may be renamed: *fd gets the next one's descriptor.  -errno with a message. */
 	int (*next_output)(void *context, const struct tally_record_status *status, int *fd, struct tally_error *err);
+	/* Gets the samples as they come, each with the place of its event in the list; none is written.  -ENOMEM ends it.  For
+	 * events without stacks to unwind, with tally_recorder_begin() and _look(). */
+	int (*take_sample)(void *context, size_t event, const struct tally_record *sample);
 	void (*say)(void *context, const char *line); /* what the user should know meanwhile; may be NULL */
 	void *context;
 	char **argv;           /* the command line behind "tally", for CMDLINE */
@@ -104,6 +107,13 @@ enum tally_record_end {
 int tally_recorder_run(struct tally_recorder *recorder, struct tally_signals *signals,
 		       void (*progress)(void *context, const struct tally_record_status *status), void *context,
 		       enum tally_record_end *end, struct tally_error *err);
+
+/* For who has a loop of their own (options.take_sample): switches on, from then on a look every 100 ms or so empties the rings.
+ * 0 or -errno. */
+int tally_recorder_begin(struct tally_recorder *recorder, struct tally_error *err);
+int tally_recorder_look(struct tally_recorder *recorder, struct tally_record_status *status, struct tally_error *err);
+/* The tasks as they are when a sample is given; the recorder's. */
+struct tally_tasks *tally_recorder_tasks(struct tally_recorder *recorder);
 
 /* Writes what stands behind the data.  0 or -errno. */
 int tally_recorder_finish(struct tally_recorder *recorder, struct tally_record_status *status,

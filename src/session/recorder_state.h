@@ -174,6 +174,9 @@ int tally_record_drain(struct tally_recorder *recorder, bool last, struct tally_
 /* One record of a sample ring, whose size is its header's. */
 int tally_record_write(struct tally_recorder *recorder, const void *bytes, struct tally_error *err);
 
+/* record_live.c: a sample for options.take_sample. */
+int tally_record_give_sample(struct tally_recorder *recorder, const void *bytes, size_t size, struct tally_error *err);
+
 /* record_stack.c: a sample whose stack copy is replaced by its call chain, into `out` (64 KiB).  Its size, or
  * -EBADMSG. */
 long tally_record_unwind_sample(struct tally_recorder *recorder, const struct tally_record_source *source,

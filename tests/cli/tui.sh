@@ -5,7 +5,7 @@ set -u
 number=0
 scratch=$(mktemp -d) || exit 1
 export TMUX_TMPDIR=$scratch HOME=$scratch LC_ALL=C.UTF-8
-unset TMUX NO_COLOR
+unset TMUX NO_COLOR PAGER TALLY_PAGER LESS
 trap 'tmux kill-server 2>/dev/null; rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
 
@@ -57,9 +57,10 @@ check "a report opens on a terminal" shows "? help"
 check "it says what was measured" grep -q "samples of cpu-clock" screen
 check "it has a line for each function" grep -q "FUNCTION" screen
 check "nothing is wider than the terminal" [ "$(awk '{ if (length($0) > w) w = length($0) } END { print w + 0 }' screen)" -le 80 ]
-keys s a q
-keys g
-check "the menu sorts by total" cursor_has "100.00%"
+keys s a
+check "the menu sorts by total" shows "[x] heaviest total first"
+keys q / inner Enter
+check "a search goes to what it finds" cursor_has "inner"
 keys Enter
 check "Enter opens a tree" shows "▾"
 keys Enter
@@ -73,13 +74,13 @@ check "? shows help" shows "open or close a call tree"
 keys q
 check "a key closes it" hides "open or close a call tree"
 keys / RECURS Enter
-check "a search goes to what it finds" cursor_has "recursion"
+check "... whatever its case" cursor_has "recursion"
 keys f zzz Enter
 check "a filter hides what hasn't its word" shows "nothing passes the filter"
 keys Escape
 check "Escape ends it" hides "nothing passes"
 keys s s q P C-u 60 Enter
-check "a percent limit counts what it hides" shows "more are below the limit"
+check "a percent limit counts what it hides" shows "more below the limit"
 keys P C-u 0 Enter
 check "and shows it again" hides "below the limit"
 keys t
@@ -90,6 +91,13 @@ keys Tab
 check "Tab goes to the next event" shows "samples of minor-faults"
 keys BTab
 check "and back" shows "samples of cpu-clock"
+if have less; then
+	keys g / inner Enter a
+	check "a annotates the function" eval 'shows "inner" && hides "? help"'
+	keys q
+	check "and comes back" shows "? help"
+	keys Escape
+fi
 tmux resize-window -t "pane$panes" -x 50 -y 12
 check "it follows the terminal's size" shows "samples of cpu-clock"
 tmux resize-window -t "pane$panes" -x 140 -y 40
@@ -113,6 +121,27 @@ check "without UTF-8 all is ASCII" eval '! LC_ALL=C grep -q "[^ -~]" screen'
 pane 100 30 "NO_COLOR=1 \"\$TALLY\" report"
 shows "? help"
 check "NO_COLOR is obeyed" eval '! tmux capture-pane -t "pane$panes" -p -e | grep -qa $'"'\\033\\[[0-9;]*3[0-7]m'"
+
+# ---- top -------------------------------------------------------------------------------------------------
+cat >spinner.sh <<'S'
+while :; do "$WORKLOAD" spin; done
+S
+pane 100 30 "bash spinner.sh & \"\$TALLY\" top -p \$! -d 300ms; kill \$!"
+check "top opens on a terminal" shows "p pause"
+check "it shows what runs" shows "inner"
+check "it says of what" shows "samples of"
+keys p
+check "p pauses" shows "paused"
+keys p
+check "and goes on" shows "sampling goes on"
+keys t
+check "threads apart" shows "TID"
+keys t f nosuchthing Enter
+check "a filter" shows "nothing passes the filter"
+keys Escape '?'
+check "its own help" shows "begin again from nothing"
+keys q q
+check "q leaves top" shows "left with 0"
 tmux kill-server 2>/dev/null
 check "without a terminal it is text" eval '"$TALLY" report </dev/null >screen 2>&1 && grep -q FUNCTION screen && ! grep -q "? help" screen'
 echo "1..$number"

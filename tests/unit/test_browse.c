@@ -274,7 +274,7 @@ static void a_percent_limit_hides_and_says_so(void **state)
 	open_view(&view, 24, 80);
 	press(&view, "P\x15" "50\n");
 	assert_int_equal(line_count(&view), 3); /* main 100, leaf 93, loop 60; not work */
-	assert_true(row_has(&view, 5, "1 more are below the limit"));
+	assert_true(row_has(&view, 5, "1 more below the limit"));
 	press(&view, "ssq"); /* by self: leaf has 93 */
 	press(&view, "P\x15" "99%\n");
 	assert_int_equal(line_count(&view), 0);

@@ -1,0 +1,212 @@
+/* `tally top`: what runs now, by function, again and again: on a terminal to be browsed, else as text. */
+#include "command/top_view.h"
+
+#include "command/record_request.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { OPTION_STDIO = 256, OPTION_TUI, OPTION_DURATION, OPTION_LIMIT, OPTION_PERCENT };
+
+static const struct tally_option options[] = {
+	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENTS", "what to sample (cycles, else cpu-clock); 'tally list' has all",
+	  NULL, 0 },
+	{ 'F', "freq", TALLY_ARGUMENT_REQUIRED, "HZ", "samples a second (999)", NULL, 0 },
+	{ 'c', "count", TALLY_ARGUMENT_REQUIRED, "N", "a sample every N events", NULL, 0 },
+	{ 'a', "all-cpus", TALLY_ARGUMENT_NONE, NULL, "the whole system (the default, where the kernel allows it)", NULL, 0 },
+	{ 'p', "pid", TALLY_ARGUMENT_REQUIRED, "PIDS", "these processes", NULL, 0 },
+	{ 't', "tid", TALLY_ARGUMENT_REQUIRED, "TIDS", "these threads", NULL, 0 },
+	{ 'u', "uid", TALLY_ARGUMENT_REQUIRED, "USER", "what this user runs now, and what that starts", NULL, 0 },
+	{ 'C', "cpu", TALLY_ARGUMENT_REQUIRED, "CPUS", "these CPUs (0-3,7)", NULL, 0 },
+	{ 'K', "hide-kernel", TALLY_ARGUMENT_NONE, NULL, "user mode alone", NULL, 0 },
+	{ 'U', "hide-user", TALLY_ARGUMENT_NONE, NULL, "the kernel alone", NULL, 0 },
+	{ 'd', "delay", TALLY_ARGUMENT_REQUIRED, "TIME", "between two views (2 s): 1, 500ms", NULL, 0 },
+	{ 'n', "iterations", TALLY_ARGUMENT_REQUIRED, "N", "leave after N views", NULL, 0 },
+	{ 0, "duration", TALLY_ARGUMENT_REQUIRED, "TIME", "leave after so long: 5, 500ms, 2m", NULL, OPTION_DURATION },
+	{ 'E', "entries", TALLY_ARGUMENT_REQUIRED, "N", "at most N rows (as text: 20)", NULL, OPTION_LIMIT },
+	{ 0, "percent-limit", TALLY_ARGUMENT_REQUIRED, "P", "leave out rows below P % (0.1)", NULL, OPTION_PERCENT },
+	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "as text, a list for each time (the default where there is no terminal)", NULL,
+	  OPTION_STDIO },
+	{ 0, "tui", TALLY_ARGUMENT_NONE, NULL, "browse it on the terminal (the default, on one)", NULL, OPTION_TUI },
+	TALLY_OPTIONS_END,
+};
+
+static int parse_percent(const char *value, double *out, struct tally_error *err)
+{
+	char *end;
+	*out = strtod(value, &end);
+	if (end == value || *end || !(*out >= 0 && *out <= 100))
+		return tally_error_set(err, -EINVAL, "option --percent-limit: '%s' is not a percentage", value);
+	return 0;
+}
+
+static int apply_option(int id, const char *value, struct record_request *request, struct top_request *top,
+			struct tally_error *err)
+{
+	struct tally_record_options *record = &request->record;
+	unsigned long long number = 0;
+	int result = 0;
+	switch (id) {
+	case 'e':
+		if (request->expression_count == sizeof(request->expressions) / sizeof(request->expressions[0]))
+			return tally_error_set(err, -E2BIG, "too many -e");
+		request->expressions[request->expression_count++].text = value;
+		break;
+	case 'F':
+		result = tally_option_u64("-F", value, 1, 1000000, &number, err);
+		record->frequency = (double)number;
+		record->rate_given = true;
+		break;
+	case 'c':
+		result = tally_option_u64("-c", value, 1, 1ull << 62, &number, err);
+		record->period = number;
+		record->rate_given = true;
+		break;
+	case 'a': request->target.all = true; break;
+	case 'p': return tally_target_add_pids(&request->target, value, err);
+	case 't': return tally_target_add_threads(&request->target, value, err);
+	case 'u': return tally_target_set_user(&request->target, value, err);
+	case 'C': return tally_target_set_cpus(&request->target, value, err);
+	case 'K': record->exclude |= TALLY_ATTR_EXCLUDE_KERNEL; break;
+	case 'U': record->exclude |= TALLY_ATTR_EXCLUDE_USER; break;
+	case 'd': return tally_option_seconds("-d", value, &top->delay_s, err);
+	case 'n':
+		result = tally_option_u64("-n", value, 1, 1000000000, &number, err);
+		top->iterations = number;
+		break;
+	case OPTION_DURATION: return tally_option_seconds("--duration", value, &top->duration_s, err);
+	case OPTION_LIMIT:
+		result = tally_option_u64("-E", value, 1, 1000000, &number, err);
+		top->limit = (size_t)number;
+		break;
+	case OPTION_PERCENT: return parse_percent(value, &top->percent_min, err);
+	case OPTION_STDIO: top->stdio = true; top->tui = false; break;
+	case OPTION_TUI: top->tui = true; top->stdio = false; break;
+	}
+	return result;
+}
+
+/* 0; an exit status after a message; -1 after help. */
+static int parse(const struct tally_command *command, int argc, char **argv, struct record_request *request,
+		 struct top_request *top)
+{
+	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
+	struct tally_error err = TALLY_ERROR_NONE;
+	const uint64_t both = TALLY_ATTR_EXCLUDE_USER | TALLY_ATTR_EXCLUDE_KERNEL;
+	int id;
+	while ((id = tally_options_next(&walk)) > 0)
+		if (apply_option(id, walk.value, request, top, &err) < 0)
+			return tally_command_misuse(command, "%s", err.message);
+	if (id != TALLY_OPTION_DONE)
+		return id == TALLY_OPTION_HELP ? -1 : TALLY_EXIT_USAGE;
+	if (walk.index < argc)
+		return tally_command_misuse(command, "top shows what runs already; what is '%s'? ('tally record' starts commands)",
+					    argv[walk.index]);
+	if (request->record.exclude == both)
+		return tally_command_misuse(command, "-K and -U leave nothing to show");
+	if (!(top->delay_s >= 0.05))
+		return tally_command_misuse(command, "-d: 50ms is the least");
+	if (top->tui && !tally_screen_possible())
+		return tally_command_misuse(command, "--tui needs a terminal, for input and output");
+	return record_parse_events(command, request);
+}
+
+/* The recorder for the target; where nothing was asked for and the kernel refuses the whole system, for the user's own
+ * processes. */
+static int open_recorder(struct record_request *request, struct top_request *top, int fd, struct tally_error *err)
+{
+	struct tally_target *target = &request->target;
+	struct tally_buffer notes = { 0 };
+	bool chosen = tally_target_has_tasks(target) || target->has_cpu_list || target->all;
+	char user[24];
+	target->all |= !chosen;
+	int result = tally_target_resolve(target, err);
+	if (!result)
+		result = tally_recorder_new(request->provider, &request->events, target, &request->record, fd, false, NULL,
+					    &notes, &top->recorder, err);
+	if ((result == -EACCES || result == -EPERM) && !chosen) {
+		tally_target_release(target);
+		*target = (struct tally_target)TALLY_TARGET_INIT;
+		*err = (struct tally_error)TALLY_ERROR_NONE;
+		snprintf(user, sizeof(user), "%u", (unsigned)getuid());
+		result = tally_target_set_user(target, user, err);
+		if (!result)
+			result = tally_target_resolve(target, err);
+		if (!result)
+			result = tally_recorder_new(request->provider, &request->events, target, &request->record, fd, false,
+						    NULL, &notes, &top->recorder, err);
+		top->is_narrowed = !result;
+	}
+	if (!result && top->stdio)
+		record_say_notes(request, top->recorder, &notes);
+	tally_buffer_release(&notes);
+	return result < 0 ? result : 0;
+}
+
+static int show(const struct tally_command *command, struct record_request *request, struct top_request *top)
+{
+	struct tally_error err = TALLY_ERROR_NONE;
+	/* Records of tasks go where a recording's would: nowhere. */
+	int fd = open("/dev/null", O_RDWR | O_CLOEXEC), result;
+	top->events = &request->events;
+	top->target = &request->target;
+	request->record.take_sample = top_take_sample;
+	request->record.context = top;
+	if (fd < 0 || tally_signals_open(&top->signals, &err) < 0) {
+		if (fd < 0)
+			tally_error_set(&err, -errno, "/dev/null: %s", strerror(errno));
+		return tally_command_fail(command, &err);
+	}
+	result = open_recorder(request, top, fd, &err);
+	if (!result)
+		result = top_run(top, &err);
+	tally_recorder_free(top->recorder);
+	tally_signals_release(&top->signals);
+	close(fd);
+	return result < 0 ? tally_command_fail(command, &err) : TALLY_EXIT_OK;
+}
+
+static int run(const struct tally_command *command, int argc, char **argv)
+{
+	struct record_request request = {
+		.record = { .frequency = RECORD_DEFAULT_HZ, .call_graph = TALLY_CALL_GRAPH_NONE, .argv = argv, .argc = argc },
+		.target = TALLY_TARGET_INIT,
+		.output_fd = -1,
+	};
+	struct top_request top = { .delay_s = 2, .percent_min = 0.1 };
+	struct tally_error err = TALLY_ERROR_NONE;
+	if (tally_catalogue_init(&request.catalogue) < 0) {
+		tally_error_set(&err, -ENOMEM, "out of memory");
+		return tally_command_fail(command, &err);
+	}
+	int status = parse(command, argc, argv, &request, &top);
+	if (!status) {
+		top.stdio |= !top.tui && !tally_screen_possible();
+		status = show(command, &request, &top);
+	}
+	if (request.provider)
+		request.provider->ops->release(request.provider);
+	tally_event_list_release(&request.events);
+	tally_catalogue_release(&request.catalogue);
+	tally_arena_release(&request.arena);
+	tally_target_release(&request.target);
+	return status < 0 ? TALLY_EXIT_OK : status;
+}
+
+const struct tally_command tally_command_top = {
+	.name = "top",
+	.summary = "what runs now, by function",
+	.usage = "[options]",
+	.details = "On a terminal: what was sampled lately, older samples counting half as much with each view; / searches, f\n"
+		   "filters, s chooses columns, p pauses, h lists all keys, q leaves. As text: what was sampled in each interval.\n"
+		   "\n"
+		   "  tally top                            the whole system\n"
+		   "  tally top -p 1234 -d 500ms\n"
+		   "  tally top -e minor-faults -c 1 --stdio -n 5",
+	.options = options,
+	.run = run,
+};

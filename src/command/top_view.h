@@ -1,0 +1,36 @@
+/* What `tally top` was asked for and shows; shared by its files. */
+#ifndef TALLY_COMMAND_TOP_VIEW_H
+#define TALLY_COMMAND_TOP_VIEW_H
+
+#include "output/browse.h"
+#include "profile/live_sums.h"
+#include "session/recorder.h"
+
+struct top_request {
+	double delay_s, duration_s, percent_min; /* duration 0: until the user leaves */
+	unsigned long long iterations;           /* 0: any number */
+	size_t limit;
+	bool stdio, tui;
+	bool is_narrowed; /* to the user's own processes, since the kernel refused the system */
+	const struct tally_event_list *events;
+	const struct tally_target *target;
+	struct tally_recorder *recorder;
+	struct tally_signals signals;
+
+	struct tally_names names;
+	struct tally_live_sums sums;
+	struct tally_report_options options;
+	struct tally_report report;
+	struct tally_record_status status, before; /* now, and when the last view was made */
+	uint64_t taken; /* samples of the event that is shown, since the last view */
+	bool is_paused;
+	struct tally_browser browser;
+};
+
+/* tally_record_options.take_sample; `context` is a struct top_request. */
+int top_take_sample(void *context, size_t event, const struct tally_record *sample);
+
+/* Samples and shows until the end.  0 or -errno. */
+int top_run(struct top_request *top, struct tally_error *err);
+
+#endif

@@ -1,0 +1,38 @@
+/* Samples as they come, summed by thread and function, and forgotten by and by: what `tally top` shows.
+ *
+ * A sample weighs its period when it comes, and less with each decay.  Threads and functions whose samples have faded are
+ * dropped, so that memory follows what is running, not what ever ran.  Reports have no call trees.  Not thread-safe.
+ */
+#ifndef TALLY_PROFILE_LIVE_SUMS_H
+#define TALLY_PROFILE_LIVE_SUMS_H
+
+#include "profile/report_model.h"
+
+struct tally_live_sum {
+	uint32_t event, pid, tid;
+	uint32_t comm;     /* string id of tasks: what the thread was called last */
+	uint32_t function; /* of names */
+	double weight, samples;
+};
+
+struct tally_live_sums {
+	struct tally_names *names;
+	struct { struct tally_live_sum *items; size_t count, capacity; } sums;
+	struct tally_map index; /* hash of event, tid and function → item; equal hashes stand behind one another */
+};
+
+/* A sample of an event of the caller's numbering.  The tasks of `names` must be as they were when it was taken.
+ * 0 or -ENOMEM. */
+int tally_live_sums_add(struct tally_live_sums *sums, uint32_t event, const struct tally_record *sample);
+
+/* All weights times `factor` (0: begins again).  0 or -ENOMEM. */
+int tally_live_sums_decay(struct tally_live_sums *sums, double factor);
+
+/* The entries of options->event, as tally_report_build() would make them; `children` and `tree` are not looked at.
+ * 0 or -ENOMEM. */
+int tally_live_sums_report(const struct tally_live_sums *sums, const struct tally_report_options *options,
+			   struct tally_report *report);
+
+void tally_live_sums_release(struct tally_live_sums *sums);
+
+#endif

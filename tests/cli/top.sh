@@ -1,0 +1,64 @@
+#!/bin/bash
+# `tally top` as text: what runs is shown, what was not asked for isn't, and it ends when there is nothing left to show.
+# TAP; $TALLY is the binary, $WORKLOAD the program of record_workload.c.
+set -u
+number=0
+scratch=$(mktemp -d) || exit 1
+workload=
+trap '[ -z "$workload" ] || kill $workload 2>/dev/null; rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 1
+
+ok() { number=$((number + 1)); echo "ok $number - $1"; }
+not_ok() { number=$((number + 1)); echo "not ok $number - $1"; sed 's/^/# /' out err; }
+skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
+check() { if "${@:2}"; then ok "$1"; else not_ok "$1"; fi; }
+top() { timeout 60 "$TALLY" top --stdio "$@" >out 2>err </dev/null; }
+
+cat >spinner.sh <<'S'
+while :; do "$WORKLOAD" spin; done
+S
+bash spinner.sh >/dev/null 2>&1 &
+workload=$!
+if ! top -p $workload -n 1 -d 100ms; then
+	echo "1..0 # SKIP can't sample: $(head -n 1 err)"
+	exit 0
+fi
+
+# The function that the program spends its time in, in the first row.
+first() { awk '/SELF/ { getline; print; exit }' out; }
+views() { grep -c '^    SELF' out; }
+top -u "$(id -u)" -d 500ms -n 2
+check "two views were asked for, two there are" [ "$(views)" = 2 ]
+top -p $workload -d 500ms -n 1
+check "a process with its children" eval 'first | grep -q "record_workload.* inner"'
+check "... by at least half of its time" eval '[ "$(first | sed "s/^ *\([0-9]*\).*/\1/")" -ge 50 ]'
+top -p $workload -d 500ms -n 1 -K --percent-limit 0 -E 100
+check "-K: user mode alone" eval 'grep -q inner out && ! grep -q "\[k\]" out'
+if top -d 500ms -n 1 -a; then
+	check "the whole system" grep -q "the whole system" out
+	top -d 500ms -n 1 -U --percent-limit 0 -E 1000
+	check "-U: the kernel alone" eval '! grep -q "inner" out'
+else
+	skip "the whole system" "the kernel refuses"
+	skip "-U: the kernel alone" "the kernel refuses"
+	top -d 200ms -n 1
+	check "... without being asked for it shows one's own" eval '[ $? = 0 ]'
+fi
+top -p $workload -d 300ms -n 1 -e cpu-clock,minor-faults
+check "a list for each event" eval '[ "$(views)" = 2 ] && grep -q "samples of minor-faults" out'
+top -p $workload -d 300ms -n 1 -E 2 --percent-limit 0
+check "no more rows than asked for" eval '[ "$(grep -c "%  " out)" -le 2 ]'
+
+"$WORKLOAD" spin & short=$!
+top -p $short -d 300ms
+check "it ends with the process" eval '[ $? = 0 ] && ! kill -0 $short 2>/dev/null'
+SECONDS=0
+top -p $workload --duration 700ms -d 10
+check "--duration ends it, with what there is" eval '[ "$(views)" = 1 ] && [ $SECONDS -lt 8 ]'
+timeout -s INT 1 "$TALLY" top --stdio -p $workload -d 10 >out 2>err </dev/null
+check "Ctrl-C ends it, with what there is" [ "$(views)" = 1 ]
+top -p 999999999; check "no such process is an error" [ $? = 1 ]
+top ls; check "a command is wrong use" [ $? = 2 ]
+top -K -U; check "nothing to show is wrong use" [ $? = 2 ]
+"$TALLY" top --tui </dev/null >out 2>err; check "--tui without a terminal is wrong use" [ $? = 2 ]
+echo "1..$number"

@@ -1,0 +1,130 @@
+/* Samples that fade: what `tally top` shows of them. */
+#include "test.h"
+
+#include "profile/live_sums.h"
+#include "task/tasks.h"
+
+static struct tally_tasks tasks;
+static struct tally_names names;
+static struct tally_live_sums sums;
+
+static int set_up(void **state)
+{
+	(void)state;
+	memset(&tasks, 0, sizeof(tasks));
+	tally_names_init(&names, &tasks);
+	sums = (struct tally_live_sums){ .names = &names };
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	tally_live_sums_release(&sums);
+	tally_names_release(&names);
+	tally_tasks_release(&tasks);
+	return 0;
+}
+
+/* Of a place that nothing is mapped at: "[unknown]", in user mode. */
+static void take(uint32_t event, uint32_t tid, uint64_t period)
+{
+	struct tally_record record = { .header = { .type = TALLY_RECORD_SAMPLE, .misc = TALLY_MISC_USER } };
+	record.sample.pid = 10;
+	record.sample.tid = tid;
+	record.sample.ip = 0x1000;
+	record.sample.period = period;
+	assert_int_equal(tally_live_sums_add(&sums, event, &record), 0);
+}
+
+static struct tally_report report_by(enum tally_sort_key key, double percent_min, uint32_t event)
+{
+	struct tally_report_options options = { .by_self = true, .percent_min = percent_min, .event = event };
+	struct tally_report report;
+	options.by[key] = true;
+	assert_int_equal(tally_live_sums_report(&sums, &options, &report), 0);
+	return report;
+}
+
+static void shares_are_of_what_weighs(void **state)
+{
+	(void)state;
+	take(0, 11, 30);
+	take(0, 12, 50);
+	take(0, 11, 40);
+	take(1, 13, 1000);
+	struct tally_report report = report_by(TALLY_SORT_TID, 0, 0);
+	assert_int_equal(report.period, 120);
+	assert_int_equal(report.samples, 3);
+	assert_int_equal(report.threads, 2);
+	assert_int_equal(report.entries.count, 2);
+	assert_int_equal(report.entries.items[0].key[TALLY_SORT_TID], 11);
+	assert_int_equal(report.entries.items[0].self, 70);
+	assert_int_equal(report.entries.items[1].self_samples, 1);
+	tally_report_release(&report);
+	report = report_by(TALLY_SORT_SYMBOL, 0, 0); /* one function */
+	assert_int_equal(report.entries.count, 1);
+	assert_int_equal(report.entries.items[0].self, 120);
+	tally_report_release(&report);
+	report = report_by(TALLY_SORT_TID, 0, 1);
+	assert_int_equal(report.period, 1000);
+	tally_report_release(&report);
+}
+
+static void what_is_old_fades_and_is_forgotten(void **state)
+{
+	(void)state;
+	take(0, 11, 64);
+	assert_int_equal(tally_live_sums_decay(&sums, 0.5), 0);
+	take(0, 12, 64);
+	struct tally_report report = report_by(TALLY_SORT_TID, 0, 0);
+	assert_int_equal(report.entries.items[0].key[TALLY_SORT_TID], 12);
+	assert_int_equal(report.entries.items[1].self, 32);
+	tally_report_release(&report);
+	take(0, 11, 64); /* found again, after the index was made anew */
+	assert_int_equal(sums.sums.count, 2);
+	for (unsigned i = 0; i < 6; i++)
+		assert_int_equal(tally_live_sums_decay(&sums, 0.5), 0);
+	assert_int_equal(sums.sums.count, 0);
+	report = report_by(TALLY_SORT_TID, 0, 0);
+	assert_int_equal(report.entries.count, 0);
+	assert_int_equal(report.period, 0);
+	tally_report_release(&report);
+}
+
+static void what_is_light_is_counted_alone(void **state)
+{
+	(void)state;
+	take(0, 11, 99);
+	take(0, 12, 1);
+	struct tally_report report = report_by(TALLY_SORT_TID, 2, 0);
+	assert_int_equal(report.entries.count, 1);
+	assert_int_equal(report.hidden, 1);
+	assert_int_equal(report.period, 100);
+	tally_report_release(&report);
+}
+
+static void many_threads_are_told_apart(void **state)
+{
+	(void)state;
+	for (unsigned round = 0; round < 2; round++)
+		for (uint32_t tid = 0; tid < 5000; tid++)
+			take(0, tid, tid + 1);
+	assert_int_equal(sums.sums.count, 5000);
+	struct tally_report report = report_by(TALLY_SORT_TID, 0, 0);
+	assert_int_equal(report.entries.count, 5000);
+	assert_int_equal(report.entries.items[0].self, 10000);
+	assert_int_equal(report.entries.items[4999].self, 2);
+	tally_report_release(&report);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(shares_are_of_what_weighs, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_is_old_fades_and_is_forgotten, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_is_light_is_counted_alone, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(many_threads_are_told_apart, set_up, tear_down),
+	};
+	return cmocka_run_group_tests_name("live_sums", tests, NULL, NULL);
+}
