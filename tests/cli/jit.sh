@@ -70,6 +70,14 @@ rm -f "$map"
 timeout 60 "$TALLY" report --stdio -i map.data --percent-limit 0 >out 2>&1
 check "the recording keeps the names when the map is gone" grep -Eq 'perf-[0-9]+\.map +JS:[*^~]fib ' out
 
+# Copies of stacks, unwound while recording: no rules tell of JIT code, whose frame pointers must do.
+timeout 60 "$TALLY" record -o stacks.data -e cpu-clock -F 500 --call-graph dwarf -- node --perf-basic-prof work.js >out 2>&1 </dev/null
+timeout 60 "$TALLY" script --stdio -i stacks.data >script 2>out
+awk -v RS= '/JS:[*^~]?fib / { jit++; if (/__libc_start_main|_start\+/) whole++ }
+	END { printf "%d of %d stacks with JIT frames go on to main\n", whole, jit; exit !(jit > 20 && whole >= 0.95 * jit) }' script >out
+whole=$?
+check "unwound stacks go through JIT frames to main" test $whole = 0
+
 record plain
 timeout 60 "$TALLY" report --stdio -i plain.data >out 2>&1
 check "JIT code without names is told, with the option that gives them" grep -q 'node --perf-basic-prof' out
