@@ -193,6 +193,8 @@ static void put_target(const struct page *page, const struct tally_annotated_ins
 				    page->annotation->instructions.items[one->destination].label);
 	else if (one->kind == TALLY_INSTRUCTION_JUMP || one->kind == TALLY_INSTRUCTION_CALL)
 		tally_buffer_printf(page->out, "%" PRIx64, one->target);
+	else if (one->target)
+		tally_buffer_printf(page->out, "<span class=\"x\">  # %" PRIx64 "</span>", one->target);
 	if (one->target_name == TALLY_STRING_NONE)
 		return;
 	tally_buffer_text(page->out, " <span class=\"t\">");

@@ -19,6 +19,7 @@ struct writer {
 	struct tally_buffer *out;
 	struct tally_arrows arrows;
 	bool with_error;           /* a column of ± */
+	unsigned indent;           /* that source lines lose */
 	int address_width, label_width, left_width; /* the last: of what stands before the address */
 };
 
@@ -222,6 +223,8 @@ static void put_instruction(const struct writer *writer, size_t row)
 		tally_buffer_printf(&text, "L%u", annotation->instructions.items[one->destination].label);
 	else if (one->kind == TALLY_INSTRUCTION_JUMP || one->kind == TALLY_INSTRUCTION_CALL)
 		tally_buffer_printf(&text, "%" PRIx64, one->target);
+	else if (one->target)
+		tally_buffer_printf(&text, "  # %" PRIx64, one->target);
 	if (one->target_name != TALLY_STRING_NONE)
 		tally_buffer_printf(&text, " <%s>", text_of(writer, one->target_name));
 	put_weight(writer, &one->weight);
@@ -267,7 +270,8 @@ static void put_source(const struct writer *writer, size_t row)
 	snprintf(where, sizeof(where), "%s:%u  ", clean, line->line);
 	if (writer->view->with_numbers || !file || line->line > file->count)
 		tally_buffer_text(&text, where);
-	tally_source_line(file, line->line, 0, &text);
+	unsigned indent = tally_source_indent(file, line->line, line->line);
+	tally_source_line(file, line->line, indent < writer->indent ? indent : writer->indent, &text);
 	put_left(writer, row);
 	colour(writer, SOURCE);
 	put_text(writer, tally_buffer_string(&text), writer->left_width);
@@ -362,11 +366,27 @@ static void put_lines(const struct writer *writer)
 
 /* ---- all of it ----------------------------------------------------------------------------------------- */
 
+/* Bodies of functions are indented as a whole: what all of their lines begin with, but for two columns, is room lost. */
+static unsigned common_indent(const struct writer *writer)
+{
+	enum { KEPT = 2 };
+	unsigned least = 0;
+	for (size_t i = 0; i < writer->annotation->lines.count; i++) {
+		const struct tally_annotated_line *line = &writer->annotation->lines.items[i];
+		unsigned indent = tally_source_indent(tally_source_file(writer->view->sources, text_of(writer, line->file)), line->line,
+						      line->line);
+		if (indent && (!least || indent < least))
+			least = indent;
+	}
+	return least > KEPT ? least - KEPT : 0;
+}
+
 static void measure(struct writer *writer)
 {
 	const struct tally_annotation *annotation = writer->annotation;
 	char text[32];
 	writer->with_error = !writer->view->columns || writer->view->columns >= WIDE_COLUMNS;
+	writer->indent = common_indent(writer);
 	writer->address_width = snprintf(text, sizeof(text), "%" PRIx64, annotation->end);
 	writer->label_width = annotation->labels ? snprintf(text, sizeof(text), "L%u:", annotation->labels) : 0;
 	writer->left_width = 8 + (writer->with_error ? 6 : 0) + (writer->view->with_samples ? 9 : 0) + 1 +

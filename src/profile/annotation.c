@@ -13,6 +13,7 @@
 #include "profile/share_error.h"
 #include "symbol/lines.h"
 #include "symbol/symbol.h"
+#include "task/jit.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -71,101 +72,7 @@ double tally_annotation_total_percent(const struct tally_annotation *annotation)
 	return annotation->total.samples ? 100 * (double)annotation->weight.samples / (double)annotation->total.samples : 0;
 }
 
-static void add(struct tally_annotation_weight *sum, const struct tally_annotation_weight *part)
-{
-	sum->samples += part->samples;
-	sum->period += part->period;
-}
-
 /* ---- samples ------------------------------------------------------------------------------------------- */
-
-/* By place: its weight as the leaf of the event's samples. */
-static struct tally_annotation_weight *leaf_weights(const struct tally_profile *profile, uint32_t event)
-{
-	struct tally_annotation_weight *weights = calloc(profile->places.places.count + 1, sizeof(*weights));
-	for (size_t i = 0; weights && i < profile->rows.rows.count; i++) {
-		const struct tally_row *row = &profile->rows.rows.items[i];
-		const uint8_t *end, *stack = tally_row_stack(&profile->rows, i, &end);
-		if (profile->classes.items[row->class].event != event || stack == end)
-			continue;
-		const struct tally_annotation_weight part = { row->samples, row->period };
-		add(&weights[tally_stack_next_place(&stack)], &part);
-	}
-	return weights;
-}
-
-static bool is_called(const struct tally_names *names, uint32_t function, const char *name)
-{
-	const char *whole = tally_names_text(names, function), *plain = tally_names_plain_text(names, function);
-	size_t length = strcspn(plain, "(");
-	return !strcmp(whole, name) || !strcmp(plain, name) || (length && strlen(name) == length && !strncmp(plain, name, length));
-}
-
-static int hotter_first(const void *a_, const void *b_)
-{
-	const struct tally_hot_function *a = a_, *b = b_;
-	if (a->weight.period != b->weight.period)
-		return a->weight.period > b->weight.period ? -1 : 1;
-	if (a->weight.samples != b->weight.samples)
-		return a->weight.samples > b->weight.samples ? -1 : 1;
-	return a->function < b->function ? -1 : a->function > b->function;
-}
-
-static int sum_functions(const struct tally_profile *profile, uint32_t event, struct tally_hot_functions *out)
-{
-	struct tally_annotation_weight *weights = leaf_weights(profile, event);
-	struct tally_map index = { 0 };
-	int result = weights ? 0 : -ENOMEM;
-	for (uint32_t place = 0; !result && place < profile->places.places.count; place++) {
-		bool added;
-		uint32_t function = tally_profile_function(profile, place);
-		if (!weights[place].samples)
-			continue;
-		uint64_t *slot = tally_map_put(&index, function, &added);
-		if (slot && added)
-			*slot = out->count;
-		if (!slot || (added && tally_vector_push(out, (struct tally_hot_function){ .function = function, .place = place }) < 0))
-			result = -ENOMEM;
-		else
-			add(&out->items[*slot].weight, &weights[place]);
-	}
-	tally_map_release(&index);
-	free(weights);
-	if (!result && out->count)
-		qsort(out->items, out->count, sizeof(*out->items), hotter_first);
-	return result;
-}
-
-static int none_is_called(const struct tally_profile *profile, const struct tally_hot_functions *all, const char *name,
-			  struct tally_error *err)
-{
-	enum { LISTED = 5 };
-	char list[400] = "";
-	const struct tally_names *names = &profile->recording->names;
-	for (size_t i = 0; i < all->count && i < LISTED; i++)
-		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%.64s", i ? ", " : "",
-			 tally_names_plain_text(names, all->items[i].function));
-	tally_error_set(err, -ENOENT, "no samples are of a function '%s'", name);
-	tally_error_hint(err, "the hottest are %s; 'tally report --sort sym' lists them", list);
-	return -ENOENT;
-}
-
-int tally_hot_functions_find(const struct tally_profile *profile, uint32_t event, const char *name,
-			     struct tally_hot_functions *out, struct tally_error *err)
-{
-	struct tally_hot_functions all = { 0 };
-	int result = sum_functions(profile, event, &all);
-	for (size_t i = 0; !result && i < all.count; i++)
-		if (!name || is_called(&profile->recording->names, all.items[i].function, name))
-			result = tally_vector_push(out, all.items[i]);
-	if (result)
-		tally_error_set(err, result, "out of memory");
-	else if (!out->count)
-		result = name ? none_is_called(profile, &all, name, err) :
-				tally_error_set(err, -ENOENT, "the event's samples have no addresses");
-	tally_vector_release(&all);
-	return result;
-}
 
 static int by_address(const void *a_, const void *b_)
 {
@@ -175,10 +82,10 @@ static int by_address(const void *a_, const void *b_)
 
 static int gather_spots(struct maker *maker, uint32_t event)
 {
-	struct tally_annotation_weight *weights = leaf_weights(maker->profile, event);
+	struct tally_annotation_weight *weights = tally_leaf_weights(maker->profile, event);
 	int result = weights ? 0 : -ENOMEM;
 	for (uint32_t place = 0; !result && place < maker->profile->places.places.count; place++) {
-		if (!weights[place].samples || tally_profile_function(maker->profile, place) != maker->hot->function)
+		if (!weights[place].samples || !tally_hot_function_has(maker->profile, maker->hot, place))
 			continue;
 		struct spot spot = { .place = place, .weight = weights[place] };
 		if (!tally_function_code_address(maker->names, &maker->profile->places.places.items[place], &spot.address))
@@ -221,7 +128,7 @@ static void weigh_lines(struct maker *maker)
 		const char *file = inner->file == TALLY_STRING_NONE ? NULL : tally_strings_text(&maker->names->strings, inner->file);
 		uint32_t line = line_of(maker, file, inner->line);
 		if (line != UINT32_MAX)
-			add(&maker->out->lines.items[line].weight, &spot->weight);
+			tally_annotation_add(&maker->out->lines.items[line].weight, &spot->weight);
 		if (outer->file != TALLY_STRING_NONE && maker->out->main_file == TALLY_STRING_NONE)
 			maker->out->main_file = tally_strings_intern(&maker->out->strings,
 								     tally_strings_text(&maker->names->strings, outer->file));
@@ -269,22 +176,36 @@ static int find_lines(struct maker *maker)
 
 /* ---- instructions -------------------------------------------------------------------------------------- */
 
-/* "memcpy" or "main+0x12" in `text`; false where nothing is known. */
-static bool name_address(struct maker *maker, uint64_t address, char *text, size_t size)
+/* What an address is called, and how far behind its start it is: of the function's own file, or for JITs of whatever its
+ * process had mapped there in the end.  A text to be freed; NULL: not known. */
+static char *name_at(struct maker *maker, uint64_t address, uint64_t *offset)
 {
-	uint64_t offset;
-	const char *name = tally_function_code_symbol(maker->names, maker->place, address - maker->code.shown, &offset);
-	if (!name)
-		return false;
-	char *readable = maker->names->keep_mangled ? NULL : tally_demangle(name);
-	const char *shown = readable ? readable : name, *version = strstr(shown, "@@");
-	int length = version && version > shown ? (int)(version - shown) : (int)strlen(shown);
-	if (offset)
-		snprintf(text, size, "%.*s+0x%llx", length, shown, (unsigned long long)offset);
-	else
-		snprintf(text, size, "%.*s", length, shown);
-	free(readable);
-	return true;
+	struct tally_tasks *tasks = maker->names->tasks;
+	const struct tally_jit *jit = tally_jits_of_file(tasks, maker->place->file);
+	if (jit) {
+		struct tally_place place = tally_place_of(tasks, jit->pid, false, address);
+		uint32_t function = place.file == TALLY_FILE_NONE ? UINT32_MAX : tally_names_function(maker->names, &place, offset);
+		bool is_named = function != UINT32_MAX && maker->names->functions.items[function].name != TALLY_STRING_NONE;
+		return is_named ? strdup(tally_names_plain_text(maker->names, function)) : NULL;
+	}
+	const char *name = tally_function_code_symbol(maker->names, maker->place, address - maker->code.shown, offset);
+	char *readable = name && !maker->names->keep_mangled ? tally_demangle(name) : NULL;
+	return readable ? readable : name ? strdup(name) : NULL;
+}
+
+/* "memcpy" or "main+0x12" as a string id.  What is referred to is named where a function begins there: there are no
+ * symbols of data here, and what lies far behind a function is none of it. */
+static uint32_t name_address(struct maker *maker, uint64_t address, bool goes)
+{
+	uint64_t offset = 0;
+	char text[512], *name = name_at(maker, address, &offset);
+	const char *version = name ? strstr(name, "@@") : NULL;
+	bool is_said = name && (goes || !offset);
+	if (is_said)
+		snprintf(text, sizeof(text), offset ? "%.*s+0x%llx" : "%.*s", version && version > name ? (int)(version - name) : 480,
+			 name, (unsigned long long)offset);
+	free(name);
+	return is_said ? tally_strings_intern(&maker->out->strings, text) : TALLY_STRING_NONE;
 }
 
 static int disassemble(struct maker *maker, struct tally_disassembler *disassembler)
@@ -294,17 +215,16 @@ static int disassemble(struct maker *maker, struct tally_disassembler *disassemb
 	struct tally_instruction one;
 	for (size_t at = 0; at < code->size; at += one.size) {
 		uint64_t address = code->start + code->shown + at;
-		char name[256];
 		tally_disassemble(disassembler, code->bytes + at, code->size - at, address, &one);
 		bool goes = one.kind == TALLY_INSTRUCTION_JUMP || one.kind == TALLY_INSTRUCTION_CALL;
 		uint64_t asked = goes ? one.target : one.reference;
 		bool is_inside = goes && asked >= out->start && asked < out->end;
-		bool is_named = asked && !(is_inside && asked != out->start) && name_address(maker, asked, name, sizeof(name));
+		bool is_named = asked && !(is_inside && asked != out->start);
 		struct tally_annotated_instruction instruction = {
 			.address = address, .size = one.size, .kind = one.kind, .target = goes ? one.target : one.reference,
 			.text = tally_strings_add(&out->strings, one.text, one.operand),
 			.destination = UINT32_MAX, .line = UINT32_MAX, .inlined = TALLY_STRING_NONE,
-			.target_name = is_named ? tally_strings_intern(&out->strings, name) : TALLY_STRING_NONE,
+			.target_name = is_named ? name_address(maker, asked, goes) : TALLY_STRING_NONE,
 		};
 		if (instruction.text == TALLY_STRING_NONE || tally_vector_push(&out->instructions, instruction) < 0)
 			return -ENOMEM;
@@ -351,7 +271,7 @@ static void weigh_instructions(struct maker *maker)
 	for (size_t i = 0; i < maker->spots.count; i++) {
 		uint32_t at = instruction_at(maker->out, maker->spots.items[i].address);
 		if (at != UINT32_MAX)
-			add(&maker->out->instructions.items[at].weight, &maker->spots.items[i].weight);
+			tally_annotation_add(&maker->out->instructions.items[at].weight, &maker->spots.items[i].weight);
 	}
 }
 
@@ -441,7 +361,7 @@ static void describe(struct maker *maker, uint32_t event)
 	size_t count;
 	const struct tally_recorded_event *events = tally_perfdata_events(maker->profile->recording->data, &count);
 	const struct tally_attr *attr = &events[event].attr;
-	out->function = tally_names_plain_text(maker->names, maker->hot->function);
+	out->function = tally_strings_text(&out->strings, tally_strings_intern(&out->strings, maker->hot->name));
 	out->object = tally_names_object(maker->names, maker->hot->function);
 	out->event = events[event].name;
 	out->aim = aim_of(attr);
@@ -459,7 +379,7 @@ int tally_annotation_make(struct tally_profile *profile, uint32_t event, const s
 	struct maker maker = { .profile = profile, .names = &profile->recording->names, .hot = hot, .options = options,
 			       .out = out, .place = &profile->places.places.items[hot->place] };
 	*out = (struct tally_annotation){ .main_file = TALLY_STRING_NONE };
-	int result = tally_function_code_find(maker.names, maker.place, &maker.code);
+	int result = tally_function_code_find(maker.names, maker.place, hot->start, hot->end, &maker.code);
 	if (!result)
 		result = gather_spots(&maker, event);
 	if (result < 0)

@@ -7,6 +7,7 @@
 #define TALLY_PROFILE_ANNOTATION_H
 
 #include "base/strings.h"
+#include "profile/hot_functions.h"
 #include "profile/profile.h"
 #include "symbol/disassembler.h"
 
@@ -15,10 +16,6 @@ enum tally_sample_aim {
 	TALLY_AIM_EXACT, /* the one that did it: tracepoints, faults, precise hardware events */
 	TALLY_AIM_NEXT,  /* the one that was next when a clock's interrupt came */
 	TALLY_AIM_SKID,  /* one some way behind it */
-};
-
-struct tally_annotation_weight {
-	uint64_t samples, period;
 };
 
 struct tally_annotated_line {
@@ -43,7 +40,7 @@ struct tally_annotated_instruction {
 };
 
 struct tally_annotation {
-	const char *function, *object, *event; /* the profile's */
+	const char *function, *object, *event; /* the latter two are the profile's */
 	struct tally_annotation_weight weight, total; /* the function's, and all of the event */
 	uint64_t start, end;    /* as shown */
 	enum tally_sample_aim aim;
@@ -55,19 +52,6 @@ struct tally_annotation {
 	uint32_t labels;
 	struct tally_strings strings;
 };
-
-/* The hottest functions of an event by themselves, in their order; ids of names->functions.  `name` NULL: any; else those
- * of that name, with or without version or parameters.  -ENOENT with a hint where there is none. */
-struct tally_hot_function {
-	uint32_t function, place; /* a place of its */
-	struct tally_annotation_weight weight;
-};
-struct tally_hot_functions {
-	struct tally_hot_function *items;
-	size_t count, capacity;
-};
-int tally_hot_functions_find(const struct tally_profile *profile, uint32_t event, const char *name,
-			     struct tally_hot_functions *out, struct tally_error *err);
 
 struct tally_annotation_options {
 	bool is_intel;      /* x86's other syntax */

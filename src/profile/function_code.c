@@ -55,6 +55,17 @@ bool tally_function_code_address(struct tally_names *names, const struct tally_p
 	       tally_name_table_address(names, known.table, known.entry, place, address);
 }
 
+bool tally_function_code_bounds(struct tally_names *names, const struct tally_place *place, uint64_t *start, uint64_t *end)
+{
+	struct known known;
+	uint64_t address;
+	if (know(names, place, false, &known) < 0 || !known.entry || known.table->is_kernel ||
+	    !tally_name_table_address(names, known.table, known.entry, place, &address))
+		return false;
+	struct tally_unwind_table *rules = tally_objects_unwind(known.entry);
+	return rules && tally_unwind_table_function(rules, address, start, end);
+}
+
 const char *tally_function_code_symbol(struct tally_names *names, const struct tally_place *place, uint64_t address,
 				       uint64_t *offset)
 {
@@ -221,7 +232,8 @@ static int find_in_kernel(struct tally_names *names, struct tally_function_code 
 	return 0;
 }
 
-int tally_function_code_find(struct tally_names *names, const struct tally_place *place, struct tally_function_code *out)
+int tally_function_code_find(struct tally_names *names, const struct tally_place *place, uint64_t start, uint64_t end,
+			     struct tally_function_code *out)
 {
 	struct known known;
 	uint64_t address = 0;
@@ -237,18 +249,20 @@ int tally_function_code_find(struct tally_names *names, const struct tally_place
 	bool is_somewhere = tally_name_table_address(names, known.table, known.entry, place, &address);
 	const struct tally_symbol *symbol =
 		is_somewhere && known.table->symbols ? tally_symbols_find(known.table->symbols, address) : NULL;
-	if (symbol) {
-		out->start = symbol->start;
-		out->end = symbol->end - symbol->start > CODE_BYTES_MAX ? symbol->start + CODE_BYTES_MAX : symbol->end;
+	if (symbol && !end) {
+		start = symbol->start;
+		end = symbol->end;
 	}
+	out->start = start;
+	out->end = end - start > CODE_BYTES_MAX ? start + CODE_BYTES_MAX : end;
 	if (known.table->dump)
 		find_in_dump(names, &known, address, out);
 	else if (known.table->is_kernel && symbol)
 		return find_in_kernel(names, out);
-	else if (symbol || !known.entry)
+	else if (out->end || !known.entry)
 		find_in_file(names, &known, out);
 	else
-		because(out, "there is no symbol that tells where it begins and ends");
+		because(out, "neither a symbol nor unwind rules tell where it begins and ends");
 	return 0;
 }
 

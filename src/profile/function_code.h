@@ -20,14 +20,18 @@ struct tally_function_code {
 	int64_t file_time_s;  /* when its file was changed last; 0: not known */
 };
 
-/* Of the function that holds a place.  0 or -ENOMEM. */
-int tally_function_code_find(struct tally_names *names, const struct tally_place *place, struct tally_function_code *out);
+/* Of the function that holds a place; `start` and `end` are of one without a symbol, else both 0.  0 or -ENOMEM. */
+int tally_function_code_find(struct tally_names *names, const struct tally_place *place, uint64_t start, uint64_t end,
+			     struct tally_function_code *out);
 void tally_function_code_release(struct tally_function_code *code);
 
 /* What of a file (or the kernel) was found at a symbol address: "memcpy", NULL where nothing is known, and how far behind its
  * start.  `place` is one of the function's; `address` one of the same table's.  Mangled. */
 const char *tally_function_code_symbol(struct tally_names *names, const struct tally_place *place, uint64_t address,
 				       uint64_t *offset);
+
+/* Where the function of a place begins and ends by the unwind rules of its file; false: they don't tell. */
+bool tally_function_code_bounds(struct tally_names *names, const struct tally_place *place, uint64_t *start, uint64_t *end);
 
 /* A place's address as its symbols have it. */
 bool tally_function_code_address(struct tally_names *names, const struct tally_place *place, uint64_t *address);

@@ -54,7 +54,10 @@ void tally_unwind_table_free(struct tally_unwind_table *table);
 /* The memory that it takes by now, without the object's own. */
 size_t tally_unwind_table_bytes(const struct tally_unwind_table *table);
 
-/* The same of bytes of .eh_frame that lie at an address, as a JIT leaves them; they must outlive the table. */
+/* Where the function that holds an address begins and ends; false when no rules are of it. */
+bool tally_unwind_table_function(struct tally_unwind_table *table, uint64_t address, uint64_t *start, uint64_t *end);
+
+/* tally_unwind_table_new() of bytes of .eh_frame that lie at an address, as a JIT leaves them; they must outlive the table. */
 int tally_unwind_table_new_from_frames(const void *eh_frame, size_t size, uint64_t address,
 				       enum tally_unwind_machine machine, struct tally_unwind_table **out);
 

@@ -34,6 +34,16 @@ struct tally_function_index *tally_unwind_table_find(struct tally_unwind_table *
 	return NULL;
 }
 
+bool tally_unwind_table_function(struct tally_unwind_table *table, uint64_t address, uint64_t *start, uint64_t *end)
+{
+	struct tally_unwind_function function;
+	if (!tally_unwind_table_find(table, address, &function))
+		return false;
+	*start = function.start;
+	*end = function.start + function.size;
+	return true;
+}
+
 enum tally_unwind_lookup tally_unwind_table_lookup(struct tally_unwind_table *table, uint64_t address,
 						   struct tally_cfi_program *program)
 {

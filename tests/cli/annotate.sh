@@ -100,4 +100,25 @@ if have objcopy && [ "$(uname -m)" = x86_64 ]; then
 else
 	skip "hostile names" "needs objcopy on x86-64"
 fi
+if have strip && [ "$(uname -m)" = x86_64 ]; then
+	strip -o bare "$ANNOTATED"
+	timeout 60 "$TALLY" record -q -o tally.data -- ./bare >out 2>err
+	annotate
+	check "a stripped program's functions are told apart by their unwind rules" contains '^bare+0x[0-9a-f]*  '
+	check "… and disassembled" contains ' L1: '
+	name=$(sed -n '1s/  .*//p' out)
+	annotate --no-source "$name"
+	check "… and found by the name that they get" contains "^$name  "
+else
+	skip "a stripped program" "needs strip on x86-64"
+fi
+if have node && echo 'function fib(n) { return n < 2 ? n : fib(n - 1) + fib(n - 2) } for (let i = 0; i < 15; i++) fib(30)' >fib.js &&
+	timeout 60 "$TALLY" record -q -o tally.data -- node --perf-prof fib.js >out 2>err && ls jit-*.dump >/dev/null 2>&1; then
+	annotate
+	check "a JIT's code comes from its dump" contains '^JS:.*fib .*jit-[0-9]*.dump'
+	check "… disassembled" contains '^ *[0-9.]*% ±.* [0-9a-f]*  .*\(mov\|push\|cmp\|test\|ldr\|str\)'
+	check "… with its lines" contains 'fib.js:1 '
+else
+	skip "a JIT's code" "needs node that can be recorded"
+fi
 echo "1..$number"

@@ -1,0 +1,126 @@
+#include "profile/hot_functions.h"
+
+#include "base/vector.h"
+#include "profile/function_code.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct tally_annotation_weight *tally_leaf_weights(const struct tally_profile *profile, uint32_t event)
+{
+	struct tally_annotation_weight *weights = calloc(profile->places.places.count + 1, sizeof(*weights));
+	for (size_t i = 0; weights && i < profile->rows.rows.count; i++) {
+		const struct tally_row *row = &profile->rows.rows.items[i];
+		const uint8_t *end, *stack = tally_row_stack(&profile->rows, i, &end);
+		if (profile->classes.items[row->class].event != event || stack == end)
+			continue;
+		const struct tally_annotation_weight part = { row->samples, row->period };
+		tally_annotation_add(&weights[tally_stack_next_place(&stack)], &part);
+	}
+	return weights;
+}
+
+/* Where the code of a place without a symbol begins and ends. */
+static bool bounds_of(const struct tally_profile *profile, uint32_t function, uint32_t place, uint64_t *start, uint64_t *end)
+{
+	*start = *end = 0;
+	return profile->recording->names.functions.items[function].name == TALLY_STRING_NONE &&
+	       tally_function_code_bounds(&profile->recording->names, &profile->places.places.items[place], start, end);
+}
+
+bool tally_hot_function_has(const struct tally_profile *profile, const struct tally_hot_function *hot, uint32_t place)
+{
+	uint64_t start, end;
+	if (tally_profile_function(profile, place) != hot->function)
+		return false;
+	bounds_of(profile, hot->function, place, &start, &end);
+	return start == hot->start;
+}
+
+static bool is_called(const struct tally_names *names, const struct tally_hot_function *hot, const char *name)
+{
+	const char *whole = tally_names_text(names, hot->function);
+	size_t length = strcspn(hot->name, "(");
+	return !strcmp(whole, name) || !strcmp(hot->name, name) ||
+	       (length && strlen(name) == length && !strncmp(hot->name, name, length));
+}
+
+static int hotter_first(const void *a_, const void *b_)
+{
+	const struct tally_hot_function *a = a_, *b = b_;
+	if (a->weight.period != b->weight.period)
+		return a->weight.period > b->weight.period ? -1 : 1;
+	if (a->weight.samples != b->weight.samples)
+		return a->weight.samples > b->weight.samples ? -1 : 1;
+	return a->place < b->place ? -1 : a->place > b->place;
+}
+
+/* The number of the function that a place is in, made when it is new; SIZE_MAX: no memory. */
+static size_t function_of(const struct tally_profile *profile, uint32_t place, struct tally_map *index,
+			  struct tally_hot_functions *out)
+{
+	const struct tally_names *names = &profile->recording->names;
+	struct tally_hot_function hot = { .function = tally_profile_function(profile, place), .place = place };
+	bool added, has_bounds = bounds_of(profile, hot.function, place, &hot.start, &hot.end);
+	uint64_t *slot = tally_map_put(index, tally_hash64(hot.start) ^ hot.function, &added);
+	if (!slot)
+		return SIZE_MAX;
+	if (!added)
+		return (size_t)*slot;
+	*slot = out->count;
+	if (has_bounds)
+		snprintf(hot.name, sizeof(hot.name), "%.400s+0x%" PRIx64, tally_names_short_object(names, hot.function), hot.start);
+	else
+		snprintf(hot.name, sizeof(hot.name), "%s", tally_names_plain_text(names, hot.function));
+	return tally_vector_push(out, hot) < 0 ? SIZE_MAX : (size_t)*slot;
+}
+
+static int sum_functions(const struct tally_profile *profile, uint32_t event, struct tally_hot_functions *out)
+{
+	struct tally_annotation_weight *weights = tally_leaf_weights(profile, event);
+	struct tally_map index = { 0 };
+	int result = weights ? 0 : -ENOMEM;
+	for (uint32_t place = 0; !result && place < profile->places.places.count; place++) {
+		size_t at = weights[place].samples ? function_of(profile, place, &index, out) : 0;
+		if (at == SIZE_MAX)
+			result = -ENOMEM;
+		else if (weights[place].samples)
+			tally_annotation_add(&out->items[at].weight, &weights[place]);
+	}
+	tally_map_release(&index);
+	free(weights);
+	if (!result && out->count)
+		qsort(out->items, out->count, sizeof(*out->items), hotter_first);
+	return result;
+}
+
+static int none_is_called(const struct tally_hot_functions *all, const char *name, struct tally_error *err)
+{
+	enum { LISTED = 5 };
+	char list[400] = "";
+	for (size_t i = 0; i < all->count && i < LISTED; i++)
+		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%.64s", i ? ", " : "", all->items[i].name);
+	tally_error_set(err, -ENOENT, "no samples are of a function '%s'", name);
+	tally_error_hint(err, "the hottest are %s; 'tally report --sort sym' lists them", list);
+	return -ENOENT;
+}
+
+int tally_hot_functions_find(const struct tally_profile *profile, uint32_t event, const char *name,
+			     struct tally_hot_functions *out, struct tally_error *err)
+{
+	struct tally_hot_functions all = { 0 };
+	int result = sum_functions(profile, event, &all);
+	for (size_t i = 0; !result && i < all.count; i++)
+		if (!name || is_called(&profile->recording->names, &all.items[i], name))
+			result = tally_vector_push(out, all.items[i]);
+	if (result)
+		tally_error_set(err, result, "out of memory");
+	else if (!out->count)
+		result = name ? none_is_called(&all, name, err) :
+				tally_error_set(err, -ENOENT, "the event's samples have no addresses");
+	tally_vector_release(&all);
+	return result;
+}
