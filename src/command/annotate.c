@@ -7,6 +7,7 @@
 #include "command/recording_warnings.h"
 #include "output/annotate_view.h"
 #include "output/pager.h"
+#include "task/jit.h"
 
 #include <errno.h>
 #include <langinfo.h>
@@ -216,6 +217,8 @@ static int read_and_show(const struct tally_command *command, struct request *re
 	tally_names_use_cache(&recording->names);
 	tally_names_use_sources(&recording->names, &request->names);
 	recording->leaves_only = true;
+	if (recording->tasks.jits)
+		recording->tasks.jits->wants_code = true;
 	tally_command_progress_start(&progress);
 	int result = tally_profile_new(recording, &samples, &profile, &err);
 	tally_command_progress_end(&progress);

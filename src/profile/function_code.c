@@ -153,7 +153,7 @@ static void find_in_dump(struct tally_names *names, const struct known *known, u
 	const struct tally_jit_dump *dump = known->table->dump;
 	const struct tally_jit_function *function = tally_jits_function(names->tasks, known->file, address);
 	if (!function || !function->bytes) {
-		because(code, "the JIT's dump has no bytes of it");
+		because(code, "the JIT's dump, %s, is not here any more", tally_tasks_path(names->tasks, known->file));
 		return;
 	}
 	code->start = function->base;

@@ -109,8 +109,10 @@ int tally_jits_see(struct tally_tasks *tasks, const struct tally_record_mmap *mm
 	if (known && known->pid == mmap->pid)
 		return 0;
 	struct tally_jit jit = { .pid = mmap->pid, .file = file };
-	jit.dump = jits->recall ? jits->recall(jits->context, file) : NULL;
+	jit.dump = jits->recall && !jits->wants_code ? jits->recall(jits->context, file) : NULL;
 	int result = jit.dump ? 0 : read_dump(jits, mmap, &jit);
+	if (!result && !jit.dump && jits->recall && jits->wants_code)
+		jit.dump = jits->recall(jits->context, file);
 	uint64_t *slot = result || !jit.dump ? NULL : tally_map_put(&jits->of_process, mmap->pid, NULL);
 	if (slot) {
 		jit.older = (uint32_t)*slot;

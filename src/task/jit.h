@@ -37,6 +37,7 @@ struct tally_jits {
 	 * NULL. */
 	struct tally_jit_dump *(*recall)(void *context, uint32_t file);
 	void *context;
+	bool wants_code; /* the file is read all the same, for who wants the code; `recall` is asked where it is not there */
 };
 
 /* `mmap` told of an executable mapping of `file`: reads the dump if it is one.  0 or -ENOMEM. */
