@@ -97,52 +97,6 @@ int tally_writer_put_records(struct tally_perfdata_writer *writer, const void *b
 	return writer->failure;
 }
 
-static uint64_t ids_bytes(const struct tally_perfdata_writer *writer)
-{
-	uint64_t count = 0;
-	for (size_t i = 0; i < writer->event_count; i++)
-		count += writer->events[i].id_count;
-	return count * 8;
-}
-
-int tally_writer_put_head(struct tally_perfdata_writer *writer, const uint64_t *feature_bits, uint64_t data_size)
-{
-	struct tally_buffer head = { 0 };
-	uint64_t entry_bytes = writer->attr_size + sizeof(struct tally_disk_section), ids = ids_bytes(writer), done_ids;
-	struct tally_disk_header header = {
-		.magic = TALLY_PERFDATA_MAGIC,
-		.size = sizeof(header),
-		.attr_size = entry_bytes,
-		.attrs = { sizeof(header) + ids, writer->event_count * entry_bytes },
-		.data = { sizeof(header) + ids + writer->event_count * entry_bytes, data_size },
-	};
-	if (feature_bits)
-		memcpy(header.features, feature_bits, sizeof(header.features));
-	tally_buffer_append(&head, &header, sizeof(header));
-	for (size_t i = 0; i < writer->event_count; i++)
-		tally_buffer_append(&head, writer->events[i].ids, 8 * writer->events[i].id_count);
-	done_ids = sizeof(header);
-	for (size_t i = 0; i < writer->event_count; i++) {
-		struct tally_attr attr = writer->events[i].attr;
-		struct tally_disk_section section = { done_ids, 8 * writer->events[i].id_count };
-		attr.size = writer->attr_size;
-		done_ids += section.size;
-		tally_buffer_append(&head, &attr, writer->attr_size);
-		tally_buffer_append(&head, &section, sizeof(section));
-	}
-	/* Ids that came after the start have no room in front of the data. */
-	int result = head.failed ? -ENOMEM : 0;
-	if (!result && writer->data_offset && header.data.offset != writer->data_offset)
-		result = -EINVAL;
-	size_t done;
-	if (!result)
-		result = tally_writer_put_at(writer, head.bytes, head.length, 0, &done);
-	if (!result)
-		writer->data_offset = header.data.offset;
-	tally_buffer_release(&head);
-	return result;
-}
-
 static bool is_full(int code)
 {
 	return code == -ENOSPC || code == -EFBIG || code == -EDQUOT;
@@ -208,8 +162,11 @@ int tally_perfdata_writer_new(int fd, const struct tally_recorded_event *events,
 	writer->event_count = event_count;
 	writer->attr_size = common_attr_size(writer);
 	writer->pending = malloc(TALLY_WRITER_PENDING_MAX);
+	writer->head_ids = calloc(event_count + 1, sizeof(*writer->head_ids));
+	for (size_t i = 0; writer->head_ids && i < event_count; i++)
+		writer->head_ids[i] = events[i].id_count;
 	int result;
-	if (!writer->pending) {
+	if (!writer->pending || !writer->head_ids) {
 		result = tally_error_set(err, -ENOMEM, "no memory for the recording's buffer");
 	} else if (options->pipe) {
 		result = tally_writer_pipe_head(writer);
@@ -398,6 +355,8 @@ static int finish_file(struct tally_perfdata_writer *writer)
 		memset(writer->feature_bits, 0, sizeof(writer->feature_bits));
 		cut_at_end(writer);
 	}
+	if (!result)
+		result = tally_writer_put_late_ids(writer);
 	head = tally_writer_put_head(writer, writer->feature_bits, writer->end - writer->data_offset);
 	if (!writer->failure)
 		writer->failure = result ? result : head;
@@ -424,5 +383,6 @@ void tally_perfdata_writer_free(struct tally_perfdata_writer *writer)
 	tally_vector_release(&writer->boundaries);
 	free(writer->packed);
 	free(writer->pending);
+	free(writer->head_ids);
 	free(writer);
 }

@@ -16,6 +16,8 @@ struct tally_perfdata_writer {
 	uint32_t attr_size;
 	int failure;          /* sticks: -errno of the first write that failed */
 	uint64_t data_offset; /* 0 in a pipe */
+	size_t *head_ids;     /* of each event, how many stand in front of the data */
+	uint64_t late_ids_at; /* where all stand, if some came after the start; 0: they did not */
 	uint64_t end;         /* where the next byte goes: behind the last whole record */
 	bool finished;
 	uint64_t feature_bits[TALLY_FEATURE_MAX / 64]; /* that were written */
@@ -59,6 +61,9 @@ int tally_writer_put_compressed(struct tally_perfdata_writer *writer, const void
 
 /* The header, attributes and ids with the data's size as it is now. */
 int tally_writer_put_head(struct tally_perfdata_writer *writer, const uint64_t *feature_bits, uint64_t data_size);
+/* Ids that came after the start have no room in front of the data: then all are put behind the features.  The head is to be
+ * put after that. */
+int tally_writer_put_late_ids(struct tally_perfdata_writer *writer);
 
 int tally_writer_pipe_head(struct tally_perfdata_writer *writer);
 int tally_writer_pipe_feature(struct tally_perfdata_writer *writer, unsigned feature, const void *bytes,

@@ -1,6 +1,7 @@
 /* The recording's loop: wait for a ring, a signal, a command or a time; drain; look whether it is over. */
 #include "session/recorder_state.h"
 
+#include "machine/hotplug.h"
 #include "machine/latency.h"
 
 #include <errno.h>
@@ -19,6 +20,7 @@ struct loop {
 	uint64_t enable_at, stop_at, progress_at, next_file_at; /* ns; 0: never */
 	int extra_fd;    /* readable when there is a signal or a command */
 	int epoll_fd;    /* −1: extra_fd is that of the signals */
+	int hotplug_fd;  /* −1: none */
 	uint64_t flush_at;
 	struct tally_record_pace pace;
 	int look_ms; /* -1: when woken */
@@ -111,19 +113,26 @@ static int look_at_size(struct loop *loop, bool asked_next, struct tally_error *
 	return result;
 }
 
-/* Signals and commands in one descriptor to wait for. */
+/* A file (fd:3 3<commands) can't be waited for: it is read at each pass. */
+static bool watch(const struct loop *loop, int fd)
+{
+	struct epoll_event readable = { .events = EPOLLIN };
+	return fd < 0 || !epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, fd, &readable) || errno == EPERM;
+}
+
+/* Signals, commands and news of CPUs in one descriptor to wait for. */
 static int open_extra(struct loop *loop, struct tally_error *err)
 {
 	const struct tally_control *control = loop->recorder->options.control;
 	loop->extra_fd = loop->signals->fd;
-	loop->epoll_fd = -1;
-	if (!control)
+	loop->epoll_fd = loop->hotplug_fd = -1;
+	if (tally_record_follows_cpus(loop->recorder))
+		loop->hotplug_fd = tally_hotplug_open();
+	if (!control && loop->hotplug_fd < 0)
 		return 0;
-	struct epoll_event signals = { .events = EPOLLIN }, commands = { .events = EPOLLIN };
 	loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	/* A file (fd:3 3<commands) can't be waited for: it is read at each pass. */
-	if (loop->epoll_fd < 0 || epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, loop->signals->fd, &signals) < 0 ||
-	    (epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, control->fd, &commands) < 0 && errno != EPERM))
+	if (loop->epoll_fd < 0 || !watch(loop, loop->signals->fd) || !watch(loop, control ? control->fd : -1) ||
+	    !watch(loop, loop->hotplug_fd))
 		return tally_error_set(err, -errno, "waiting for commands failed: %s", tally_errno_text(errno));
 	loop->extra_fd = loop->epoll_fd;
 	return 0;
@@ -141,6 +150,13 @@ static int next_look_ms(struct loop *loop)
 	int ms = tally_record_pace_ms(&loop->pace, tally_record_now_ns(), recorder->status.lost, recorder->found_bytes,
 				    recorder->rings[0].mask + 1);
 	return ms < 0 || (longest_ms >= 0 && longest_ms < ms) ? longest_ms : ms;
+}
+
+static int wait_anew(struct loop *loop, struct tally_error *err)
+{
+	tally_record_waits_release(&loop->waits);
+	int result = tally_record_waits_init(&loop->waits, loop->recorder);
+	return result < 0 ? tally_error_set(err, result, "out of memory") : 0;
 }
 
 static int drain_until_end(struct loop *loop,
@@ -166,6 +182,8 @@ static int drain_until_end(struct loop *loop,
 			result = on_time(loop, err);
 		if (!result)
 			result = tally_record_drain(recorder, false, err);
+		if (!result && tally_record_check_online(recorder, loop->hotplug_fd))
+			result = wait_anew(loop, err);
 		if (!result)
 			result = look_at_size(loop, asked_next, err);
 		loop->look_ms = next_look_ms(loop);
@@ -207,6 +225,8 @@ static void loop_release(struct loop *loop)
 	tally_record_waits_release(&loop->waits);
 	if (loop->epoll_fd >= 0)
 		close(loop->epoll_fd);
+	if (loop->hotplug_fd >= 0)
+		close(loop->hotplug_fd);
 }
 
 int tally_recorder_run(struct tally_recorder *recorder, struct tally_signals *signals,

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-static uint64_t lost_by(const struct tally_recorder *recorder, const struct tally_record_handle *opened)
+uint64_t tally_record_lost_by(const struct tally_recorder *recorder, const struct tally_record_handle *opened)
 {
 	uint64_t words[8];
 	struct tally_provider *provider = recorder->provider;
@@ -35,9 +35,9 @@ static int write_lost(struct tally_recorder *recorder, uint64_t lost, struct tal
 
 int tally_record_count_lost(struct tally_recorder *recorder, struct tally_error *err)
 {
-	uint64_t lost = 0;
+	uint64_t lost = recorder->lost_closed;
 	for (size_t i = 0; i < recorder->handles.count; i++)
-		lost += lost_by(recorder, &recorder->handles.items[i]);
+		lost += tally_record_lost_by(recorder, &recorder->handles.items[i]);
 	if (lost <= recorder->lost_told)
 		return 0;
 	uint64_t untold = lost - recorder->lost_told;

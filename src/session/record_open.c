@@ -17,14 +17,6 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-	RING_BYTES = 8 << 20,         /* a million small records a second fill it in a tenth of one */
-	SMALL_RING_BYTES = 2 << 20,   /* on machines of many CPUs, without stack copies */
-	RINGS_BYTES = 64 << 20,       /* all of them, where they can be that small */
-	SIDE_RING_BYTES = 256 << 10,
-	SMALL_SIDE_RING_BYTES = 32 << 10, /* where memory is short */
-};
-
 #define SINCE_LINUX_5_1 (TALLY_ATTR_KSYMBOL | TALLY_ATTR_BPF_EVENT)
 
 struct place {
@@ -32,19 +24,6 @@ struct place {
 	int cpu;
 	size_t ring;
 };
-
-static size_t page_bytes(void)
-{
-	return (size_t)sysconf(_SC_PAGESIZE);
-}
-
-static size_t power_of_two_pages(size_t bytes)
-{
-	size_t pages = 1;
-	while (pages * page_bytes() < bytes)
-		pages *= 2;
-	return pages;
-}
 
 /* ---- one event ----------------------------------------------------------------------------------------- */
 
@@ -171,91 +150,7 @@ static int open_one(struct tally_recorder *recorder, size_t source_index, const 
 	return handle;
 }
 
-/* ---- rings --------------------------------------------------------------------------------------------- */
-
-struct ring_sizes {
-	size_t sample_pages, side_pages;
-};
-
-static size_t default_ring_bytes(const struct tally_recorder *recorder)
-{
-	size_t share = RINGS_BYTES / recorder->ring_count;
-	if (recorder->call_graph == TALLY_CALL_GRAPH_STACK || share > RING_BYTES)
-		return RING_BYTES;
-	return share < SMALL_RING_BYTES ? SMALL_RING_BYTES : share;
-}
-
-static struct ring_sizes choose_sizes(const struct tally_recorder *recorder)
-{
-	struct tally_ring_budget budget = tally_machine_ring_budget();
-	size_t wanted = recorder->options.ring_bytes ? recorder->options.ring_bytes : default_ring_bytes(recorder);
-	size_t side = budget.unlimited ? SIDE_RING_BYTES : SMALL_SIDE_RING_BYTES;
-	struct ring_sizes sizes;
-	sizes.side_pages = tally_machine_ring_pages(&budget, recorder->ring_count, power_of_two_pages(side));
-	tally_ring_budget_spend(&budget, recorder->ring_count, sizes.side_pages);
-	sizes.sample_pages = tally_machine_ring_pages(&budget, recorder->ring_count, power_of_two_pages(wanted));
-	/* What others of this user have mapped counts too: the kernel has the last word, in map_ring(). */
-	if (!sizes.sample_pages)
-		sizes.sample_pages = 1;
-	if (!sizes.side_pages)
-		sizes.side_pages = 1;
-	return sizes;
-}
-
-static int map_ring(struct tally_recorder *recorder, struct tally_ring *ring, int handle, int cpu, size_t *pages)
-{
-	int result;
-	bool is_backward = recorder->options.overwrite && ring >= recorder->rings &&
-			   ring < recorder->rings + recorder->ring_count;
-	while ((result = is_backward ? tally_ring_open_backward(ring, recorder->provider, handle, cpu, *pages) :
-				       tally_ring_open(ring, recorder->provider, handle, cpu, *pages)) == -EPERM &&
-	       *pages > 1)
-		*pages /= 2;
-	return result;
-}
-
-/* Sends `handle` to the ring, which it founds when it is the first. */
-static int join_ring(struct tally_recorder *recorder, struct tally_ring *ring, int handle, int cpu, size_t *pages,
-		     struct tally_error *err)
-{
-	if (ring->page) {
-		int result = recorder->provider->ops->ioctl(recorder->provider, handle, TALLY_IOCTL_SET_OUTPUT,
-							    (void *)(intptr_t)ring->handle, 0);
-		return result < 0 ? tally_error_set(err, result, "events of CPU %d can't share a ring: %s", cpu,
-						    tally_errno_text(result)) :
-				    0;
-	}
-	int result = map_ring(recorder, ring, handle, cpu, pages);
-	if (result < 0) {
-		tally_error_set(err, result, "mapping a ring of %zu KiB for CPU %d failed: %s",
-				*pages * page_bytes() / 1024, cpu, tally_errno_text(result));
-		tally_error_hint(err, "rings count against kernel.perf_event_mlock_kb and 'ulimit -l'; "
-				      "-m asks for smaller ones, 'tally doctor' shows the budget");
-	}
-	return result;
-}
-
 /* ---- all of them --------------------------------------------------------------------------------------- */
-
-/* Half of the ring; where that proves too late, record_pace.c looks earlier. */
-static void set_wakeups(struct tally_recorder *recorder, const struct ring_sizes *sizes)
-{
-	size_t sample = sizes->sample_pages * page_bytes(), side = sizes->side_pages * page_bytes();
-	for (size_t i = 0; i < recorder->source_count; i++) {
-		struct tally_record_source *source = &recorder->sources[i];
-		source->attr.flags |= TALLY_ATTR_WATERMARK;
-		source->attr.wakeup_events = (uint32_t)(source->event ? sample / 2 : side / 2);
-		source->written.flags |= TALLY_ATTR_WATERMARK;
-		source->written.wakeup_events = source->attr.wakeup_events;
-		/* Small rings: a stack copy must leave room for others. */
-		uint32_t most = (uint32_t)(sample / 8) & ~7u;
-		if (!recorder->options.stack_bytes && source->attr.sample_stack_user > most && most >= 1024) {
-			source->attr.sample_stack_user = most;
-			if (source->written.sample_stack_user)
-				source->written.sample_stack_user = most;
-		}
-	}
-}
 
 static int explain_refusal(const struct tally_recorder *recorder, const struct tally_event *event, int code,
 			   const struct place *place, struct tally_error *err)
@@ -281,7 +176,7 @@ static int leader_of(const struct tally_recorder *recorder, size_t source, int l
 
 /* One event, or one for each size of copies; *handle is the (first) one's. */
 static int open_source(struct tally_recorder *recorder, size_t index, const struct place *place, int group, int *handle,
-		       struct ring_sizes *sizes, struct tally_error *err)
+		       struct tally_record_ring_sizes *sizes, struct tally_error *err)
 {
 	const struct tally_record_source *source = &recorder->sources[index];
 	const struct tally_record_copies *copies = &recorder->copies;
@@ -300,14 +195,14 @@ static int open_source(struct tally_recorder *recorder, size_t index, const stru
 			result = tally_record_set_filter(recorder, source->event, opened, err);
 		if (result < 0)
 			return result;
-		result = join_ring(recorder, &recorder->rings[place->ring], opened, place->cpu, &sizes->sample_pages,
+		result = tally_record_join_ring(recorder, &recorder->rings[place->ring], opened, place->cpu, &sizes->sample_pages,
 				   err);
 	}
 	return result;
 }
 
 /* All events on one task and CPU; the side-band first, so that no map is missed. */
-static int open_place(struct tally_recorder *recorder, const struct place *place, struct ring_sizes *sizes,
+static int open_place(struct tally_recorder *recorder, const struct place *place, struct tally_record_ring_sizes *sizes,
 		      struct tally_error *err)
 {
 	size_t side = recorder->source_count - 1;
@@ -316,7 +211,7 @@ static int open_place(struct tally_recorder *recorder, const struct place *place
 		/* What is refused to the side-band's event is refused to all: the user knows the one asked for. */
 		return explain_refusal(recorder, recorder->sources[0].event, handle, place, err);
 	}
-	result = join_ring(recorder, &recorder->side_rings[place->ring], handle, place->cpu, &sizes->side_pages, err);
+	result = tally_record_join_ring(recorder, &recorder->side_rings[place->ring], handle, place->cpu, &sizes->side_pages, err);
 	for (size_t i = 0; !result && i < side; i++) {
 		int group = leader_of(recorder, i, leader);
 		result = open_source(recorder, i, place, group, &handle, sizes, err);
@@ -327,11 +222,11 @@ static int open_place(struct tally_recorder *recorder, const struct place *place
 }
 
 /* On all CPUs: 1, 0 when the task has ended, or -errno. */
-static int open_task(struct tally_recorder *recorder, pid_t tid, bool may_end, struct ring_sizes *sizes,
+static int open_task(struct tally_recorder *recorder, pid_t tid, bool may_end, struct tally_record_ring_sizes *sizes,
 		     struct tally_error *err)
 {
 	for (size_t c = 0; c < recorder->ring_count; c++) {
-		struct place place = { .tid = tid, .cpu = (int)recorder->target->cpus.cpus[c], .ring = c };
+		struct place place = { .tid = tid, .cpu = (int)recorder->ring_cpus[c].number, .ring = c };
 		int result = open_place(recorder, &place, sizes, err);
 		if (result == -ESRCH && may_end)
 			return 0;
@@ -341,7 +236,7 @@ static int open_task(struct tally_recorder *recorder, pid_t tid, bool may_end, s
 	return 1;
 }
 
-static int open_everywhere(struct tally_recorder *recorder, struct ring_sizes *sizes, struct tally_error *err)
+static int open_everywhere(struct tally_recorder *recorder, struct tally_record_ring_sizes *sizes, struct tally_error *err)
 {
 	struct tally_target *target = recorder->target;
 	size_t opened = 0, next = 0;
@@ -398,16 +293,6 @@ static void tell_of_group_reads(struct tally_recorder *recorder)
 				    recorder->provider->ops->command ? "" : "; -a takes in all");
 }
 
-static void tell_of_small_rings(struct tally_recorder *recorder, const struct ring_sizes *sizes)
-{
-	size_t got = sizes->sample_pages * page_bytes();
-	if (recorder->options.ring_bytes && got < recorder->options.ring_bytes)
-		tally_buffer_printf(recorder->notes,
-				    "rings are %zu KiB a CPU, not %zu: more does not fit this user's budget "
-				    "(kernel.perf_event_mlock_kb, ulimit -l)\n",
-				    got / 1024, recorder->options.ring_bytes / 1024);
-}
-
 static int open_cgroups(struct tally_recorder *recorder, struct tally_error *err)
 {
 	for (size_t i = 0; i + 1 < recorder->source_count; i++) {
@@ -423,6 +308,34 @@ static int open_cgroups(struct tally_recorder *recorder, struct tally_error *err
 	return 0;
 }
 
+/* A ring for each CPU, and room for those that may come online. */
+static int make_rings(struct tally_recorder *recorder)
+{
+	const struct tally_cpu_list *cpus = &recorder->target->cpus;
+	struct tally_cpu_list possible;
+	recorder->ring_count = recorder->ring_capacity = cpus->count;
+	if (tally_record_follows_cpus(recorder) && tally_cpu_list_read(TALLY_CPU_POSSIBLE, &possible, NULL) >= 0) {
+		if (possible.count > cpus->count)
+			recorder->ring_capacity = possible.count;
+		tally_cpu_list_release(&possible);
+	}
+	recorder->rings = tally_arena_array(&recorder->arena, recorder->ring_capacity, sizeof(*recorder->rings));
+	recorder->side_rings = tally_arena_array(&recorder->arena, recorder->ring_capacity, sizeof(*recorder->side_rings));
+	recorder->ring_cpus = tally_arena_array(&recorder->arena, recorder->ring_capacity, sizeof(*recorder->ring_cpus));
+	if (!recorder->rings || !recorder->side_rings || !recorder->ring_cpus)
+		return -ENOMEM;
+	for (size_t i = 0; i < cpus->count; i++)
+		recorder->ring_cpus[i].number = cpus->cpus[i];
+	return 0;
+}
+
+int tally_record_open_cpu(struct tally_recorder *recorder, size_t ring, struct tally_error *err)
+{
+	struct tally_record_ring_sizes sizes = recorder->ring_sizes;
+	struct place place = { .tid = -1, .cpu = (int)recorder->ring_cpus[ring].number, .ring = ring };
+	return open_place(recorder, &place, &sizes, err);
+}
+
 int tally_record_open(struct tally_recorder *recorder, struct tally_error *err)
 {
 	if (!recorder->target->cpus.count) {
@@ -431,30 +344,28 @@ int tally_record_open(struct tally_recorder *recorder, struct tally_error *err)
 		if (listed < 0)
 			return listed;
 	}
-	recorder->ring_count = recorder->target->cpus.count;
-	recorder->rings = tally_arena_array(&recorder->arena, recorder->ring_count, sizeof(*recorder->rings));
-	recorder->side_rings = tally_arena_array(&recorder->arena, recorder->ring_count, sizeof(*recorder->side_rings));
-	if (!recorder->rings || !recorder->side_rings)
+	if (make_rings(recorder) < 0)
 		return tally_error_set(err, -ENOMEM, "out of memory");
 	tally_limits_raise_descriptors();
 	int result = open_cgroups(recorder, err);
 	if (result < 0)
 		return result;
-	struct ring_sizes sizes = choose_sizes(recorder), tried;
+	struct tally_record_ring_sizes sizes = tally_record_choose_rings(recorder), tried;
 	/* Rings that turned out smaller than planned want smaller watermarks, which only a new event gets. */
 	do {
 		tried = sizes;
 		close_all(recorder);
-		set_wakeups(recorder, &sizes);
-		tally_record_copies_init(recorder, sizes.sample_pages * page_bytes());
+		tally_record_set_wakeups(recorder, &sizes);
+		tally_record_copies_init(recorder, sizes.sample_pages * (size_t)sysconf(_SC_PAGESIZE));
 		result = open_everywhere(recorder, &sizes, err);
 		if ((result == -EACCES || result == -EPERM) && !recorder->target->all && fall_back_to_user(recorder)) {
 			close_all(recorder);
 			result = open_everywhere(recorder, &sizes, err);
 		}
 	} while (!result && (sizes.sample_pages < tried.sample_pages || sizes.side_pages < tried.side_pages));
+	recorder->ring_sizes = sizes;
 	if (!result) {
-		tell_of_small_rings(recorder, &sizes);
+		tally_record_tell_of_small_rings(recorder, &sizes);
 		tell_of_emptied(recorder);
 		tell_of_group_reads(recorder);
 	}
@@ -473,10 +384,10 @@ void tally_record_close(struct tally_recorder *recorder)
 	tally_vector_release(&recorder->side_handles);
 }
 
-int tally_record_enable(struct tally_recorder *recorder, bool enable, struct tally_error *err)
+int tally_record_enable_from(struct tally_recorder *recorder, size_t first, bool enable, struct tally_error *err)
 {
 	const struct tally_record_copies *copies = &recorder->copies;
-	for (size_t i = 0; i < recorder->handles.count; i++) {
+	for (size_t i = first; i < recorder->handles.count; i++) {
 		const struct tally_record_handle *opened = &recorder->handles.items[i];
 		if (enable && opened->copy_bytes && opened->copy_bytes != copies->sizes[copies->now])
 			continue;
@@ -487,4 +398,12 @@ int tally_record_enable(struct tally_recorder *recorder, bool enable, struct tal
 					       tally_errno_text(result));
 	}
 	return 0;
+}
+
+int tally_record_enable(struct tally_recorder *recorder, bool enable, struct tally_error *err)
+{
+	int result = tally_record_enable_from(recorder, 0, enable, err);
+	if (!result)
+		recorder->is_enabled = enable;
+	return result;
 }

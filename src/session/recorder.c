@@ -29,7 +29,7 @@ static double own_cpu_s(void)
 	       (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
-static void describe_sources(struct tally_recorder *recorder)
+void tally_record_describe_sources(struct tally_recorder *recorder)
 {
 	for (size_t i = 0; i < recorder->source_count; i++) {
 		struct tally_record_source *source = &recorder->sources[i];
@@ -79,7 +79,7 @@ int tally_recorder_new(struct tally_provider *provider, const struct tally_event
 	if (!result)
 		result = tally_record_open(recorder, err);
 	if (!result) {
-		describe_sources(recorder);
+		tally_record_describe_sources(recorder);
 		result = tally_perfdata_writer_new(output_fd, recorder->recorded, recorder->source_count, &writing,
 						   &recorder->writer, err);
 	}

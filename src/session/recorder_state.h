@@ -48,6 +48,21 @@ struct tally_record_pace {
 	uint64_t until_ns, span_ns; /* after a loss: until when, and how long that was meant to be */
 };
 
+struct tally_record_ring_sizes {
+	size_t sample_pages, side_pages;
+};
+
+enum tally_record_cpu_state {
+	TALLY_RECORD_CPU_ONLINE,
+	TALLY_RECORD_CPU_OFFLINE,
+	TALLY_RECORD_CPU_GIVEN_UP, /* came back, and could not be recorded */
+};
+
+struct tally_record_cpu {
+	unsigned number;
+	enum tally_record_cpu_state state;
+};
+
 struct tally_recorder {
 	struct tally_provider *provider;
 	struct tally_target *target;
@@ -62,7 +77,12 @@ struct tally_recorder {
 	/* In the order of opening; of the side-band apart, which is on from the start. */
 	struct { struct tally_record_handle *items; size_t count, capacity; } handles, side_handles;
 	struct tally_ring *rings, *side_rings; /* one a CPU (or one a thread where there is no CPU) */
-	size_t ring_count;
+	struct tally_record_cpu *ring_cpus;
+	size_t ring_count, ring_capacity; /* capacity: more CPUs may come online */
+	struct tally_record_ring_sizes ring_sizes;
+	uint64_t online_at; /* when to look for CPUs that came or went */
+	uint64_t lost_closed; /* samples, by events that are closed */
+	bool is_enabled;
 	struct tally_map source_of_id;
 	bool unwinds; /* any of the sources does */
 	struct tally_record_copies copies;
@@ -92,6 +112,7 @@ struct tally_recorder {
 
 /* recorder.c */
 uint64_t tally_record_now_ns(void);
+void tally_record_describe_sources(struct tally_recorder *recorder);
 void tally_record_fill_status(struct tally_recorder *recorder);
 /* How many signals asked for the end; *asked_next: whether one asked for the next file. */
 unsigned tally_record_take_signals(struct tally_recorder *recorder, struct tally_signals *signals, bool *asked_next);
@@ -103,8 +124,20 @@ int tally_record_make_sources(struct tally_recorder *recorder, const struct tall
 /* record_open.c: opens the events and their rings; ids are filled in. */
 int tally_record_open(struct tally_recorder *recorder, struct tally_error *err);
 void tally_record_close(struct tally_recorder *recorder);
-/* Enables or disables what was opened disabled. */
+/* The events of a CPU that came online, into its ring, as they are on the others. */
+int tally_record_open_cpu(struct tally_recorder *recorder, size_t ring, struct tally_error *err);
+/* Enables or disables what was opened disabled; from one of the handles on. */
+int tally_record_enable_from(struct tally_recorder *recorder, size_t first, bool enable, struct tally_error *err);
 int tally_record_enable(struct tally_recorder *recorder, bool enable, struct tally_error *err);
+
+/* record_rings.c: sizes by what was asked for and by the budget. */
+struct tally_record_ring_sizes tally_record_choose_rings(const struct tally_recorder *recorder);
+/* When its reader is woken, and copies that leave room in a ring. */
+void tally_record_set_wakeups(struct tally_recorder *recorder, const struct tally_record_ring_sizes *sizes);
+/* Sends `handle` to the ring, which it founds when it is the first: with fewer pages where so many can't be had. */
+int tally_record_join_ring(struct tally_recorder *recorder, struct tally_ring *ring, int handle, int cpu, size_t *pages,
+			   struct tally_error *err);
+void tally_record_tell_of_small_rings(struct tally_recorder *recorder, const struct tally_record_ring_sizes *sizes);
 
 /* record_filter.c: puts the event's filter on; 0 or -errno with a message that says what is wrong with it. */
 int tally_record_set_filter(struct tally_recorder *recorder, const struct tally_event *event, int handle,
@@ -137,6 +170,13 @@ int tally_record_take_task(struct tally_recorder *recorder, const struct tally_r
 /* record_file.c: ends the file, and goes on in the next. */
 int tally_record_next_file(struct tally_recorder *recorder, struct tally_error *err);
 
+/* record_hotplug.c: of CPUs that come and go, for who records the whole machine.  To be called after a pass; true when the
+ * handles to wait for are others. */
+bool tally_record_follows_cpus(const struct tally_recorder *recorder);
+bool tally_record_check_online(struct tally_recorder *recorder, int hotplug_fd);
+/* What that does with the list of those that are online. */
+bool tally_record_set_online(struct tally_recorder *recorder, const struct tally_cpu_list *online);
+
 /* record_control.c: does what was asked for. */
 enum tally_record_wish { TALLY_RECORD_WISH_NONE, TALLY_RECORD_WISH_STOP, TALLY_RECORD_WISH_NEXT_FILE };
 int tally_record_obey(struct tally_recorder *recorder, const struct tally_control_command *command,
@@ -151,6 +191,7 @@ static inline bool tally_record_follows_command(const struct tally_recorder *rec
 
 /* record_lost.c: after the last drain.  The kernel tells of lost samples when there is room again: what was lost
  * after that is asked for and written.  0, or what writing gave. */
+uint64_t tally_record_lost_by(const struct tally_recorder *recorder, const struct tally_record_handle *opened);
 int tally_record_count_lost(struct tally_recorder *recorder, struct tally_error *err);
 
 /* record_wait.c: which rings to wait for; a ring whose founder has ended is waited for by another event of it. */
@@ -190,7 +231,7 @@ int tally_record_machine_features(struct tally_recorder *recorder, struct tally_
 /* Closes files that were not used for long, when too many are open. */
 static inline void tally_record_trim_objects(struct tally_recorder *recorder)
 {
-	static const struct tally_objects_budget budget = { .bytes = 48 << 20, .objects = 4096 };
+	static const struct tally_objects_budget budget = { .bytes = 32 << 20, .objects = 4096 };
 	if (recorder->objects.is_live)
 		tally_objects_trim(&recorder->objects, &budget);
 }

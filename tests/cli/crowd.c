@@ -1,8 +1,9 @@
 /* Many threads and many processes, whose work is known to the last system call.
  *
- *     crowd threads N CALLS   N threads beside the first; prints "ready", waits until standard input ends, then each
+ *     crowd threads N CALLS   N threads beside the first, called "t0" and so on; prints "ready", waits until standard input ends, then each
  *                             makes CALLS getppid(2) calls, and all end
- *     crowd storm N           starts N processes, one behind the other, each executing this program and ending
+ *     crowd storm N [PROGRAM…] starts N processes, one behind the other, each executing this program and ending, or
+ *                             the programs in turn
  *     crowd exit              ends
  */
 #include <pthread.h>
@@ -44,6 +45,11 @@ static int threads(int count, long calls)
 	for (int i = 0; i < count; i++)
 		if (!ids || pthread_create(&ids[i], &small, member, &crowd))
 			return 1;
+	for (int i = 0; i < count; i++) {
+		char name[16];
+		snprintf(name, sizeof(name), "t%d", i);
+		pthread_setname_np(ids[i], name);
+	}
 	puts("ready");
 	fflush(stdout);
 	while (read(0, &byte, 1) > 0)
@@ -58,13 +64,15 @@ static int threads(int count, long calls)
 	return 0;
 }
 
-static int storm(char *self, int count)
+static int storm(char *self, int count, char **programs, int program_count)
 {
-	char *arguments[] = { self, (char[]){ "exit" }, NULL }, *environment[] = { NULL };
+	char *environment[] = { NULL };
 	for (int i = 0; i < count; i++) {
+		char *program = program_count ? programs[i % program_count] : self;
+		char *arguments[] = { program, program_count ? NULL : (char[]){ "exit" }, NULL };
 		pid_t pid;
 		int status;
-		if (posix_spawn(&pid, self, NULL, NULL, arguments, environment) || waitpid(pid, &status, 0) != pid || status)
+		if (posix_spawn(&pid, program, NULL, NULL, arguments, environment) || waitpid(pid, &status, 0) != pid || status)
 			return 1;
 	}
 	return 0;
@@ -74,10 +82,10 @@ int main(int argc, char **argv)
 {
 	if (argc == 2 && !strcmp(argv[1], "exit"))
 		_exit(0);
-	if (argc == 3 && !strcmp(argv[1], "storm"))
-		return storm(argv[0], atoi(argv[2]));
+	if (argc >= 3 && !strcmp(argv[1], "storm"))
+		return storm(argv[0], atoi(argv[2]), argv + 3, argc - 3);
 	if (argc == 4 && !strcmp(argv[1], "threads"))
 		return threads(atoi(argv[2]), atol(argv[3]));
-	fputs("usage: crowd threads N CALLS | storm N | exit\n", stderr);
+	fputs("usage: crowd threads N CALLS | storm N [PROGRAM...] | exit\n", stderr);
 	return 2;
 }

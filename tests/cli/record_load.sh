@@ -1,0 +1,147 @@
+#!/bin/bash
+# `tally record` under load: 1,000 threads, a storm of programs, CPUs that come and go.
+# TAP; $TALLY is the binary, $CROWD threads N CALLS has N threads "t0" …, $CROWD storm N PROGRAM… starts programs.
+set -u
+number=0
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+cp "$TALLY" "$scratch/tally" && cp "$CROWD" "$scratch/crowd" || exit 1
+cd "$scratch" || exit 1
+export LC_ALL=C.UTF-8 HOME=$scratch PERF_CONFIG=/dev/null
+
+ok() { number=$((number + 1)); echo "ok $number - $1"; }
+not_ok() { number=$((number + 1)); echo "not ok $number - $1"; head -40 out | cut -c1-300 | sed 's/^/# /'; }
+skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
+check() { if [ $? = 0 ]; then ok "$1"; else not_ok "$1"; fi; }
+has() { grep -qF -- "$1" out; }
+has_perf=no; perf record -q -o probe -e cpu-clock true >out 2>&1 && has_perf=yes
+
+if ! ./tally record -q -o probe -e cpu-clock true 2>out; then
+	echo "1..0 # SKIP cpu-clock can't be sampled: $(head -1 out)"
+	exit 0
+fi
+
+# --- 1,000 threads -----------------------------------------------------------------------------------------------
+# threads FILE: each of the crowd's threads has samples, under its own name
+# fields PROGRAM FILE: of each sample the command, the thread, the CPU and the time
+fields() { "$1" script -i "$2" 2>>out | sed -nE 's/^ *(\S+) +([0-9]+) +(\[([0-9]+)\] +)?([0-9]+\.[0-9]+): .*/\1 \2 \4 \5/p'; }
+cat >threads.py <<'P'
+import sys
+seen = {}
+for line in sys.stdin:
+    name, thread = line.split()[:2]
+    if name != "crowd": # as it is called before it has its own name
+        seen.setdefault(thread, set()).add(name)
+names = sorted(name for each in seen.values() for name in each)
+print(len(seen), "threads,", len(names), "names")
+sys.exit(names != sorted("t%d" % i for i in range(1000)) or len(seen) != 1000)
+P
+threads() { fields "$1" "$2" | python3 threads.py >>out; }
+lossless() { ! has 'were lost'; }
+calls=15000
+if [ "$(ulimit -Hn)" -lt 5000 ]; then
+	skip "1,000 threads that are there are all sampled, each under its name" "too few descriptors: $(ulimit -Hn)"
+else
+	mkfifo hold said ctl ack
+	exec 7<>ack
+	./crowd threads 1000 $calls <hold >said &
+	crowd=$!
+	exec 8>hold
+	read -r -t 20 line <said
+	timeout 60 ./tally record -e cpu-clock -F 999 --control fifo:ctl,ack -o there -p $crowd 8>&- >out 2>&1 &
+	recorder=$!
+	echo ping >ctl
+	IFS= read -r -t 60 line <&7
+	exec 8>&-
+	wait $crowd
+	wait $recorder && lossless && threads ./tally there
+	check "1,000 threads that are there are all sampled, each under its name"
+fi
+timeout 60 ./tally record -e cpu-clock -F 999 -o started -- ./crowd threads 1000 $calls </dev/null >out 2>&1 && lossless && threads ./tally started
+check "1,000 threads that a program starts are all sampled, each under its name"
+if [ $has_perf = yes ]; then
+	timeout 60 perf record -q -e cpu-clock -F 999 -o perfs -- ./crowd threads 1000 $calls </dev/null >out 2>&1 && threads perf perfs
+	ours=$(fields ./tally started | wc -l) theirs=$(fields perf perfs | wc -l)
+	echo "$ours samples, perf has $theirs" >>out
+	threads perf started && [ "$(fields perf started | wc -l)" = "$ours" ] && [ $((ours * 2)) -gt "$theirs" ] && [ $((theirs * 2)) -gt "$ours" ]
+	check "perf reads the same of them, and has about as many of its own"
+else
+	skip "perf reads the same of them, and has about as many of its own" "no perf"
+fi
+
+# --- 1,500 programs ----------------------------------------------------------------------------------------------
+cat >shares.py <<'P'
+import re, sys
+def read(path):
+    rows = {}
+    for line in open(path):
+        found = re.match(r"\s*(?:[\d.]+%\s+)?([\d.]+)%\s+(.*\S)", line)
+        if found:
+            rows[re.sub(r"^\[[.k]\] | \[k\]$", "", found[2])] = float(found[1])
+    return rows
+ours, theirs, tolerance = read(sys.argv[1]), read(sys.argv[2]), float(sys.argv[3])
+top = sorted(theirs, key=theirs.get)[-15:]
+bad = [(name, ours.get(name), theirs[name]) for name in top if abs(ours.get(name, 0) - theirs[name]) > tolerance]
+print(len(ours), "rows, perf", len(theirs), "differ:", bad)
+sys.exit(bool(bad) or not ours or not theirs)
+P
+programs="/bin/true /bin/pwd /usr/bin/id"
+timeout 60 ./tally record -e cpu-clock -F 4999 -o storm -- ./crowd storm 1500 $programs 2>out >printed && lossless
+check "a storm of programs is recorded without losses"
+fields ./tally storm | cut -d' ' -f1 | sort -u >names
+cp names out
+[ "$(tr '\n' ' ' <names)" = "crowd id pwd true " ]
+check "each of its processes is named"
+if [ $has_perf = yes ]; then
+	same=yes
+	for sort in comm dso sym; do
+		./tally report --stdio --percent-limit 0 --no-inline --sort $sort -i storm >ours 2>/dev/null
+		perf report --stdio -q --no-children -g none --sort $sort -i storm >theirs 2>/dev/null
+		python3 shares.py ours theirs 0.1 >>out || same="no: $sort"
+	done
+	[ "$same" = yes ]
+	check "perf finds the same programs, files and functions in it"
+	timeout 60 perf record -q -e cpu-clock -F 4999 -o perfs -- ./crowd storm 1500 $programs 2>out >printed
+	same=yes
+	for sort in comm dso sym; do
+		./tally report --stdio --percent-limit 0 --no-inline --sort $sort -i storm >ours 2>/dev/null
+		perf report --stdio -q --no-children -g none --sort $sort -i perfs >theirs 2>/dev/null
+		python3 shares.py ours theirs 5 >>out || same="no: $sort"
+	done
+	[ "$same" = yes ]
+	check "shares are those of perf's own recording, within what two runs differ by"
+else
+	skip "perf finds the same programs, files and functions in it" "no perf"
+	skip "shares are those of perf's own recording, within what two runs differ by" "no perf"
+fi
+
+# --- CPUs come and go --------------------------------------------------------------------------------------------
+# No CPU is taken away: the list of those that are online is another, for this process.
+cat >hotplug.sh <<'H'
+cat /sys/devices/system/cpu/online >all
+echo 0 >first
+cat all >online
+mount --bind online /sys/devices/system/cpu/online || exit 77
+exec ./tally record -a -e cpu-clock -F 999 -o hotplug -- sh -c '
+	until grep -q began out; do sleep 0.1; done; cat first >online
+	until grep -q "went offline" out; do sleep 0.1; done; cat all >online
+	until grep -q "came online" out; do sleep 0.1; done; sleep 1'
+H
+(echo began; timeout 60 unshare -m bash hotplug.sh 2>&1) >out
+status=$?
+if [ "$(nproc)" = 1 ] || [ $status = 77 ] || has unshare; then
+	skip "a CPU that goes and comes back is recorded again" "no list of CPUs can be made up"
+else
+	[ $status = 0 ] && has 'CPU 1 went offline: nothing is recorded there until it is back' && has 'CPU 1 came online: it is recorded from now on'
+	check "a CPU that goes offline and comes back is told of"
+	# The last second's samples, by CPU: of events that were opened anew.
+	last() { fields "$1" hotplug | awk '{ cpu[NR] = $3; time[NR] = $4 }
+		END { for (i = 1; i <= NR; i++) if (time[i] > time[NR] - 0.9) n[cpu[i] + 0]++; print NR, n[0] + 0, n[1] + 0 }'; }
+	read -r all first second < <(last ./tally)
+	echo "samples: $all, in the end $first and $second" >>out
+	[ "$all" = "$(sed -n 's/^tally: \([0-9]*\) samples in .*/\1/p' out)" ] && [ "$second" -gt 300 ]
+	check "it is recorded again"
+	[ $has_perf = no ] || [ "$(last perf)" = "$all $first $second" ]
+	check "perf reads all samples of it, under the event's name"
+fi
+echo "1..$number"
