@@ -4,6 +4,7 @@
 
 #include "object/debuginfod.h"
 #include "profile/name_functions.h"
+#include "profile/name_tables.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -33,7 +34,8 @@ static uint64_t count_samples(const struct tally_profile *profile, struct hot_fi
 		while (at && at < end) {
 			uint32_t place = tally_stack_next_place(&at);
 			uint32_t file = tally_names_file(names, &profile->places.places.items[place]);
-			if (file >= files || hot[file].last_row == i + 1)
+			file = file == TALLY_FILE_KERNEL ? (uint32_t)files : file; /* the last slot */
+			if (file > files || hot[file].last_row == i + 1)
 				continue;
 			hot[file].last_row = i + 1;
 			hot[file].samples += samples;
@@ -82,6 +84,26 @@ static void fetch_common(struct tally_debuginfod *server, const struct tally_obj
 }
 
 /* -EINTR: enough. */
+static int fetch_kernel(struct fetching *fetching, struct tally_debuginfod *server)
+{
+	struct tally_names *names = fetching->names;
+	struct tally_build_id id = names->kernel_build_id;
+	struct tally_object *vmlinux = NULL;
+	if (tally_kernel_object(names) ||
+	    (!id.size && (names->foreign_machine || !tally_kernel_running_build_id(&id))))
+		return 0;
+	fetching->object = "vmlinux";
+	int result = on_progress(fetching, 0, 0) ? 0 : -EINTR;
+	if (!result)
+		result = tally_debuginfod_fetch(server, &id, TALLY_DEBUGINFOD_DEBUG, &vmlinux);
+	if (!result)
+		tally_kernel_object_use(names, vmlinux);
+	names->gaps.fetched_files += !result;
+	names->gaps.unfetched_files += result && result != -EINTR;
+	return result == -EINTR ? result : 0;
+}
+
+/* -EINTR: enough. */
 static int fetch(struct fetching *fetching, struct tally_debuginfod *server, uint32_t file)
 {
 	struct tally_names *names = fetching->names;
@@ -124,9 +146,9 @@ int tally_fetch_names(struct tally_profile *profile)
 	struct fetching fetching = { .names = names };
 	struct tally_debuginfod *server;
 	size_t files = names->tasks->files.count;
-	if (!names->sources.asks_debuginfod || !files)
+	if (!names->sources.asks_debuginfod)
 		return 0;
-	struct hot_file *hot = calloc(files, sizeof(*hot));
+	struct hot_file *hot = calloc(files + 1, sizeof(*hot));
 	if (!hot)
 		return -ENOMEM;
 	int result = tally_debuginfod_open(names->sources.debuginfod_urls, on_progress, &fetching, &server, NULL);
@@ -134,12 +156,12 @@ int tally_fetch_names(struct tally_profile *profile)
 		free(hot);
 		return result == -ENOMEM ? result : 0;
 	}
-	for (uint32_t i = 0; i < files; i++)
+	for (uint32_t i = 0; i <= files; i++)
 		hot[i].file = i;
 	uint64_t all = count_samples(profile, hot, files);
-	qsort(hot, files, sizeof(*hot), hotter_first);
-	for (size_t i = 0; !result && i < files && i < FILES_MAX && hot[i].samples * 100 >= all * HOT_PER_CENT && hot[i].samples; i++)
-		result = fetch(&fetching, server, hot[i].file);
+	qsort(hot, files + 1, sizeof(*hot), hotter_first);
+	for (size_t i = 0; !result && i <= files && i < FILES_MAX && hot[i].samples * 100 >= all * HOT_PER_CENT && hot[i].samples; i++)
+		result = hot[i].file == files ? fetch_kernel(&fetching, server) : fetch(&fetching, server, hot[i].file);
 	names->gaps.fetching_ended = result == -EINTR;
 	if (names->sources.fetching)
 		names->sources.fetching(names->sources.fetching_context, "", 0, 0);

@@ -84,22 +84,24 @@ static struct tally_object *find(struct tally_names *names)
 	return found ? found : find_by_release(names, release, &id);
 }
 
-struct tally_object_entry *tally_kernel_object(struct tally_names *names)
+void tally_kernel_object_use(struct tally_names *names, struct tally_object *object)
 {
 	struct tally_object_entry *entry = &names->vmlinux;
 	const char *symbol;
 	uint64_t linked;
-	if (entry->state == TALLY_OBJECT_UNTRIED) {
-		const struct tally_mapping *reference = tally_kernel_reference(names, &symbol);
-		entry->state = TALLY_OBJECT_MISSING;
-		entry->search = &names->objects.search;
-		entry->object = find(names);
-		if (entry->object && reference &&
-		    (tally_symbols_value_in(entry->object, symbol, &linked) ||
-		     (tally_objects_debug(entry) && tally_symbols_value_in(entry->debug, symbol, &linked))))
-			names->vmlinux_shift = (int64_t)(reference->file_offset - linked);
-		if (entry->object)
-			entry->state = TALLY_OBJECT_OPEN;
-	}
-	return entry->object ? entry : NULL;
+	const struct tally_mapping *reference = tally_kernel_reference(names, &symbol);
+	entry->state = object ? TALLY_OBJECT_OPEN : TALLY_OBJECT_MISSING;
+	entry->search = &names->objects.search;
+	entry->object = object;
+	if (object && reference &&
+	    (tally_symbols_value_in(object, symbol, &linked) ||
+	     (tally_objects_debug(entry) && tally_symbols_value_in(entry->debug, symbol, &linked))))
+		names->vmlinux_shift = (int64_t)(reference->file_offset - linked);
+}
+
+struct tally_object_entry *tally_kernel_object(struct tally_names *names)
+{
+	if (names->vmlinux.state == TALLY_OBJECT_UNTRIED)
+		tally_kernel_object_use(names, find(names));
+	return names->vmlinux.object ? &names->vmlinux : NULL;
 }

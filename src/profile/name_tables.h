@@ -55,6 +55,8 @@ uint32_t tally_name_table_object(struct tally_names *names, const struct tally_n
 /* kernel_object.c: the recorded kernel's vmlinux, looked for once: by the name that was asked for, by build-id, by release;
  * `names->vmlinux_shift` is set with it.  NULL: none. */
 struct tally_object_entry *tally_kernel_object(struct tally_names *names);
+/* That file is this one, from now on the names'; NULL: there is none.  Where none was found before. */
+void tally_kernel_object_use(struct tally_names *names, struct tally_object *object);
 
 /* perf's MMAP of the kernel has the address of the symbol "_text" as its file offset, and the symbol in its name; NULL
  * when the recording has none. */

@@ -286,6 +286,16 @@ END
 	echo "$(grep -c inlined_in_the_kernel ours) frames, perf has $(grep -c do_syscall_64 theirs)" >out
 	check "… inlined in all that perf names so" test "$(grep -c inlined_in_the_kernel ours)" = "$(grep -c do_syscall_64 theirs)"
 	check "… which --no-inline leaves out" misses kernel.data inlined_in_the_kernel --symfs kernel_root --no-inline
+	if [ -f server.py ]; then
+		mkdir -p "served/buildid/$kernel_id" && cp "kernel_root/usr/lib/debug/boot/vmlinux-$release" "served/buildid/$kernel_id/debuginfo"
+		rm -f port.ready; python3 server.py 2>/dev/null & running=$!
+		tries=100; while [ ! -s port.ready ] && [ $((tries -= 1)) -gt 0 ]; do sleep 0.05; done
+		DEBUGINFOD_CACHE_PATH=$scratch/fetched_kernel timeout 60 "$TALLY" fold -i kernel.data "--debuginfod=http://127.0.0.1:$(cat port.ready)" >out 2>err
+		check "--debuginfod fetches vmlinux" grep -q inlined_in_the_kernel out
+		kill $running; wait $running 2>/dev/null; running=
+	else
+		skip "--debuginfod fetches vmlinux" "needs python3 and libdebuginfod1"
+	fi
 	make_hot "kernel_root/usr/lib/debug/boot/vmlinux-$release" 0123456789
 	check "… and a kernel of another build isn't taken" misses kernel.data inlined_in_the_kernel --symfs kernel_root
 
