@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <langinfo.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -41,7 +42,7 @@ static void describe(const struct top_request *top, char *out, size_t size)
 		snprintf(lost, sizeof(lost), ", %" PRIu64 " lost", lost_now);
 	snprintf(out, size, "%" PRIu64 " samples of %s in %.1f s%s, %s%s", top->stdio ? top->report.samples : top->taken, event,
 		 top->status.seconds - top->before.seconds, lost, target,
-		 top->is_paused ? " — paused" : top->is_narrowed ? " (the system is not allowed)" : "");
+		 top->is_paused ? ", paused" : top->is_narrowed ? " (the system is not allowed)" : "");
 }
 
 /* The tasks that were asked for have ended. */
@@ -87,7 +88,7 @@ static void print_row(const struct top_request *top, const struct tally_report_e
 	for (unsigned i = 0; i < browse->column_count; i++) {
 		bool last = i + 1 == browse->column_count;
 		tally_report_cell(&top->names, entry, browse->columns[i].key, cell, sizeof(cell));
-		int used = tally_fit_text(&line, cell, last ? 0 : widths[i], false);
+		int used = tally_fit_text(&line, cell, last ? 0 : widths[i], strcmp(nl_langinfo(CODESET), "UTF-8") != 0);
 		tally_buffer_printf(&line, "%*s", last ? 0 : widths[i] + 2 - used, "");
 	}
 	printf("%s\n", tally_buffer_string(&line));
@@ -221,7 +222,7 @@ static void set_up(struct top_request *top)
 						      .limit = top->limit ? top->limit : top->stdio ? TEXT_ROWS : 0 };
 	top->options.by[TALLY_SORT_OBJECT] = top->options.by[TALLY_SORT_SYMBOL] = true;
 	top->browser = (struct tally_browser){ .options = &top->options, .live = true, .has_threads = true,
-					       .title = "sampling…" };
+					       .title = "sampling ..." };
 	tally_browse_init(&top->browser.browse, &top->names);
 }
 

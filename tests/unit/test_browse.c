@@ -289,7 +289,7 @@ static void a_percent_limit_hides_and_says_so(void **state)
 
 static void nothing_is_drawn_outside_of_any_screen(void **state)
 {
-	static const char *const keys[] = { "", "e", "?", "qs", "\x1b/lo", "\n", "fleaf\n", "\x1b" "cet" };
+	static const char *const keys[] = { "", "e", "?", "qs", "\x1b/lo", "\n", "fleaf\n", "\x1b", "cet" };
 	struct view view;
 	(void)state;
 	for (int ascii = 0; ascii < 2; ascii++)
