@@ -9,6 +9,7 @@
 #include "output/pager.h"
 #include "output/recording_header.h"
 #include "output/script_events.h"
+#include "output/script_json.h"
 #include "output/script_text.h"
 #include "profile/profile.h"
 
@@ -17,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPTION_RECORDS = 256, OPTION_MANGLED, OPTION_STDIO, OPTION_NO_INLINE, OPTION_EVENT, OPTION_SHOW = 1 << 16,
+enum { OPTION_RECORDS = 256, OPTION_MANGLED, OPTION_STDIO, OPTION_NO_INLINE, OPTION_EVENT, OPTION_CSV, OPTION_SHOW = 1 << 16,
        FLUSH_BYTES = 1 << 18 };
 
 /* The kind's bit is in the option's id. */
@@ -34,6 +35,8 @@ static const struct tally_option options[] = {
 	{ 0, "records", TALLY_ARGUMENT_NONE, NULL, "every record with all its fields, not samples alone", NULL,
 	  OPTION_RECORDS },
 	{ 'F', "fields", TALLY_ARGUMENT_REQUIRED, "LIST", "what of a sample is shown: comm,tid,pid,time,cpu,event,period,misc,trace,\nip,sym,symoff,dso,srcline,addr,weight,iregs,uregs,brstack,brstacksym …;\n+FIELD,-FIELD more or less than usual; sw:, trace:, hw: for such events", NULL, 0 },
+	{ 'j', "json", TALLY_ARGUMENT_NONE, NULL, "samples as JSON Lines (docs/script-json.md)", NULL, 0 },
+	{ 0, "csv", TALLY_ARGUMENT_NONE, NULL, "samples as CSV", NULL, OPTION_CSV },
 	SHOW_OPTION("task", TALLY_SCRIPT_TASK, "names, forks and ends of tasks too"),
 	SHOW_OPTION("mmap", TALLY_SCRIPT_MMAP, "what is mapped, too"),
 	SHOW_OPTION("switch", TALLY_SCRIPT_SWITCH, "context switches, too (recorded with --switch-events)"),
@@ -58,7 +61,7 @@ struct request {
 	struct tally_script_fields fields;
 	struct tally_name_sources names;
 	unsigned shown; /* enum tally_script_events */
-	bool records, mangled, no_inlines, no_pager;
+	bool json, csv, records, mangled, no_inlines, no_pager;
 };
 
 /* Names from outside can't drive a terminal; elsewhere bytes pass as they are. */
@@ -102,18 +105,29 @@ static int print_all(struct tally_recording *recording, const struct request *re
 	int result = tally_script_new(recording, &request->fields, &script, err);
 	if (result < 0)
 		return result;
-	if (request->header.shown)
+	struct tally_script_json *json = NULL;
+	if (request->json || request->csv) {
+		json = tally_script_json_new(recording, request->csv);
+		if (!json) {
+			tally_script_free(script);
+			return tally_error_set(err, -12, "out of memory");
+		}
+		tally_script_json_start(json, &out);
+	} else if (request->header.shown)
 		tally_command_header(recording, request->input, &request->header, &out);
 	tally_command_progress_start(&progress);
 	while ((result = tally_recording_next(recording, &raw, &record, err)) > 0) {
 		if (!terminal)
 			tally_command_progress_record(&progress, recording, &raw);
-		if (request->header.shown && record.header.type == TALLY_RECORD_HEADER_FEATURE)
+		if (request->header.shown && !json && record.header.type == TALLY_RECORD_HEADER_FEATURE)
 			put_feature(recording, &raw, request->header.full, &out);
 		if (request->records)
 			tally_record_dump(recording, &raw, &record, &out);
 		else if (record.header.type != TALLY_RECORD_SAMPLE)
-			tally_script_event(recording, &raw, &record, request->shown, &out);
+			tally_script_event(recording, &raw, &record, json ? 0 : request->shown, &out);
+		else if (json)
+			result = tally_script_json_sample(json, &raw, &record, &out) < 0 ?
+					 tally_error_set(err, -12, "out of memory") : 1;
 		else
 			result = tally_script_sample(script, &raw, &record, &out, err);
 		if (result >= 0 && out.failed)
@@ -125,6 +139,7 @@ static int print_all(struct tally_recording *recording, const struct request *re
 	if (result <= 0)
 		flush(&out, terminal);
 	tally_script_free(script);
+	tally_script_json_free(json);
 	tally_buffer_release(&out);
 	return result < 0 ? result : 0;
 }
@@ -136,6 +151,8 @@ static int take_option(struct request *request, int id, const char *value, struc
 	case 'i': request->input = value; break;
 	case 'F': return tally_script_fields_parse(&request->fields, value, err);
 	case OPTION_EVENT: request->filter.event = value; break;
+	case 'j': request->json = true; break;
+	case OPTION_CSV: request->csv = true; break;
 	case OPTION_RECORDS: request->records = true; break;
 	case OPTION_MANGLED: request->mangled = true; break;
 	case OPTION_NO_INLINE: request->no_inlines = true; break;

@@ -117,7 +117,8 @@ static void put_json(struct tally_buffer *out, const struct tally_frame_lines *l
 			tally_json_null(&json, "line");
 		tally_json_bool(&json, "inlined", i + 1 < name->count);
 		tally_json_end(&json);
-		tally_buffer_char(out, ',');
+		if (!out->failed)
+			out->bytes[out->length - 1] = ','; /* instead of the line's end */
 	}
 }
 

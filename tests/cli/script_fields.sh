@@ -69,6 +69,29 @@ if rec lines -e cpu-clock -F 2000 --call-graph dwarf "$WORKLOAD" spin && rec lea
 	done
 fi
 
+# ---- JSON and CSV: the same samples and stacks as the text's -----------------------------------------------
+cat >compare.py <<'P'
+import csv, json, re, sys
+text = [block.split("\n") for block in open("text").read().strip("\n").split("\n\n")]
+objects = [json.loads(line) for line in open("json")]
+rows = list(csv.DictReader(open("csv", newline="")))
+assert len(text) == len(objects) == len(rows) > 10, (len(text), len(objects), len(rows))
+for lines, sample, row in zip(text, objects, rows):
+    head = re.match(r"(.*?) +(\d+) (?:\[(\d+)\] )?(\d+)\.(\d+): +(\d+) +(\S+): $", lines[0])
+    assert [head[1], int(head[2]), int(head[6]), head[7]] == [sample[k] for k in ("command", "tid", "period", "event")]
+    assert sample["time_ns"] // 1000 == int(head[4]) * 10**6 + int(head[5])
+    frames = ["\t%16x %s (%s)" % (int(f["address"], 16), f["function"] + "+0x%x" % f["offset"] if f["function"] else "[unknown]",
+              "inlined" if f["inlined"] else f["object"]) for f in sample["frames"]]
+    assert frames == lines[1:], (frames, lines)
+    assert row["command"] == head[1] and row["tid"] == head[2] and row["time_ns"] == str(sample["time_ns"])
+    assert row["stack"] == ";".join(f["function"] or "[unknown]" for f in sample["frames"])
+assert any(f["file"] and f["file"].endswith("record_workload.c") and f["line"] for s in objects for f in s["frames"])
+P
+"$TALLY" script --stdio -i stacks.data >text 2>err
+"$TALLY" script -j -i stacks.data >json 2>err
+"$TALLY" script --csv -i stacks.data >csv 2>err
+check "JSON and CSV tell what the text tells" eval 'python3 compare.py >out 2>&1'
+
 # ---- what can't be shown -------------------------------------------------------------------------------
 refuses() { "$TALLY" script -F "$1" -i stacks.data >out 2>&1; [ $? = "$2" ] && grep -q "$3" out; }
 check "a field that nobody knows" refuses comm,nonsense 2 "there is no field 'nonsense'"
