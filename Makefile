@@ -3,7 +3,7 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-.PHONY: all demo check check-slow soak soak-record mutants conformance bench bench-large bench-recorder bench-engine install deb check-package fuzz clean
+.PHONY: all demo check check-slow soak soak-record mutants conformance bench bench-large bench-recorder bench-engine install deb check-package fuzz clean fuzz-mutants
 all: build/build.ninja
 	@ninja -C build
 
@@ -26,6 +26,10 @@ check-slow: all
 # One fault at a time in the engine: its tests must catch each.
 mutants:
 	@scripts/mutants
+
+# One fault at a time in a parser: its fuzzer must find each within FUZZ_SECONDS (here 120).
+fuzz-mutants:
+	@scripts/fuzz-mutants
 
 # A million random calls on the kernel and on the engine, or a part of them: from round SOAK_SEED on, 200 calls each.
 SOAK_CALLS ?= 1000000
@@ -80,4 +84,4 @@ fuzz:
 	@scripts/fuzz $(FUZZ_SECONDS)
 
 clean:
-	rm -rf build build-sanitized build-threads build-mutants
+	rm -rf build build-sanitized build-threads build-mutants build-fuzz-mutants

@@ -132,6 +132,8 @@ static void terminal_escapes_are_neutralised(void **state)
 	char out[32];
 	tally_terminal_clean("a\x1b[2J\xc2\x9b!\n", out, sizeof(out));
 	assert_string_equal(out, "a?[2J?!\n");
+	tally_terminal_clean("\x9b" "5m \xe2\x94\x94 \xc3\x9f \xe9 \xe2\x9b", out, sizeof(out)); /* no UTF-8, and UTF-8 */
+	assert_string_equal(out, "?5m \xe2\x94\x94 \xc3\x9f \xe9 \xe2\x9b");
 }
 
 static void vector_keeps_its_items(void **state)

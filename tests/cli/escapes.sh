@@ -1,0 +1,92 @@
+#!/bin/bash
+# A name can't drive the terminal that shows it: paths, comms, functions, events and arguments that set its title.
+# TAP; $TALLY is the binary, $WORKLOAD the program of record_workload.c.
+set -u
+number=0
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 1
+export PAGER=cat NO_COLOR=1 TERM=xterm HOME=$scratch XDG_CACHE_HOME=$scratch
+hostile=$'\e]0;owned\a'
+name="w${hostile}"$'\x9b5m\r'"k"
+
+ok() { number=$((number + 1)); echo "ok $number - $1"; }
+not_ok() { number=$((number + 1)); echo "not ok $number - $1"; head -c 2000 out | cat -v | sed 's/^/# /'; }
+skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
+
+if ! command -v script >/dev/null; then
+	echo "1..0 # SKIP no script(1), which gives a command a terminal"
+	exit 0
+fi
+
+# on_terminal COMMAND…: its output and its words go to a terminal, whose bytes are in ./out
+on_terminal() {
+	printf '%q ' "$@" >line
+	timeout 60 script -qec "bash $scratch/line" /dev/null >out 2>&1 </dev/null
+}
+
+# Not one byte that sets the title, nor a bell, nor 8-bit CSI: neither in what it says nor in what it complains of.
+clean() { # WHAT [least number of bytes]
+	if [ "$(wc -c <out)" -lt "${2:-20}" ]; then
+		not_ok "$1: says something"
+	elif LC_ALL=C grep -aqF -e $'\e]0;' -e $'\a' out || LC_ALL=C grep -aqP '(?<![\xc2-\xf4\x80-\xbf])\x9b' out; then
+		not_ok "$1: no name drives the terminal"
+	else
+		ok "$1: no name drives the terminal"
+	fi
+}
+
+cp "$WORKLOAD" "$name"
+if "$TALLY" record -q -e cpu-clock -F 999 -g -o rec -- "./$name" escapes >err 2>&1 && "$TALLY" script -i rec >plain 2>err; then
+	LC_ALL=C grep -aqF "$hostile" plain && ok "the recording holds them" || { cp plain out; not_ok "the recording holds them"; }
+	for command in "report --stdio" "report --stdio -g" "report --stdio --sort comm,dso" "report --header --stdio" "script" "script --header" \
+		       "script --show-mmap-events --show-task-events" "script --records" "report -j" "fold"; do
+		# shellcheck disable=SC2086 # words
+		on_terminal "$TALLY" $command -i rec
+		clean "$command"
+	done
+	"$TALLY" record -q -e cpu-clock -F 999 -g --no-pack -o bare -- "./$name" escapes >err 2>&1
+	printf more >>"$name" # not what was recorded
+	rm "$name"
+	on_terminal "$TALLY" report --stdio -i bare
+	clean "a report whose files are gone"
+	on_terminal "$TALLY" pack bare
+	clean "pack" 0
+	cp rec "$name"
+	for command in "report --stdio" "script" "flamegraph -o -"; do
+		head -c 3000 rec >"$name.cut"
+		# shellcheck disable=SC2086 # words
+		on_terminal "$TALLY" $command -i "$name.cut"
+		clean "$command of a damaged file of such a name" 0
+		# shellcheck disable=SC2086 # words
+		on_terminal "$TALLY" $command -i "not there $hostile"
+		clean "$command of a file that is not there"
+	done
+	"$TALLY" flamegraph -i rec -o graph.svg >err 2>&1 && cp graph.svg out && clean "a flame graph's picture"
+	"$TALLY" flamegraph -i rec -o graph.html >err 2>&1 && cp graph.html out && clean "a flame graph's page"
+else
+	skip "recordings" "$(head -n 1 err)"
+fi
+on_terminal "$TALLY" "frobnicate$hostile"
+clean "a command that there is not"
+on_terminal "$TALLY" stat -e "cycl$hostile" true
+clean "stat of an event that there is not"
+on_terminal "$TALLY" stat -e task-clock "./not there $hostile"
+clean "stat of a program that there is not"
+on_terminal "$TALLY" stat -e "task-clock/name=x$hostile/" true
+clean "stat of an event with such a name"
+on_terminal "$TALLY" stat -e task-clock bash -c "true $hostile"
+clean "stat of a command with such an argument"
+on_terminal "$TALLY" record -e "cycl$hostile" -o none true
+clean "record of an event that there is not"
+on_terminal "$TALLY" record -o none "./not there $hostile"
+clean "record of a program that there is not"
+on_terminal "$TALLY" record -e task-clock -o "no such folder $hostile/file" true
+clean "record to a file that can't be"
+on_terminal "$TALLY" list "cycl$hostile"
+clean "list" 0
+on_terminal "$TALLY" report "--frob$hostile"
+clean "an option that there is not"
+on_terminal "$TALLY" compare "a$hostile" "b$hostile"
+clean "compare of what is not there"
+echo "1..$number"

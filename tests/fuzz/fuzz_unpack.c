@@ -1,0 +1,32 @@
+/* Whole files that come compressed (.gnu_debugdata, modules): xz, zstd, gzip; never more than is allowed. */
+#include "object/unpack.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { SIZE_MAX_UNPACKED = 1 << 20 };
+
+static volatile uint8_t sink; /* where reading is what is tested */
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	uint8_t *out, *copy = malloc(size ? size : 1);
+	size_t out_size;
+	if (!copy)
+		abort();
+	memcpy(copy, data, size);
+	bool is_packed = tally_is_packed(copy, size);
+	if (tally_unpack(copy, size, SIZE_MAX_UNPACKED, &out, &out_size) == 0) {
+		if (!is_packed || out_size > SIZE_MAX_UNPACKED)
+			abort();
+		for (size_t i = 0; i < out_size; i += 64)
+			sink = out[i];
+		if (out_size)
+			sink = out[out_size - 1];
+		free(out);
+	}
+	free(copy);
+	return 0;
+}
