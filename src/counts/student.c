@@ -42,7 +42,7 @@ double tally_student_p(double t, double freedom)
 	t = fabs(t);
 	if (!(t < 1e150))
 		return 0;
-	if (freedom < 1)
+	if (!(freedom >= 1)) /* or no number: a file says what it likes */
 		freedom = 1;
 	if (freedom >= FREEDOM_MAX)
 		return p_of(t, FREEDOM_MAX);

@@ -163,7 +163,7 @@ void tally_flame_weight(struct tally_buffer *out, double weight, const char *uni
 	if (i < scales)
 		append_scaled(out, weight / counts[i].scale, counts[i].unit);
 	else
-		tally_flame_count(out, (uint64_t)weight);
+		tally_flame_count(out, weight < 0x1p64 ? (uint64_t)weight : UINT64_MAX);
 	if (i >= scales)
 		tally_buffer_char(out, ' ');
 	const char *noun = !strcmp(unit, "events") && *event ? event : unit;
