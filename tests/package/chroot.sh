@@ -31,7 +31,7 @@ mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sourc
 base=$source/build/package/$suite.tar.gz
 mkdir -p "${base%/*}"
 work=$(mktemp -d -p "${base%/*}") || exit 1
-trap 'umount -R "$work"/*/proc "$work"/*/sys "$work"/*/dev 2>/dev/null; rm -rf --one-file-system "$work"' EXIT
+trap 'umount -R "$work/here" "$work/there" 2>/dev/null; rm -rf --one-file-system "$work"' EXIT
 if [ ! -e "$base" ]; then
 	echo "# a clean $suite from $mirror"
 	timeout 600 debootstrap --variant=minbase "$suite" "$work/base" "$mirror" >"$work/out" 2>&1 ||
@@ -43,7 +43,8 @@ fi
 
 # clean NAME: $work/NAME is a machine of its own, on this kernel
 clean() {
-	mkdir "$work/$1" && tar -C "$work/$1" -xpf "$base" || exit 1
+	# A mount of its own, as unshare(1) wants of a root.
+	mkdir "$work/$1" && mount --bind "$work/$1" "$work/$1" && tar -C "$work/$1" -xpf "$base" || exit 1
 	mount -t proc proc "$work/$1/proc"
 	mount -t sysfs sys "$work/$1/sys"
 	mount -t tracefs tracing "$work/$1/sys/kernel/tracing" 2>/dev/null
@@ -54,7 +55,7 @@ clean() {
 	# What minbase leaves out: manual pages are what is tested.
 	rm -f "$work/$1"/etc/dpkg/dpkg.cfg.d/*
 }
-# in NAME COMMAND: there, by a shell, as root who has logged in; what it prints goes to ./out
+# within NAME COMMAND: there, by a shell, as root who has logged in; what it prints goes to ./out
 within() {
 	chroot "$work/$1" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
 		timeout 300 sh -c "$2" >"$work/out" 2>&1 </dev/null
@@ -121,7 +122,7 @@ cp "$work"/here/root/tutorial/*.data "$work/there/root"
 for recording in node box shop; do
 	# Whatever made it goes: it is asked of the recording alone.
 	within there "cd && tally report -g -i $recording.data" && cp "$work/out" "$work/report.there" &&
-		within here "cd tutorial && tally report -g -i $recording.data" && cmp "$work/report.there" "$work/out"
+		within here "cd && cd tutorial && tally report -g -i $recording.data" && cmp "$work/report.there" "$work/out"
 	check "$recording.data says the same there"
 done
 within there 'cd && tally flamegraph -i shop.data -o /tmp/shop.html' && grep -q find_customer "$work/there/tmp/shop.html"

@@ -19,6 +19,7 @@ MARK = "end-of-the-command"
 SHAPES = [
     (r"(?<![\w.])(/[\w.+-]+)+/(?=[\w.+-]+)", ""),           # paths: their last part
     (r"\b(LazyCompile|Function|JS):[*~^+]?", "JS:"),       # what V8 calls a function
+    (r"(\.js:\d+):\d+", r"\1"),                          # older ones leave out the column
     (r"call graphs by .*: node .*", "call graphs: node"),   # Node.js has frame pointers, or none
     (r"\b(cpu-clock|cycles)(:[ukhp]+)?\b", "EVENT"),
     (r"\[libc\.so\.6\]|__libc_start_call_main", "LIBC"),
@@ -29,7 +30,7 @@ SHAPES = [
 ]
 # Lines that are there on some machines alone, or when a row more was sampled; and what bash says of jobs that were killed.
 PASSING = re.compile(r"tally: this machine has no hardware cycle counter|[\d,]+ more below|bash: line \d+: +\d+ Killed|"
-                     r"note: |hint: |tally: warning")
+                     r"note: |hint: |tally( \w+)?: warning")
 
 
 class Command:
@@ -147,6 +148,10 @@ def main():
                 print("\n".join("#   " + line for line in command.expected))
                 print("# what came:")
                 print("\n".join("#   " + line for line in lines))
+            if status is None:
+                print("Bail out! the shell is gone, or the command hung")
+                shell.stop()
+                return 1
     print(f"1..{number}")
     shell.stop()
     if rewrite:
