@@ -139,7 +139,9 @@ static int open_recorder(struct record_request *request, struct top_request *top
 		if (!result)
 			result = tally_recorder_new(request->provider, &request->events, target, &request->record, fd, false,
 						    NULL, &notes, &top->recorder, err);
-		top->is_narrowed = !result;
+		top->is_narrowed = !(result < 0);
+		if (result < 0)
+			tally_error_hint(err, "the kernel refuses the whole system: 'tally doctor' says what would allow it");
 	}
 	if (!result && top->stdio)
 		record_say_notes(request, top->recorder, &notes);
