@@ -69,6 +69,7 @@ static void start(struct fixture *f)
 static void end(struct fixture *f)
 {
 	tally_perfdata_writer_free(f->recorder.writer);
+	tally_endings_release(&f->recorder.endings);
 	tally_tasks_release(&f->recorder.tasks);
 	for (int cpu = 0; cpu < CPUS; cpu++)
 		tally_ring_close(&f->side_rings[cpu]);
