@@ -172,8 +172,9 @@ static int read_lines(struct tally_lines_scratch *scratch, const struct tally_dw
 {
 	if (tally_dwarf_lines_read(&scratch->lines, unit) < 0)
 		return -ENOMEM;
-	qsort(scratch->lines.sequences.items, scratch->lines.sequences.count,
-	      sizeof(*scratch->lines.sequences.items), compare_sequences);
+	if (scratch->lines.sequences.count) /* NULL is nothing to sort */
+		qsort(scratch->lines.sequences.items, scratch->lines.sequences.count,
+		      sizeof(*scratch->lines.sequences.items), compare_sequences);
 	scratch->files.count = 0;
 	scratch->file_index.count = 0;
 	size_t count = scratch->lines.sources.count;
