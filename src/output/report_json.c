@@ -1,7 +1,6 @@
 /* A report as JSON: docs/report-json.md is the schema. */
 #include "output/report_text.h"
 
-
 static void put_function(const struct tally_profile *profile, uint32_t function, struct tally_json *json)
 {
 	static const char *const kinds[TALLY_FRAME_KINDS] = { "program", "library", "kernel", "jit", "inlined" };
