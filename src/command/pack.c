@@ -1,12 +1,9 @@
 #include "base/buffer.h"
 #include "command/command.h"
-#include "command/new_file.h"
 #include "command/pack_section.h"
 #include "command/recording_warnings.h"
-#include "perfdata/graft.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -58,39 +55,18 @@ static int make_section(const struct tally_command *command, const char *path, s
 	return -ENOENT;
 }
 
-static int write_file(const char *path, const struct tally_new_file *file, int from, const struct tally_buffer *section,
-		      struct tally_error *err)
-{
-	int result = tally_perfdata_graft(from, file->fd, TALLY_FEATURE_TALLY, section->bytes, section->length, err);
-	if (result != -ENOTSUP)
-		return result;
-	if (ftruncate(file->fd, 0) < 0)
-		return tally_error_set(err, -errno, "%s can't be written: %s", file->path, tally_errno_text(errno));
-	return tally_perfdata_rewrite(path, file->fd, 1, TALLY_FEATURE_TALLY, section->bytes, section->length, err);
-}
-
 static int pack(const struct tally_command *command, const struct request *request, struct tally_error *err)
 {
 	struct tally_buffer section = { 0 };
-	struct tally_new_file file = { .fd = -1 };
 	const char *output = request->output ? request->output : request->input;
 	size_t places = 0, known = 0;
-	int from = open(request->input, O_RDONLY | O_CLOEXEC);
-	if (from < 0)
-		return tally_error_set(err, -errno, "%s can't be read: %s", request->input, tally_errno_text(errno));
 	int result = make_section(command, request->input, &section, &places, &known, err);
 	if (!result)
-		result = tally_new_file_open(&file, output, err);
-	if (!result)
-		result = write_file(request->input, &file, from, &section, err);
-	if (!result)
-		result = tally_new_file_keep(&file, from, err);
+		result = tally_pack_write(request->input, output, &section, err);
 	if (!result && !request->quiet)
 		fprintf(stderr, "tally: %s carries the names of %zu of %zu sampled places, in %.1f KiB\n", output, known, places,
 			(double)section.length / 1024);
-	tally_new_file_release(&file);
 	tally_buffer_release(&section);
-	close(from);
 	return result;
 }
 

@@ -2,14 +2,18 @@
  * name (branches, a tracepoint's %pS), what scripts ask for. */
 #include "command/pack_section.h"
 
+#include "command/new_file.h"
 #include "output/branch_text.h"
 #include "output/script_trace.h"
+#include "perfdata/graft.h"
 #include "profile/packed_names.h"
 #include "profile/profile.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* A format that prints functions by address. */
 static bool prints_functions(const struct tally_perfdata *data, const struct tally_recorded_event *event)
@@ -109,5 +113,32 @@ int tally_pack_section(const char *path, const struct tally_pack_options *option
 		options->look(options->context, profile->recording);
 	tally_profile_free(profile);
 	tally_place_table_release(&others);
+	return result;
+}
+
+static int write_file(const char *path, const struct tally_new_file *file, int from, const struct tally_buffer *section,
+		      struct tally_error *err)
+{
+	int result = tally_perfdata_graft(from, file->fd, TALLY_FEATURE_TALLY, section->bytes, section->length, err);
+	if (result != -ENOTSUP)
+		return result;
+	if (ftruncate(file->fd, 0) < 0)
+		return tally_error_set(err, -errno, "%s can't be written: %s", file->path, tally_errno_text(errno));
+	return tally_perfdata_rewrite(path, file->fd, 1, TALLY_FEATURE_TALLY, section->bytes, section->length, err);
+}
+
+int tally_pack_write(const char *path, const char *output, const struct tally_buffer *section, struct tally_error *err)
+{
+	struct tally_new_file file = { .fd = -1 };
+	int from = open(path, O_RDONLY | O_CLOEXEC);
+	if (from < 0)
+		return tally_error_set(err, -errno, "%s can't be read: %s", path, tally_errno_text(errno));
+	int result = tally_new_file_open(&file, output, err);
+	if (!result)
+		result = write_file(path, &file, from, section, err);
+	if (!result)
+		result = tally_new_file_keep(&file, from, err);
+	tally_new_file_release(&file);
+	close(from);
 	return result;
 }

@@ -23,4 +23,8 @@ struct tally_pack_options {
 int tally_pack_section(const char *path, const struct tally_pack_options *options, struct tally_buffer *section,
 		       size_t *places, size_t *known, struct tally_error *err);
 
+/* Writes the recording at `path` with the section to `output`, which may be the same and is replaced once the new file is
+ * whole.  0 or -errno with a message. */
+int tally_pack_write(const char *path, const char *output, const struct tally_buffer *section, struct tally_error *err);
+
 #endif

@@ -98,9 +98,30 @@ static double cpu_seconds(void)
 	return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
 }
 
+/* The files before the last one, where the recording went on in others: each is replaced once it is whole. */
+static int name_files(const struct record_request *request, struct tally_recorder *recorder, struct tally_signals *signals,
+		      const struct naming *naming, struct tally_error *err)
+{
+	const struct tally_pack_options options = { .perf_maps = &naming->perf_maps };
+	for (size_t i = 0; i < request->files.count; i++) {
+		const char *path = request->files.items[i];
+		struct tally_buffer section = { 0 };
+		size_t places, known;
+		if (i && tally_recorder_watch(recorder, signals, -1, 0) < 0)
+			return -EINTR;
+		int result = tally_pack_section(path, &options, &section, &places, &known, err);
+		if (!result && section.length)
+			result = tally_pack_write(path, path, &section, err);
+		tally_buffer_release(&section);
+		if (result < 0)
+			return result;
+	}
+	return 0;
+}
+
 /* 1; 0 where there is nothing to name; -EINTR, or another -errno. */
-static int add_names(struct tally_recorder *recorder, struct tally_signals *signals, int fd, bool shows,
-		     struct tally_record_status *status, struct tally_error *err)
+static int add_names(const struct record_request *request, struct tally_recorder *recorder, struct tally_signals *signals,
+		     int fd, bool shows, struct tally_record_status *status, struct tally_error *err)
 {
 	struct stat file;
 	pthread_t thread;
@@ -119,9 +140,11 @@ static int add_names(struct tally_recorder *recorder, struct tally_signals *sign
 		*err = naming->err;
 	else if (naming->section.length)
 		result = tally_recorder_add_own(recorder, naming->section.bytes, naming->section.length, status, err);
-	result = result < 0 ? result : naming->section.length > 0;
+	int named = naming->section.length > 0;
+	if (!(result < 0))
+		result = name_files(request, recorder, signals, naming, err);
 	naming_free(naming);
-	return result;
+	return result < 0 ? result : named;
 }
 
 double record_add_names(const struct record_request *request, struct tally_recorder *recorder,
@@ -131,7 +154,7 @@ double record_add_names(const struct record_request *request, struct tally_recor
 	double before = cpu_seconds();
 	if (request->pipe || request->no_pack)
 		return 0;
-	int result = add_names(recorder, signals, fd, !request->quiet && isatty(STDERR_FILENO), status, &err);
+	int result = add_names(request, recorder, signals, fd, !request->quiet && isatty(STDERR_FILENO), status, &err);
 	if (result == -EINTR)
 		fprintf(stderr, "tally: the names were left out; 'tally pack %s' adds them\n", request->output);
 	else if (result < 0)

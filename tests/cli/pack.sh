@@ -1,7 +1,7 @@
 #!/bin/bash
 # A recording carries the names of what was sampled: where no binary, no debug file, no perf map and no kallsyms is there,
 # every view prints the same bytes as where it was made.  Made by `tally record`, or by `tally pack` of perf's.  TAP; $TALLY
-# is the binary, $WORKLOAD the program of record_workload.c.
+# is the binary, $WORKLOAD the program of record_workload.c, $SHARES that of shares.c.
 set -u
 number=0
 scratch=$(mktemp -d) || exit 1
@@ -65,6 +65,19 @@ without() { cp "$1" plain.data; printf '\0' | dd of=plain.data bs=1 seek=103 con
 # ---- tally record
 
 carried "a command of a few milliseconds" first.data
+
+# In several files: each by itself.
+cp "$SHARES" many_files
+record --switch-output=150ms -e cpu-clock -F 2000 -o parts -- ./many_files 500
+mv many_files elsewhere_now
+each() {
+	[ "$(ls parts.* | wc -l)" -ge 2 ] || { echo "not several: $(ls)"; return 1; }
+	for part in parts.*; do
+		"$TALLY" report --stdio --sort sym --no-children -i "$part" >named 2>&1
+		grep -q 'half' named || grep -q 'no samples' named || { echo "$part"; cat named; return 1; }
+	done
+}
+check "files of which one follows the other carry their names each" each
 if [ -n "$hide" ] && record -F 20000 --no-pack -o root/w/no.data -- true; then
 	"$TALLY" report --stdio root/w/no.data >here 2>/dev/null
 	$hide report --stdio /w/no.data >there 2>/dev/null
