@@ -2,8 +2,11 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+enum { RECORDER_NICE = -15 };
 
 /* One recording, from opened events to a closed file. */
 struct run {
@@ -148,7 +151,10 @@ static int record(const struct tally_command *command, struct record_request *re
 		tally_command_fail(command, &err);
 		status = started < 0 ? tally_spawn_failure_status(started) : status;
 	} else {
-		signal(SIGPIPE, SIG_IGN); /* behind the fork: the command's own is as it was */
+		/* Behind the fork: the command's own are as they were.  Among a thousand threads that want to run, who empties the
+		 * rings must not wait for its turn; without the privilege it waits. */
+		signal(SIGPIPE, SIG_IGN);
+		setpriority(PRIO_PROCESS, 0, RECORDER_NICE);
 		status = record_into(&run, fd);
 	}
 	tally_spawn_release(&run.spawn);

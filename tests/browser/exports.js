@@ -12,22 +12,28 @@ const { find, Browser, Page } = require('./chromium.js');
 const PACKAGES = ['speedscope@1.25.0', 'pprof-format@2.3.2'];
 const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'tally-export-'));
 const recording = path.join(directory, 'tally.data');
-let browser, page;
+let browser, page, installed;
 
 class Skip extends Error {}
 
 const tally = (...words) => execFileSync(process.env.TALLY, words, { stdio: ['ignore', 'pipe', 'pipe'], maxBuffer: 1 << 28 });
 
+/* Tried once: without a network each try would take its time. */
 function packages() {
 	const folder = path.join(process.env.MODULES, 'node_modules');
-	if (!PACKAGES.every(one => fs.existsSync(path.join(folder, one.split('@')[0], 'package.json')))) {
-		fs.mkdirSync(process.env.MODULES, { recursive: true });
-		const done = spawnSync('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--prefix', process.env.MODULES,
-			...PACKAGES], { encoding: 'utf8', timeout: 120000 });
-		if (done.status !== 0)
-			throw new Skip('npm could not install ' + PACKAGES.join(' and '));
-	}
+	if (installed === undefined)
+		installed = install(folder);
+	if (!installed)
+		throw new Skip('npm could not install ' + PACKAGES.join(' and '));
 	return folder;
+}
+
+function install(folder) {
+	if (PACKAGES.every(one => fs.existsSync(path.join(folder, one.split('@')[0], 'package.json'))))
+		return true;
+	fs.mkdirSync(process.env.MODULES, { recursive: true });
+	return spawnSync('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--fetch-retries=1',
+		'--fetch-timeout=20000', '--prefix', process.env.MODULES, ...PACKAGES], { encoding: 'utf8', timeout: 60000 }).status === 0;
 }
 
 /* Function → samples in itself, as report has it. */

@@ -206,7 +206,9 @@ head -c $((size / 2)) perf.data >cut
 cut_is_used() {
 	"$TALLY" script --stdio -i cut >cut.txt 2>out || return 1
 	sed -i -E 's/ +cpu-clock(:u)?: +/ cpu-clock: /' cut.txt tally.txt # the name with its modifier stands at the end
-	[ -s cut.txt ] && grep -q 'damaged at offset [0-9]*' out && head -n "$(wc -l <cut.txt)" tally.txt | cmp -s - cut.txt
+	[ -s cut.txt ] && grep -q 'damaged at offset [0-9]*' out || return 1
+	# Of another CPU the cut round may lack samples, so that the last ones don't follow one another as they do in the whole.
+	! grep -vxFf tally.txt cut.txt >>out && [ "$(wc -l <cut.txt)" -gt 10 ]
 }
 "$TALLY" script --stdio -i perf.data >tally.txt 2>/dev/null
 check "what stands before the damage is used, and the offset named" cut_is_used
