@@ -121,6 +121,21 @@ static int take_switch(struct activity_reader *reader, const struct tally_record
 	return enter(reader, TALLY_ACTIVITY_SWITCHES, id->cpu, thread, id->time);
 }
 
+/* Who ends leaves its CPU without a switch of its own being recorded: its events go before it does. */
+static int take_exit(struct activity_reader *reader, const struct tally_record *record)
+{
+	const struct tally_record_task *task = &record->task;
+	const struct tally_sample_id *id = &record->sample_id;
+	uint32_t thread = thread_of(reader, task->pid, task->tid);
+	if (thread == UINT32_MAX)
+		return -ENOMEM;
+	if (!id->present || id->cpu >= reader->cpus[TALLY_ACTIVITY_SWITCHES].count)
+		return 0;
+	const struct on_cpu *on = &reader->cpus[TALLY_ACTIVITY_SWITCHES].items[id->cpu];
+	return on->busy && on->thread == thread ?
+	       leave(reader, TALLY_ACTIVITY_SWITCHES, id->cpu, thread, id->time, false) : 0;
+}
+
 static void find_format(struct activity_reader *reader, const struct tally_recorded_event *event)
 {
 	const struct tally_perfdata *data = reader->activity->recording->data;
@@ -244,6 +259,8 @@ static int take_record(struct activity_reader *reader, const struct tally_raw_re
 	case TALLY_RECORD_SWITCH_CPU_WIDE:
 		note_time(reader->activity, record->sample_id.time, record->sample_id.cpu);
 		return record->sample_id.present ? take_switch(reader, record) : 0;
+	case TALLY_RECORD_EXIT:
+		return take_exit(reader, record);
 	case TALLY_RECORD_COMM:
 		know_thread(reader, record->comm.tid,
 			    tally_tasks_thread(&reader->activity->recording->tasks, record->comm.pid, record->comm.tid));

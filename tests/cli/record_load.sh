@@ -38,7 +38,7 @@ sys.exit(names != sorted("t%d" % i for i in range(1000)) or len(seen) != 1000)
 P
 threads() { fields "$1" "$2" | python3 threads.py >>out; }
 lossless() { ! has 'were lost'; }
-calls=15000
+calls=30000 # some ms of CPU time each: several samples
 if [ "$(ulimit -Hn)" -lt 5000 ]; then
 	skip "1,000 threads that are there are all sampled, each under its name" "too few descriptors: $(ulimit -Hn)"
 else
@@ -48,7 +48,7 @@ else
 	crowd=$!
 	exec 8>hold
 	read -r -t 20 line <said
-	timeout 60 ./tally record -e cpu-clock -F 999 --control fifo:ctl,ack -o there -p $crowd 8>&- >out 2>&1 &
+	timeout 60 ./tally record -m 32M -e cpu-clock -F 999 --control fifo:ctl,ack -o there -p $crowd 8>&- >out 2>&1 &
 	recorder=$!
 	echo ping >ctl
 	IFS= read -r -t 60 line <&7
@@ -57,7 +57,7 @@ else
 	wait $recorder && lossless && threads ./tally there
 	check "1,000 threads that are there are all sampled, each under its name"
 fi
-timeout 60 ./tally record -e cpu-clock -F 999 -o started -- ./crowd threads 1000 $calls </dev/null >out 2>&1 && lossless && threads ./tally started
+timeout 60 ./tally record -m 32M -e cpu-clock -F 999 -o started -- ./crowd threads 1000 $calls </dev/null >out 2>&1 && lossless && threads ./tally started
 check "1,000 threads that a program starts are all sampled, each under its name"
 if [ $has_perf = yes ]; then
 	timeout 60 perf record -q -e cpu-clock -F 999 -o perfs -- ./crowd threads 1000 $calls </dev/null >out 2>&1 && threads perf perfs
