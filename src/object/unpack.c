@@ -25,7 +25,7 @@ bool tally_is_packed(const void *bytes, size_t size)
 struct unpacking {
 	const void *bytes;
 	size_t size;
-	void *library;
+	void *handle;
 	int (*decode_xz)(uint64_t *memory_limit, uint32_t flags, const void *allocator, const uint8_t *in, size_t *in_at,
 			 size_t in_size, uint8_t *out, size_t *out_at, size_t out_size); /* as lzma/container.h has it */
 	int (*inflate_init)(z_stream *stream, int window_bits, const char *version, int stream_size);
@@ -36,7 +36,7 @@ struct unpacking {
 
 static bool find(const struct unpacking *unpacking, const char *name, void *function)
 {
-	void *address = unpacking->library ? dlsym(unpacking->library, name) : NULL;
+	void *address = unpacking->handle ? dlsym(unpacking->handle, name) : NULL;
 	memcpy(function, &address, sizeof(address));
 	return address;
 }
@@ -109,11 +109,11 @@ int tally_unpack(const void *bytes, size_t size, size_t size_max, uint8_t **out,
 	struct unpacking unpacking = { .bytes = bytes, .size = size, .attempt = try_zstd };
 	bool is_there = true;
 	if (begins(bytes, size, XZ, sizeof(XZ))) {
-		unpacking.library = dlopen("liblzma.so.5", RTLD_NOW | RTLD_LOCAL);
+		unpacking.handle = dlopen("liblzma.so.5", RTLD_NOW | RTLD_LOCAL);
 		unpacking.attempt = try_xz;
 		is_there = find(&unpacking, "lzma_stream_buffer_decode", &unpacking.decode_xz);
 	} else if (begins(bytes, size, GZIP, sizeof(GZIP))) {
-		unpacking.library = dlopen("libz.so.1", RTLD_NOW | RTLD_LOCAL);
+		unpacking.handle = dlopen("libz.so.1", RTLD_NOW | RTLD_LOCAL);
 		unpacking.attempt = try_gzip;
 		is_there = find(&unpacking, "inflateInit2_", &unpacking.inflate_init) &&
 			   find(&unpacking, "inflate", &unpacking.inflate) &&
@@ -122,7 +122,7 @@ int tally_unpack(const void *bytes, size_t size, size_t size_max, uint8_t **out,
 		return -EBADMSG;
 	}
 	int rc = is_there ? run(&unpacking, size_max, out, out_size) : -ENOPKG;
-	if (unpacking.library)
-		dlclose(unpacking.library);
+	if (unpacking.handle)
+		dlclose(unpacking.handle);
 	return rc;
 }

@@ -105,11 +105,11 @@ static int add_event(struct listing *listing, const pfm_pmu_info_t *pmu, int ind
 	pfm_event_info_t event = { .size = sizeof(event) };
 	size_t before = listing->count;
 	int result = 0;
-	if (listing->library->get_event_info(index, PFM_OS_PERF_EVENT_EXT, &event) != PFM_SUCCESS)
+	if (listing->calls->get_event_info(index, PFM_OS_PERF_EVENT_EXT, &event) != PFM_SUCCESS)
 		return 0;
 	for (int i = 0; i < event.nattrs && result >= 0; i++) {
 		pfm_event_attr_info_t mask = { .size = sizeof(mask) };
-		if (listing->library->get_event_attr_info(index, i, PFM_OS_PERF_EVENT_EXT, &mask) == PFM_SUCCESS &&
+		if (listing->calls->get_event_attr_info(index, i, PFM_OS_PERF_EVENT_EXT, &mask) == PFM_SUCCESS &&
 		    mask.type == PFM_ATTR_UMASK)
 			result = add(listing, pmu->name, event.name, mask.name, mask.desc);
 	}
@@ -122,7 +122,7 @@ int tally_vendor_events(struct tally_arena *arena, struct tally_vendor_name **ou
 			struct tally_error *err)
 {
 	struct library library;
-	struct listing listing = { .library = &library, .arena = arena };
+	struct listing listing = { .calls = &library, .arena = arena };
 	*out = NULL;
 	*count = 0;
 	int result = load(&library, err);
