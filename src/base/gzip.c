@@ -1,5 +1,7 @@
 #include "base/gzip.h"
 
+#include "base/loaded.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
@@ -10,13 +12,6 @@ struct library {
 	int (*deflate)(z_streamp, int);
 	int (*end)(z_streamp);
 };
-
-static bool find(void *handle, const char *name, void *function)
-{
-	void *address = dlsym(handle, name);
-	memcpy(function, &address, sizeof(address));
-	return address;
-}
 
 static int compress_all(const struct library *library, const void *bytes, size_t size, struct tally_buffer *out)
 {
@@ -49,8 +44,8 @@ int tally_gzip(const void *bytes, size_t size, struct tally_buffer *out, struct 
 	struct library library;
 	void *handle = dlopen("libz.so.1", RTLD_NOW | RTLD_LOCAL);
 	int result = -ENOENT;
-	if (handle && find(handle, "deflateInit2_", &library.init) && find(handle, "deflate", &library.deflate) &&
-	    find(handle, "deflateEnd", &library.end))
+	if (handle && tally_loaded_find(handle, "deflateInit2_", &library.init) && tally_loaded_find(handle, "deflate", &library.deflate) &&
+	    tally_loaded_find(handle, "deflateEnd", &library.end))
 		result = compress_all(&library, bytes, size, out);
 	if (handle)
 		dlclose(handle);

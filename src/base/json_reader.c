@@ -1,5 +1,7 @@
 #include "base/json_reader.h"
 
+#include "base/loaded.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <jansson.h>
@@ -23,23 +25,16 @@ struct tally_json_document {
 	json_t *root;
 };
 
-static bool find(void *handle, const char *name, void *function)
-{
-	void *address = dlsym(handle, name);
-	memcpy(function, &address, sizeof(address));
-	return address;
-}
-
 static bool load(struct tally_json_document *document)
 {
 	struct library *library = &document->library;
 	void *handle = document->handle = dlopen("libjansson.so.4", RTLD_NOW | RTLD_LOCAL);
-	return handle && find(handle, "json_loadb", &library->loadb) && find(handle, "json_delete", &library->delete) &&
-	       find(handle, "json_object_get", &library->object_get) &&
-	       find(handle, "json_array_size", &library->array_size) &&
-	       find(handle, "json_array_get", &library->array_get) &&
-	       find(handle, "json_string_value", &library->string_value) &&
-	       find(handle, "json_number_value", &library->number_value);
+	return handle && tally_loaded_find(handle, "json_loadb", &library->loadb) && tally_loaded_find(handle, "json_delete", &library->delete) &&
+	       tally_loaded_find(handle, "json_object_get", &library->object_get) &&
+	       tally_loaded_find(handle, "json_array_size", &library->array_size) &&
+	       tally_loaded_find(handle, "json_array_get", &library->array_get) &&
+	       tally_loaded_find(handle, "json_string_value", &library->string_value) &&
+	       tally_loaded_find(handle, "json_number_value", &library->number_value);
 }
 
 int tally_json_read(const char *text, size_t length, struct tally_json_document **out, size_t *used,

@@ -1,5 +1,7 @@
 #include "object/debuginfod.h"
 
+#include "base/loaded.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -25,22 +27,15 @@ struct tally_debuginfod {
 	void (*end)(struct debuginfod_client *client);
 };
 
-static bool find(struct tally_debuginfod *server, const char *name, void *function)
-{
-	void *address = server->library ? dlsym(server->library, name) : NULL;
-	memcpy(function, &address, sizeof(address));
-	return address;
-}
-
 static bool load(struct tally_debuginfod *server)
 {
 	/* What it loads in turn (libcurl, TLS) doesn't free all when it is unloaded, and would start anew each time. */
 	server->library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-	return find(server, "debuginfod_begin", &server->begin) && find(server, "debuginfod_end", &server->end) &&
-	       find(server, "debuginfod_find_debuginfo", &server->find_debuginfo) &&
-	       find(server, "debuginfod_find_executable", &server->find_executable) &&
-	       find(server, "debuginfod_set_progressfn", &server->set_progress) &&
-	       find(server, "debuginfod_set_user_data", &server->set_user_data);
+	return tally_loaded_find(server->library, "debuginfod_begin", &server->begin) && tally_loaded_find(server->library, "debuginfod_end", &server->end) &&
+	       tally_loaded_find(server->library, "debuginfod_find_debuginfo", &server->find_debuginfo) &&
+	       tally_loaded_find(server->library, "debuginfod_find_executable", &server->find_executable) &&
+	       tally_loaded_find(server->library, "debuginfod_set_progressfn", &server->set_progress) &&
+	       tally_loaded_find(server->library, "debuginfod_set_user_data", &server->set_user_data);
 }
 
 /* The library hands on the client alone, which knows us: by a function of the library's. */
@@ -48,9 +43,8 @@ static int on_progress(struct debuginfod_client *client, long done, long total)
 {
 	void *(*get_user_data)(struct debuginfod_client *client);
 	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_NOLOAD);
-	void *address = library ? dlsym(library, "debuginfod_get_user_data") : NULL;
-	memcpy(&get_user_data, &address, sizeof(address));
-	struct tally_debuginfod *server = address ? get_user_data(client) : NULL;
+	bool found = tally_loaded_find(library, "debuginfod_get_user_data", &get_user_data);
+	struct tally_debuginfod *server = found ? get_user_data(client) : NULL;
 	if (library)
 		dlclose(library);
 	if (server && server->progress && !server->progress(server->context, done > 0 ? (uint64_t)done : 0, total > 0 ? (uint64_t)total : 0))

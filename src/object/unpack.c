@@ -1,5 +1,7 @@
 #include "object/unpack.h"
 
+#include "base/loaded.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -33,13 +35,6 @@ struct unpacking {
 	int (*inflate_end)(z_stream *stream);
 	int (*attempt)(const struct unpacking *unpacking, uint8_t *out, size_t room, size_t *out_size);
 };
-
-static bool find(const struct unpacking *unpacking, const char *name, void *function)
-{
-	void *address = unpacking->handle ? dlsym(unpacking->handle, name) : NULL;
-	memcpy(function, &address, sizeof(address));
-	return address;
-}
 
 /* ---- xz ------------------------------------------------------------------------------------------------------- */
 
@@ -111,13 +106,13 @@ int tally_unpack(const void *bytes, size_t size, size_t size_max, uint8_t **out,
 	if (begins(bytes, size, XZ, sizeof(XZ))) {
 		unpacking.handle = dlopen("liblzma.so.5", RTLD_NOW | RTLD_LOCAL);
 		unpacking.attempt = try_xz;
-		is_there = find(&unpacking, "lzma_stream_buffer_decode", &unpacking.decode_xz);
+		is_there = tally_loaded_find(unpacking.handle, "lzma_stream_buffer_decode", &unpacking.decode_xz);
 	} else if (begins(bytes, size, GZIP, sizeof(GZIP))) {
 		unpacking.handle = dlopen("libz.so.1", RTLD_NOW | RTLD_LOCAL);
 		unpacking.attempt = try_gzip;
-		is_there = find(&unpacking, "inflateInit2_", &unpacking.inflate_init) &&
-			   find(&unpacking, "inflate", &unpacking.inflate) &&
-			   find(&unpacking, "inflateEnd", &unpacking.inflate_end);
+		is_there = tally_loaded_find(unpacking.handle, "inflateInit2_", &unpacking.inflate_init) &&
+			   tally_loaded_find(unpacking.handle, "inflate", &unpacking.inflate) &&
+			   tally_loaded_find(unpacking.handle, "inflateEnd", &unpacking.inflate_end);
 	} else if (!begins(bytes, size, ZSTD, sizeof(ZSTD))) {
 		return -EBADMSG;
 	}

@@ -5,6 +5,7 @@
  * replaced by what they stand for.  The library is not unloaded: it keeps memory and signal handlers of its own.
  */
 #include "base/terminal.h"
+#include "base/loaded.h"
 #include "output/screen.h"
 
 #include <dlfcn.h>
@@ -72,11 +73,8 @@ static bool load(struct library *library)
 {
 	void *handle = dlopen("libncursesw.so.6", RTLD_NOW | RTLD_LOCAL);
 	bool found = handle;
-	for (size_t i = 0; found && i < sizeof(symbols) / sizeof(symbols[0]); i++) {
-		void *address = dlsym(handle, symbols[i].name);
-		memcpy((char *)library + symbols[i].place, &address, sizeof(address));
-		found = address;
-	}
+	for (size_t i = 0; found && i < sizeof(symbols) / sizeof(symbols[0]); i++)
+		found = tally_loaded_find(handle, symbols[i].name, (char *)library + symbols[i].place);
 	return found;
 }
 

@@ -1,5 +1,6 @@
 #include "provider/vendor_events.h"
 
+#include "base/loaded.h"
 #include "base/vector.h"
 
 #include <dlfcn.h>
@@ -21,23 +22,16 @@ struct library {
 	pfm_err_t (*get_event_attr_info)(int, int, pfm_os_t, pfm_event_attr_info_t *);
 };
 
-static bool find(void *handle, const char *name, void *function)
-{
-	void *address = dlsym(handle, name);
-	memcpy(function, &address, sizeof(address));
-	return address;
-}
-
 static int load(struct library *library, struct tally_error *err)
 {
 	void *handle = dlopen("libpfm.so.4", RTLD_NOW | RTLD_LOCAL); /* stays: its tables are pointed to */
-	bool found = handle && find(handle, "pfm_initialize", &library->initialize) &&
-		     find(handle, "pfm_strerror", &library->strerror) &&
-		     find(handle, "pfm_get_os_event_encoding", &library->get_os_event_encoding) &&
-		     find(handle, "pfm_get_pmu_info", &library->get_pmu_info) &&
-		     find(handle, "pfm_get_event_next", &library->get_event_next) &&
-		     find(handle, "pfm_get_event_info", &library->get_event_info) &&
-		     find(handle, "pfm_get_event_attr_info", &library->get_event_attr_info);
+	bool found = handle && tally_loaded_find(handle, "pfm_initialize", &library->initialize) &&
+		     tally_loaded_find(handle, "pfm_strerror", &library->strerror) &&
+		     tally_loaded_find(handle, "pfm_get_os_event_encoding", &library->get_os_event_encoding) &&
+		     tally_loaded_find(handle, "pfm_get_pmu_info", &library->get_pmu_info) &&
+		     tally_loaded_find(handle, "pfm_get_event_next", &library->get_event_next) &&
+		     tally_loaded_find(handle, "pfm_get_event_info", &library->get_event_info) &&
+		     tally_loaded_find(handle, "pfm_get_event_attr_info", &library->get_event_attr_info);
 	if (!found) {
 		tally_error_set(err, -ELIBACC, "vendors' names of events need libpfm.so.4, which is not installed");
 		tally_error_hint(err, "on Debian: apt-get install libpfm4");
@@ -82,7 +76,7 @@ int tally_vendor_event(const char *text, struct tally_attr *attr, struct tally_e
 }
 
 struct listing {
-	const struct library *library;
+	const struct library *calls;
 	struct tally_arena *arena;
 	struct tally_vendor_name *items;
 	size_t count, capacity;

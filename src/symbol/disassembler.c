@@ -9,6 +9,8 @@
  * read from the text. */
 #include "symbol/disassembler.h"
 
+#include "base/loaded.h"
+
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
@@ -59,13 +61,6 @@ struct tally_disassembler {
 	uint64_t branch, reference; /* what the printer asked for, of the instruction at hand */
 };
 
-static bool find(void *handle, const char *name, void *function)
-{
-	void *address = dlsym(handle, name);
-	memcpy(function, &address, sizeof(address));
-	return address;
-}
-
 /* The library stays loaded: its targets are registered for good. */
 static void *load_library(void)
 {
@@ -85,13 +80,13 @@ static bool load(struct llvm *llvm, void *handle, const struct target *target)
 		char name[64];
 		void (*initialize)(void);
 		snprintf(name, sizeof(name), "LLVMInitialize%s%s", target->name, PARTS[i]);
-		if (!find(handle, name, &initialize))
+		if (!tally_loaded_find(handle, name, &initialize))
 			return false;
 		initialize();
 	}
-	return find(handle, "LLVMCreateDisasmCPUFeatures", &llvm->create) &&
-	       find(handle, "LLVMSetDisasmOptions", &llvm->set_options) &&
-	       find(handle, "LLVMDisasmInstruction", &llvm->disassemble) && find(handle, "LLVMDisasmDispose", &llvm->dispose);
+	return tally_loaded_find(handle, "LLVMCreateDisasmCPUFeatures", &llvm->create) &&
+	       tally_loaded_find(handle, "LLVMSetDisasmOptions", &llvm->set_options) &&
+	       tally_loaded_find(handle, "LLVMDisasmInstruction", &llvm->disassemble) && tally_loaded_find(handle, "LLVMDisasmDispose", &llvm->dispose);
 }
 
 static const char *take_down(void *context, uint64_t value, uint64_t *type, uint64_t pc, const char **name)

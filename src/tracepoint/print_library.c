@@ -6,6 +6,8 @@
  */
 #include "tracepoint/print_program.h"
 
+#include "base/loaded.h"
+
 #include <ctype.h>
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -89,12 +91,9 @@ static bool find_functions(struct tally_print_library *library)
 		{ "trace_seq_init", &library->trace_seq_init },
 		{ "trace_seq_destroy", &library->trace_seq_destroy },
 	};
-	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
-		void *function = dlsym(library->handle, wanted[i].name);
-		if (!function)
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
+		if (!tally_loaded_find(library->handle, wanted[i].name, wanted[i].slot))
 			return false;
-		memcpy(wanted[i].slot, &function, sizeof(function));
-	}
 	return true;
 }
 

@@ -1,0 +1,11 @@
+#include "base/loaded.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+bool tally_loaded_find(void *handle, const char *name, void *function)
+{
+	void *address = handle ? dlsym(handle, name) : NULL;
+	memcpy(function, &address, sizeof(address)); /* C has no cast from the one kind of pointer to the other */
+	return address;
+}
