@@ -3,6 +3,7 @@
 #include "command/command.h"
 #include "command/filter_options.h"
 #include "command/name_options.h"
+#include "command/output_file.h"
 #include "command/recording_path.h"
 #include "command/recording_warnings.h"
 #include "output/annotate_view.h"
@@ -157,16 +158,12 @@ static int write_json(const struct annotations *all, const struct request *reque
 	return out->failed ? -ENOMEM : 0;
 }
 
+/* A reader of standard output that goes away is no error. */
 static int write_out(const char *path, const struct tally_buffer *text, struct tally_error *err)
 {
-	bool is_stdout = !path || !strcmp(path, "-");
-	FILE *file = is_stdout ? stdout : fopen(path, "we");
-	if (!file)
-		return tally_error_set(err, -errno, "%s can't be written: %s", path, tally_errno_text(errno));
-	bool failed = fwrite(tally_buffer_string(text), 1, text->length, file) != text->length;
-	failed |= is_stdout ? fflush(file) != 0 && errno != EPIPE : fclose(file) != 0;
-	if (failed && !is_stdout)
-		return tally_error_set(err, -EIO, "writing %s failed: %s", path, tally_errno_text(errno));
+	if (path && strcmp(path, "-") != 0)
+		return tally_output_write(path, text, err);
+	fwrite(tally_buffer_string(text), 1, text->length, stdout);
 	return 0;
 }
 

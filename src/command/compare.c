@@ -2,6 +2,7 @@
 #include "base/arena.h"
 #include "base/terminal.h"
 #include "command/command.h"
+#include "command/output_file.h"
 #include "output/comparison_view.h"
 
 #include <errno.h>
@@ -57,17 +58,6 @@ static int judge(struct compare *compare, struct tally_error *err)
 	return first;
 }
 
-static int write_out(const struct compare *compare, const struct tally_buffer *text, struct tally_error *err)
-{
-	FILE *file = compare->output_path ? fopen(compare->output_path, "we") : stdout;
-	const char *name = compare->output_path ? compare->output_path : "standard output";
-	if (!file)
-		return tally_error_set(err, -errno, "%s can't be written: %s", name, tally_errno_text(-errno));
-	bool failed = text->failed || fwrite(text->bytes, 1, text->length, file) != text->length;
-	failed |= (compare->output_path ? fclose(file) : fflush(file)) != 0;
-	return failed ? tally_error_set(err, -EIO, "%s can't be written: %s", name, tally_errno_text(errno ? -errno : -EIO)) : 0;
-}
-
 static int show(struct compare *compare, struct tally_error *err)
 {
 	struct tally_buffer text = { 0 };
@@ -78,7 +68,8 @@ static int show(struct compare *compare, struct tally_error *err)
 	else
 		tally_comparison_table(&compare->comparison, !compare->output_path && tally_terminal_colours(STDOUT_FILENO),
 				       &text);
-	int result = write_out(compare, &text, err);
+	int result = text.failed ? tally_error_set(err, -ENOMEM, "out of memory") :
+				   tally_output_write(compare->output_path, &text, err);
 	tally_buffer_release(&text);
 	return result;
 }

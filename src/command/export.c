@@ -3,6 +3,7 @@
 #include "command/command.h"
 #include "command/filter_options.h"
 #include "command/name_options.h"
+#include "command/output_file.h"
 #include "command/recording_path.h"
 #include "command/recording_warnings.h"
 #include "output/export.h"
@@ -103,18 +104,6 @@ static int choose_event(const struct tally_samples *samples, const char *name, u
 	return tally_error_set(err, -ENOENT, "there are no samples of %s", name);
 }
 
-static int write_file(const char *path, const struct tally_buffer *text, struct tally_error *err)
-{
-	bool is_stdout = !strcmp(path, "-");
-	FILE *file = is_stdout ? stdout : fopen(path, "we");
-	if (!file)
-		return tally_error_set(err, -errno, "%s can't be written: %s", path, tally_errno_text(errno));
-	bool failed = fwrite(tally_buffer_string(text), 1, text->length, file) != text->length;
-	failed |= is_stdout ? fflush(file) != 0 : fclose(file) != 0;
-	return failed ? tally_error_set(err, -EIO, "writing %s failed: %s", is_stdout ? "to standard output" : path,
-					tally_errno_text(errno)) : 0;
-}
-
 static int export_samples(const struct request *request, const struct tally_samples *samples, struct tally_error *err)
 {
 	const struct tally_export_format *format = request->format;
@@ -130,7 +119,7 @@ static int export_samples(const struct request *request, const struct tally_samp
 	if (!result && compress)
 		result = tally_gzip(tally_buffer_string(&plain), plain.length, &packed, err);
 	if (!result)
-		result = write_file(path, compress ? &packed : &plain, err);
+		result = tally_output_write(path, compress ? &packed : &plain, err);
 	if (!result && strcmp(path, "-") != 0)
 		fprintf(stderr, "wrote %s: open it with %s\n", path, format->opened);
 	tally_buffer_release(&plain);

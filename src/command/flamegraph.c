@@ -2,6 +2,7 @@
 #include "command/filter_options.h"
 #include "command/load_stacks.h"
 #include "command/name_options.h"
+#include "command/output_file.h"
 
 #include "output/flamegraph.h"
 #include "profile/stack_match.h"
@@ -140,18 +141,6 @@ static void choose_output(struct flamegraph *graph)
 		graph->is_html = ends_with(graph->output, ".html") || ends_with(graph->output, ".htm");
 }
 
-static int write_output(const char *path, const struct tally_buffer *text, struct tally_error *err)
-{
-	bool is_stdout = !strcmp(path, "-");
-	FILE *file = is_stdout ? stdout : fopen(path, "we");
-	if (!file)
-		return tally_error_set(err, -errno, "%s can't be written: %s", path, tally_errno_text(errno));
-	bool failed = fwrite(tally_buffer_string(text), 1, text->length, file) != text->length;
-	failed |= is_stdout ? fflush(file) != 0 : fclose(file) != 0;
-	return failed ? tally_error_set(err, -EIO, "writing %s failed: %s", is_stdout ? "to standard output" : path,
-					tally_errno_text(errno)) : 0;
-}
-
 extern const struct tally_command tally_command_record;
 
 /* Records the command into a file of its own; the status is record's, and the command's. */
@@ -236,7 +225,7 @@ static int draw(const struct tally_command *command, struct flamegraph *graph, s
 		status = (graph->is_html ? tally_flamegraph_html : tally_flamegraph_svg)(graph->old ? &sides.new : &stacks,
 											 &graph->drawing, &file, err);
 	if (!status)
-		status = write_output(graph->output, &file, err);
+		status = tally_output_write(graph->output, &file, err);
 	if (!status && strcmp(graph->output, "-"))
 		fprintf(stderr, "tally flamegraph: wrote %s (%zu stacks, %.1f kB); open it in a browser\n", graph->output,
 			stacks.rows.rows.count, (double)file.length / 1e3);

@@ -2,6 +2,7 @@
 #include "command/filter_options.h"
 #include "command/load_stacks.h"
 #include "command/name_options.h"
+#include "command/output_file.h"
 
 #include "output/folded.h"
 
@@ -69,17 +70,6 @@ static int take_option(struct fold *fold, int id, const char *value, struct tall
 	return 0;
 }
 
-static int write_output(const char *path, const struct tally_buffer *text, struct tally_error *err)
-{
-	FILE *file = path ? fopen(path, "we") : stdout;
-	if (!file)
-		return tally_error_set(err, -errno, "%s can't be written: %s", path, tally_errno_text(errno));
-	bool failed = fwrite(tally_buffer_string(text), 1, text->length, file) != text->length;
-	failed |= file == stdout ? fflush(file) != 0 : fclose(file) != 0;
-	return failed ? tally_error_set(err, -EIO, "writing %s failed: %s", path ? path : "to standard output",
-					tally_errno_text(errno)) : 0;
-}
-
 static int fold_input(const struct tally_command *command, const struct fold *fold, struct tally_error *err)
 {
 	struct tally_stacks stacks = { 0 };
@@ -88,7 +78,7 @@ static int fold_input(const struct tally_command *command, const struct fold *fo
 	if (!status)
 		status = tally_folded_write(&stacks, &fold->folded, &text, err);
 	if (!status)
-		status = write_output(fold->output, &text, err);
+		status = tally_output_write(fold->output, &text, err);
 	tally_buffer_release(&text);
 	tally_stacks_release(&stacks);
 	return status;

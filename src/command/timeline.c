@@ -2,6 +2,7 @@
 #include "base/terminal.h"
 #include "command/command.h"
 #include "command/filter_options.h"
+#include "command/output_file.h"
 #include "command/recording_path.h"
 #include "command/recording_warnings.h"
 #include "output/pager.h"
@@ -72,16 +73,6 @@ static void describe(void *context, const struct tally_recorded_event *event, si
 	tally_script_trace_put(context, event, index, sample, out);
 }
 
-static int write_file(const char *path, const struct tally_buffer *text, struct tally_error *err)
-{
-	FILE *file = fopen(path, "we");
-	if (!file)
-		return tally_error_set(err, -errno, "%s can't be written: %s", path, tally_errno_text(errno));
-	bool failed = fwrite(tally_buffer_string(text), 1, text->length, file) != text->length;
-	failed |= fclose(file) != 0;
-	return failed ? tally_error_set(err, -EIO, "writing %s failed: %s", path, tally_errno_text(errno)) : 0;
-}
-
 static bool is_json(const char *path)
 {
 	size_t length = path ? strlen(path) : 0;
@@ -104,7 +95,7 @@ static int show(struct request *request, const struct tally_activity *activity, 
 	if (result < 0)
 		result = tally_error_set(err, -ENOMEM, "out of memory");
 	else if (request->output)
-		result = write_file(request->output, &out, err);
+		result = tally_output_write(request->output, &out, err);
 	else
 		fwrite(tally_buffer_string(&out), 1, out.length, stdout);
 	tally_pager_finish(&pager);
