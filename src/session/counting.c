@@ -15,6 +15,7 @@
  *   Hotplug.  A CPU that goes takes its events along: the kernel detaches them, for good, and says nothing.  What they
  *   had counted is read and kept, the handles are closed, and when the CPU comes back others are opened.
  */
+#include "session/close_apart.h"
 #include "session/counting_parts.h"
 
 #include "base/vector.h"
@@ -377,37 +378,33 @@ bool tally_counting_set_online(struct tally_counting *c, const struct tally_cpu_
 	return has_changed;
 }
 
-/* All but the events: whoever reads from our output waits for its end. */
-static void close_others(const struct tally_counting *c, int highest)
+/* Whether some of the handles take long to close: the descriptors of all of them, to be freed. */
+static int *slow_handles(const struct tally_counting *c, size_t *count)
 {
-	bool *is_event = calloc((size_t)highest + 1, sizeof(*is_event));
-	for (size_t at = 0; is_event && at < c->place_count * c->options->event_count; at++)
-		if (c->slots[at].handle >= 0)
-			is_event[c->slots[at].handle] = true;
-	for (int fd = 0; fd <= highest; fd++)
-		if (!is_event || !is_event[fd])
-			close(fd);
-	close_range((unsigned)highest + 1, ~0u, 0);
+	size_t slots = c->place_count * c->options->event_count, tracepoints = 0;
+	int *handles = c->options->provider == tally_provider_kernel() && slots ? malloc(slots * sizeof(*handles)) : NULL;
+	*count = 0;
+	for (size_t at = 0; handles && at < slots; at++) {
+		if (c->slots[at].handle < 0)
+			continue;
+		tracepoints += c->options->events[at % c->options->event_count].attr.type == TALLY_TYPE_TRACEPOINT;
+		handles[(*count)++] = c->slots[at].handle;
+	}
+	if (tracepoints >= TALLY_CLOSE_APART_MIN)
+		return handles;
+	free(handles);
+	return NULL;
 }
 
-void tally_counting_leave_closing(const struct tally_counting *c)
+void tally_counting_release_last(struct tally_counting *c)
 {
-	enum { WORTH_A_PROCESS = 8 };
-	size_t tracepoints = 0;
-	int highest = -1;
-	if (c->options->provider != tally_provider_kernel())
-		return;
-	for (size_t at = 0; at < c->place_count * c->options->event_count; at++) {
-		int handle = c->slots[at].handle;
-		const struct tally_event *event = &c->options->events[at % c->options->event_count];
-		tracepoints += handle >= 0 && event->attr.type == TALLY_TYPE_TRACEPOINT;
-		if (handle > highest)
-			highest = handle;
-	}
-	if (tracepoints < WORTH_A_PROCESS || fork())
-		return;
-	close_others(c, highest);
-	_exit(0);
+	size_t count;
+	int *handles = c->options ? slow_handles(c, &count) : NULL;
+	int gate = handles ? tally_close_apart(handles, count) : -1;
+	tally_counting_release(c);
+	if (gate >= 0)
+		close(gate);
+	free(handles);
 }
 
 void tally_counting_release(struct tally_counting *c)

@@ -115,12 +115,9 @@ int tally_counting_refusal(const struct tally_counting *counting);
 size_t tally_counting_notes(const struct tally_counting *counting, struct tally_arena *arena, const char **notes,
 			    size_t maximum);
 
-/* Before the last release of a process that is about to end.  The kernel waits for a grace period whenever the last
- * descriptor of a tracepoint is closed, one after the other: 39 ms each, 27 s for 'syscalls:*'.  Where there are
- * several, another process is left behind to do that waiting. */
-void tally_counting_leave_closing(const struct tally_counting *counting);
-
 void tally_counting_release(struct tally_counting *counting);
+/* The same for a process that is about to end: where it takes the kernel long, nobody waits (close_apart.h). */
+void tally_counting_release_last(struct tally_counting *counting);
 
 /* In counting_reason.c: the few words on a row, and the note on perf events being refused. */
 const char *tally_counting_reason(const struct tally_counting *counting, size_t event);

@@ -382,9 +382,7 @@ int tally_stat_run(const struct tally_stat_options *options, int *exit_status, s
 		*exit_status = run.failed_to_exec ? tally_spawn_failure_status(result) : 1;
 	tally_stat_close_waits(&run);
 	tally_spawn_release(&run.spawn);
-	if (run.counting.options)
-		tally_counting_leave_closing(&run.counting);
-	tally_counting_release(&run.counting);
+	tally_counting_release_last(&run.counting);
 	tally_signals_release(&run.signals);
 	if (run.hotplug_fd >= 0)
 		close(run.hotplug_fd);
