@@ -181,12 +181,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	}
 	int status = record_parse_arguments(command, argc, argv, &request);
 	status = status ? status : record(command, &request);
-	if (request.provider)
-		request.provider->ops->release(request.provider);
-	tally_event_list_release(&request.events);
-	tally_catalogue_release(&request.catalogue);
-	tally_arena_release(&request.arena);
-	tally_target_release(&request.target);
+	record_request_release(&request);
 	return status < 0 ? TALLY_EXIT_OK : status;
 }
 

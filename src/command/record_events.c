@@ -112,3 +112,13 @@ int record_parse_events(const struct tally_command *command, struct record_reque
 		result = make_own(request, &err);
 	return result < 0 ? tally_command_fail(command, &err) : 0;
 }
+
+void record_request_release(struct record_request *request)
+{
+	if (request->provider)
+		request->provider->ops->release(request->provider);
+	tally_event_list_release(&request->events);
+	tally_catalogue_release(&request->catalogue);
+	tally_arena_release(&request->arena);
+	tally_target_release(&request->target);
+}

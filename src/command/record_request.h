@@ -45,6 +45,9 @@ struct record_request {
 	char named_output[4096 + 32]; /* `output`, with the time */
 };
 
+/* record_events.c: frees what was opened and parsed; the output is record_output_close()'s. */
+void record_request_release(struct record_request *request);
+
 /* record_options.c: 0; an exit status after the message was printed; -1 after help. */
 extern const struct tally_option record_options[];
 int record_parse_arguments(const struct tally_command *command, int argc, char **argv, struct record_request *request);

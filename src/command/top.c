@@ -190,12 +190,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		top.stdio |= !top.tui && !tally_screen_possible();
 		status = show(command, &request, &top);
 	}
-	if (request.provider)
-		request.provider->ops->release(request.provider);
-	tally_event_list_release(&request.events);
-	tally_catalogue_release(&request.catalogue);
-	tally_arena_release(&request.arena);
-	tally_target_release(&request.target);
+	record_request_release(&request);
 	return status < 0 ? TALLY_EXIT_OK : status;
 }
 
