@@ -121,7 +121,7 @@ static int export_samples(const struct request *request, const struct tally_samp
 	if (!result)
 		result = tally_output_write(path, compress ? &packed : &plain, err);
 	if (!result && strcmp(path, "-") != 0)
-		fprintf(stderr, "wrote %s: open it with %s\n", path, format->opened);
+		fprintf(stderr, "tally export: wrote %s; open it with %s\n", path, format->opened);
 	tally_buffer_release(&plain);
 	tally_buffer_release(&packed);
 	return result;
