@@ -171,11 +171,13 @@ static int show(const struct tally_command *command, struct request *request, st
 {
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct annotations all = { 0 };
-	struct tally_buffer out = { 0 };
+	struct tally_buffer out = { 0 }, taken = { 0 };
 	struct tally_pager pager = { 0 };
 	struct tally_source_files sources = { .root = request->names.search.root };
 	bool is_text = !request->html && !request->json;
 	request->view.sources = &sources;
+	tally_filter_text(&request->filter, &taken);
+	request->view.taken = taken.length ? tally_buffer_string(&taken) : NULL;
 	int result = make_all(profile, request, &all, &err);
 	if (!result && is_text && !request->output) {
 		tally_pager_start(&pager, !request->no_pager);
@@ -198,6 +200,7 @@ static int show(const struct tally_command *command, struct request *request, st
 	tally_vector_release(&all);
 	tally_source_files_release(&sources);
 	tally_buffer_release(&out);
+	tally_buffer_release(&taken);
 	return result < 0 ? tally_command_fail(command, &err) : TALLY_EXIT_OK;
 }
 

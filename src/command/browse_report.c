@@ -1,10 +1,12 @@
 #include "command/browse_report.h"
 
+#include "base/arena.h"
 #include "base/buffer.h"
 #include "command/command.h"
 #include "output/browse.h"
 #include "output/pager.h"
 #include "output/report_text.h"
+#include "symbol/symbol.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -19,7 +21,7 @@ struct report_browser {
 	const struct tally_profile *profile;
 	struct tally_report_options options;
 	struct tally_report report;
-	const char *input;
+	const struct tally_browse_request *request;
 };
 
 /* The report as the options have it now, in the place of the one that is shown. */
@@ -68,15 +70,65 @@ static const struct tally_command *annotate_command(void)
 	return NULL;
 }
 
+struct arguments {
+	struct tally_arena arena;
+	const char *items[TALLY_BROWSE_GIVEN_MAX + TALLY_SORT_KEYS + 16];
+	unsigned count;
+};
+
+/* "--cpu=3" */
+static void add_argument(struct arguments *arguments, const char *option, const char *value)
+{
+	char *text = value ? tally_arena_printf(&arguments->arena, "--%s=%s", option, value) :
+			     tally_arena_printf(&arguments->arena, "--%s", option);
+	if (text)
+		arguments->items[arguments->count++] = text;
+}
+
+static void add_number(struct arguments *arguments, const char *option, uint32_t number)
+{
+	char text[16];
+	snprintf(text, sizeof(text), "%u", number);
+	add_argument(arguments, option, text);
+}
+
+/* Whose line it is: the samples of python3's memcpy() are not those of gcc's. */
+static void add_entry(struct arguments *arguments, const struct report_browser *view)
+{
+	const struct tally_report_entry *entry = tally_browse_entry(&view->browser.browse);
+	const bool *by = view->options.by;
+	const char *comm = entry && by[TALLY_SORT_COMM] ?
+		tally_strings_text(&view->profile->recording->tasks.strings, entry->key[TALLY_SORT_COMM]) : NULL;
+	if (comm && *comm && !strchr(comm, ',')) /* where lists are divided */
+		add_argument(arguments, "comm", comm);
+	if (entry && by[TALLY_SORT_PID])
+		add_number(arguments, "pid", entry->key[TALLY_SORT_PID]);
+	if (entry && by[TALLY_SORT_TID])
+		add_number(arguments, "tid", entry->key[TALLY_SORT_TID]);
+	if (entry && by[TALLY_SORT_CPU])
+		add_number(arguments, "cpu", entry->key[TALLY_SORT_CPU]);
+}
+
 static int run_annotate(const struct report_browser *view, const struct tally_command *command, uint32_t function)
 {
+	const struct tally_browse_request *request = view->request;
 	const struct tally_names *names = view->browser.browse.names;
-	char event[16];
-	snprintf(event, sizeof(event), "%u", view->options.event);
-	const char *argv[] = { "annotate", "-i", view->input, "--event", event, "--dso",
-			       tally_names_short_object(names, function), "--", tally_names_plain_text(names, function), NULL };
+	const char *name = tally_names_plain_text(names, function);
+	char *readable = names->keep_mangled ? tally_demangle(name) : NULL; /* as annotate has it */
+	struct arguments arguments = { .items = { "annotate" }, .count = 1 };
+	add_argument(&arguments, "input", request->input);
+	add_number(&arguments, "event", view->options.event);
+	add_argument(&arguments, "dso", tally_names_short_object(names, function));
+	for (unsigned i = 0; i < request->given_count; i++)
+		add_argument(&arguments, request->given[i].option->name, request->given[i].value);
+	add_entry(&arguments, view);
+	arguments.items[arguments.count++] = "--";
+	arguments.items[arguments.count++] = readable ? readable : name;
 	setenv("LESS", "RS", 1); /* stays, also where all fits on the screen */
-	return command->run(command, sizeof(argv) / sizeof(argv[0]) - 1, (char **)(uintptr_t)argv);
+	int status = command->run(command, (int)arguments.count, (char **)(uintptr_t)arguments.items);
+	tally_arena_release(&arguments.arena);
+	free(readable);
+	return status;
 }
 
 /* By the command of that name, in a process of its own that has the terminal meanwhile. */
@@ -90,6 +142,10 @@ static void annotate(struct report_browser *view)
 	if (!command || function == UINT32_MAX || names->functions.items[function].name == TALLY_STRING_NONE) {
 		snprintf(browser->message, sizeof(browser->message),
 			 command ? "what has no symbol can't be annotated" : "this tally can't annotate");
+		return;
+	}
+	if (!line->branch && !tally_browse_entry(&browser->browse)->self_samples) {
+		snprintf(browser->message, sizeof(browser->message), "no sample is in it: they are in what it called");
 		return;
 	}
 	browser->screen->ops->suspend(browser->screen);
@@ -121,17 +177,31 @@ static int grant(struct report_browser *view, enum tally_browser_wish wish, bool
 	}
 }
 
-int tally_browse_report(struct tally_screen *screen, const struct tally_profile *profile,
-			const struct tally_report_options *options, bool errors, const char *input)
+void tally_browse_give(struct tally_browse_request *request, const struct tally_option *table, int id, const char *value)
 {
-	struct report_browser view = { .profile = profile, .options = *options, .input = input };
+	unsigned at = 0;
+	while ((table->letter || table->name) && (table->id ? table->id : table->letter) != id)
+		table++;
+	while (at < request->given_count && request->given[at].option != table)
+		at++;
+	if (!table->name || at == TALLY_BROWSE_GIVEN_MAX)
+		return;
+	request->given[at].option = table;
+	request->given[at].value = value;
+	request->given_count += at == request->given_count;
+}
+
+int tally_browse_report(struct tally_screen *screen, const struct tally_profile *profile,
+			const struct tally_browse_request *request)
+{
+	struct report_browser view = { .profile = profile, .options = request->report, .request = request };
 	bool leave = false;
 	/* Of a list by self one asks who called, of totals what they called. */
 	if (profile->has_stacks && view.options.tree == TALLY_TREE_NONE)
 		view.options.tree = view.options.by_self ? TALLY_TREE_CALLEE : TALLY_TREE_CALLER;
 	view.browser = (struct tally_browser){ .screen = screen, .options = &view.options,
 					       .has_stacks = profile->has_stacks, .has_threads = true,
-					       .errors = errors };
+					       .errors = request->errors };
 	tally_browse_init(&view.browser.browse, &profile->recording->names);
 	int result = build(&view);
 	while (!result && !leave) {

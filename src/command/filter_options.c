@@ -3,6 +3,7 @@
 #include "base/vector.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -63,6 +64,28 @@ int tally_filter_option(int id, const char *value, struct tally_profile_filter *
 	case TALLY_OPTION_TIME: return parse_time(value, filter, err);
 	default: return 0;
 	}
+}
+
+static void put_seconds(uint64_t time_ns, struct tally_buffer *out)
+{
+	if (time_ns)
+		tally_buffer_printf(out, "%" PRIu64 ".%09" PRIu64, time_ns / 1000000000, time_ns % 1000000000);
+}
+
+void tally_filter_text(const struct tally_profile_filter *filter, struct tally_buffer *out)
+{
+	const struct { const char *option, *value; } lists[] = {
+		{ "comm", filter->comms }, { "pid", filter->pids }, { "tid", filter->tids }, { "cpu", filter->cpus },
+	};
+	for (unsigned i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+		if (lists[i].value)
+			tally_buffer_printf(out, "%s--%s %s", out->length ? " " : "", lists[i].option, lists[i].value);
+	if (!filter->time_start_ns && !filter->time_end_ns)
+		return;
+	tally_buffer_text(out, out->length ? " --time " : "--time ");
+	put_seconds(filter->time_start_ns, out);
+	tally_buffer_char(out, ',');
+	put_seconds(filter->time_end_ns, out);
 }
 
 bool tally_filter_is_set(const struct tally_profile_filter *filter)

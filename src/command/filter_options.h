@@ -2,6 +2,7 @@
 #ifndef TALLY_COMMAND_FILTER_OPTIONS_H
 #define TALLY_COMMAND_FILTER_OPTIONS_H
 
+#include "base/buffer.h"
 #include "command/command.h"
 #include "profile/sample_filter.h"
 
@@ -22,6 +23,9 @@ enum { TALLY_OPTION_COMMS = 0x1000, TALLY_OPTION_PIDS, TALLY_OPTION_TIDS, TALLY_
 /* Takes one of these options into the filter, which keeps the text: 1, 0 when it is another option, or -EINVAL with a
  * message that names it. */
 int tally_filter_option(int id, const char *value, struct tally_profile_filter *filter, struct tally_error *err);
+
+/* "--comm cc1 --time 1.500000000,": the options that make such a filter, behind one another; nothing for one that takes all. */
+void tally_filter_text(const struct tally_profile_filter *filter, struct tally_buffer *out);
 
 /* Whether anything was asked for. */
 bool tally_filter_is_set(const struct tally_profile_filter *filter);

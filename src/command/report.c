@@ -61,6 +61,7 @@ struct request {
 	struct tally_header_request header;
 	struct tally_name_sources names;
 	struct tally_report_options report;
+	struct tally_browse_request browsing;
 	bool children_given, percent_given, errors, json, no_pager, tui, browses, mangled, no_inlines;
 };
 
@@ -143,6 +144,7 @@ static int apply_option(int id, const char *value, struct request *request, stru
 	default:
 		if (tally_header_option(id, &request->header))
 			return 0;
+		tally_browse_give(&request->browsing, options, id, value);
 		result = tally_name_option(id, value, &request->names, err);
 		return result ? result : tally_filter_option(id, value, &request->filter, err);
 	}
@@ -256,7 +258,10 @@ static int browse(const struct tally_command *command, struct request *request, 
 		return request->tui ? status : -1;
 	}
 	request->report.event = event;
-	int result = tally_browse_report(screen, profile, &request->report, request->errors, request->input);
+	request->browsing.input = request->input;
+	request->browsing.report = request->report;
+	request->browsing.errors = request->errors;
+	int result = tally_browse_report(screen, profile, &request->browsing);
 	screen->ops->close(screen);
 	if (result < 0) {
 		tally_error_set(&err, result, "out of memory");

@@ -94,6 +94,11 @@ static void put_head(const struct page *page)
 	tally_buffer_text(page->out, " are in it, and the percentages below are of those.");
 	if (annotation->aim != TALLY_AIM_EXACT)
 		tally_buffer_printf(page->out, " Note: %s.", tally_annotate_aim_text(annotation));
+	if (page->view->taken) {
+		tally_buffer_text(page->out, " Other samples than ");
+		tally_flame_markup_text(page->out, page->view->taken);
+		tally_buffer_text(page->out, " are left out.");
+	}
 	if (tally_annotate_is_newer(annotation, page->view->sources))
 		tally_buffer_text(page->out, " The source is newer than the program: lines may be off.");
 	tally_buffer_text(page->out, "</p>\n");

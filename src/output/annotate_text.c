@@ -135,6 +135,11 @@ static void put_head(const struct writer *writer)
 	if (annotation->aim != TALLY_AIM_EXACT)
 		tally_buffer_printf(&note, "; %s", tally_annotate_aim_text(annotation));
 	put_note(writer, tally_buffer_string(&note));
+	if (writer->view->taken) {
+		tally_buffer_clear(&note);
+		tally_buffer_printf(&note, "other samples than %s are left out", writer->view->taken);
+		put_note(writer, tally_buffer_string(&note));
+	}
 	if (tally_annotate_is_newer(annotation, writer->view->sources))
 		put_note(writer, "the source is newer than the program: lines may be off");
 	put_hot_lines(writer);

@@ -12,6 +12,7 @@ struct tally_annotate_view {
 	bool with_source;     /* source lines between the instructions */
 	bool with_numbers;    /* … and where they are */
 	bool with_samples;    /* samples beside percentages */
+	const char *taken;    /* "--comm cc1": by what options the samples were taken; NULL: all were */
 	double percent_min;   /* instructions of less, and far from others, are left out; 0: none are */
 	struct tally_source_files *sources;
 };

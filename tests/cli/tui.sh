@@ -52,7 +52,7 @@ keys() { tmux send-keys -t "pane$panes" "$@"; }
 hides() { for ((i = 0; i < 200; i++)); do look; grep -qF -e "$1" screen || return 0; sleep 0.05; done; return 1; }
 
 # ---- report ----------------------------------------------------------------------------------------------
-pane 80 24 "\"\$TALLY\" report"
+pane 80 24 "\"\$TALLY\" report --cpu 0-4095"
 check "a report opens on a terminal" shows "? help"
 check "it says what was measured" grep -q "samples of cpu-clock" screen
 check "it has a line for each function" grep -q "FUNCTION" screen
@@ -94,6 +94,7 @@ check "and back" shows "samples of cpu-clock"
 if have less; then
 	keys g / inner Enter a
 	check "a annotates the function" eval 'shows "inner" && hides "? help"'
+	check "... by the samples that the report and its line have" shows "than --comm record_workload --cpu 0-4095 are"
 	keys q
 	check "and comes back" shows "? help"
 	keys Escape
