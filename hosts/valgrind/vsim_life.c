@@ -7,7 +7,7 @@
  *   fork              The child has a copy of the engine, whose events aren't its own: it makes a new one.  Its parent is
  *                     a task of that, which never runs, has the events, and leaves them to the child as a fork does.
  *   exec              Totals are told before it is tried.  If it fails the program goes on; nothing is told twice, since
- *                     what is told are differences.  A program that can't be simulated (set-user-ID, other machines,
+ *                     what is told are differences.  A program that can't be simulated (set-user-ID, other machines, AVX-512,
  *                     or out of reach of the plan) is executed without the tool.
  *   threads           The core's ThreadIds are used again; tasks have the kernel's tids. A new thread's is known when
  *                     the system call that made it has returned, before it has run.
@@ -15,6 +15,7 @@
  *                     counted since the last tick or longer system call is lost.
  */
 #include "valgrind/vsim_host.h"
+#include "valgrind/vsim_program.h"
 
 #include "pub_tool_aspacemgr.h"
 #include "pub_tool_clientstate.h"
@@ -164,15 +165,16 @@ static void forked(ThreadId tid)
 extern const HChar *VG_(name_of_launcher);
 extern Int VG_(cl_exec_fd);
 
-static bool read_head(const char *path, uint8_t *bytes, Int size)
+/* How much there is. */
+static Int read_head(const char *path, uint8_t *bytes, Int size)
 {
 	SysRes opened = VG_(open)(path, VKI_O_RDONLY, 0);
 	VG_(memset)(bytes, 0, (SizeT)size);
 	if (sr_isError(opened))
-		return false;
+		return 0;
 	Int count = VG_(read)((Int)sr_Res(opened), bytes, size);
 	VG_(close)((Int)sr_Res(opened));
-	return count > 4;
+	return count;
 }
 
 /* `#! interpreter …`: the interpreter, ended in place; NULL for no script. */
@@ -192,19 +194,21 @@ static const char *interpreter_of(uint8_t *head, unsigned size)
 /* What can't be looked at the core refuses better. */
 static bool can_simulate(const char *path)
 {
-	uint8_t head[256];
+	enum { LINE = 256 };
+	uint8_t head[VSIM_PROGRAM_HEAD];
 	for (unsigned depth = 0; depth < 2 && path; depth++) {
 		struct vg_stat about;
 		if (sr_isError(VG_(stat)(path, &about)))
 			return true;
 		if (about.mode & (VKI_S_ISUID | VKI_S_ISGID))
 			return false;
-		if (!read_head(path, head, sizeof(head)))
+		Int size = read_head(path, head, sizeof(head));
+		if (size <= 0)
 			return true;
-		bool elf = head[0] == 0x7f && head[1] == 'E' && head[2] == 'L' && head[3] == 'F';
-		if (elf)
-			return head[4] == 2 && head[18] == 62 && !head[19]; /* 64 bits, EM_X86_64 */
-		path = interpreter_of(head, sizeof(head));
+		enum vsim_program kind = vsim_program_look(head, (SizeT)size);
+		if (kind != VSIM_PROGRAM_NO_ELF)
+			return kind == VSIM_PROGRAM_X86_64;
+		path = interpreter_of(head, LINE);
 	}
 	return true;
 }

@@ -377,9 +377,9 @@ static size_t simulated_notes(struct tally_provider *provider, int signal, struc
 		signal == SIGILL ? "SIGILL: the simulated CPU has no AVX-512; code that is built for it alone, without "
 					  "asking the CPU, can't run on it" : NULL,
 		unsimulated ? tally_arena_printf(arena, "%u program%s ran unsimulated, and nothing of it was counted: "
-						 "set-user-ID and 32-bit programs can't be, nor what is executed as "
-						 "a user who may not open tally's files (setpriv, runuser)", unsimulated,
-						 unsimulated == 1 ? "" : "s") : NULL,
+						 "set-user-ID and 32-bit programs can't be, nor those for AVX-512 alone, "
+						 "nor what is executed as a user who may not open tally's files "
+						 "(setpriv, runuser)", unsimulated, unsimulated == 1 ? "" : "s") : NULL,
 		simulated->damaged ? "the program wrote over a ring of records: some are lost" : NULL,
 	};
 	size_t count = 0;

@@ -6,7 +6,8 @@
 #include "provider/simulated_place.h"
 #include "provider/simulated_state.h"
 
-#include <elf.h>
+#include "valgrind/vsim_program.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -78,14 +79,17 @@ static int refuse_rights(const char *path, struct tally_error *err)
 	return -EACCES;
 }
 
-static int check_elf(const char *path, const unsigned char *bytes, struct tally_error *err)
+static int refuse_avx512(const char *path, struct tally_error *err)
 {
-	uint16_t machine;
-	memcpy(&machine, bytes + offsetof(Elf64_Ehdr, e_machine), sizeof(machine));
-	if (bytes[EI_CLASS] == ELFCLASS64 && machine == EM_X86_64)
-		return 0;
-	tally_error_set(err, -ENOEXEC, "'%s' is not for x86-64, which is all that is simulated%s", path,
-			bytes[EI_CLASS] == ELFCLASS32 ? ": it is a 32-bit program" : "");
+	tally_error_set(err, -ENOEXEC, "'%s' says that it needs a CPU with AVX-512 (x86-64-v4), which the simulated one "
+			"has not", path);
+	tally_error_hint(err, "build it for x86-64-v3 at most, and link it without -z x86-64-v4");
+	return -ENOEXEC;
+}
+
+static int refuse_machine(const char *path, const char *because, struct tally_error *err)
+{
+	tally_error_set(err, -ENOEXEC, "'%s' is not for x86-64, which is all that is simulated%s", path, because);
 	tally_error_hint(err, "build it for x86-64");
 	return -ENOEXEC;
 }
@@ -106,9 +110,9 @@ static void interpreter(const unsigned char *bytes, size_t size, char *out)
 
 static int check_program(const char *path, unsigned depth, struct tally_error *err)
 {
-	enum { HEAD = 256, INTERPRETERS = 5 };
-	unsigned char bytes[HEAD] = { 0 };
-	char next[HEAD];
+	enum { LINE = 256, INTERPRETERS = 5 };
+	unsigned char bytes[VSIM_PROGRAM_HEAD] = { 0 };
+	char next[LINE];
 	struct stat st;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 && errno == EACCES)
@@ -119,11 +123,21 @@ static int check_program(const char *path, unsigned depth, struct tally_error *e
 	close(fd);
 	if (got >= 0 && st.st_mode & (S_ISUID | S_ISGID))
 		return refuse_rights(path, err);
-	if (got >= (ssize_t)sizeof(Elf32_Ehdr) && !memcmp(bytes, ELFMAG, SELFMAG))
-		return check_elf(path, bytes, err);
+	switch (got < 0 ? VSIM_PROGRAM_NO_ELF : vsim_program_look(bytes, (size_t)got)) {
+	case VSIM_PROGRAM_X86_64:
+		return 0;
+	case VSIM_PROGRAM_AVX512:
+		return refuse_avx512(path, err);
+	case VSIM_PROGRAM_32_BITS:
+		return refuse_machine(path, ": it is a 32-bit program", err);
+	case VSIM_PROGRAM_OTHER_MACHINE:
+		return refuse_machine(path, "", err);
+	case VSIM_PROGRAM_NO_ELF:
+		break;
+	}
 	if (got < 3 || bytes[0] != '#' || bytes[1] != '!' || depth == INTERPRETERS)
 		return 0;
-	interpreter(bytes, (size_t)got, next);
+	interpreter(bytes, got < LINE ? (size_t)got : LINE - 1, next);
 	if (next[0] == '/' && access(next, F_OK) < 0)
 		return tally_error_set(err, -ENOENT, "'%s' is there, but the interpreter that it names is not", path);
 	return check_program(next, depth + 1, err);

@@ -225,6 +225,23 @@ check "set-user-ID programs are refused beforehand"
 printf '\177ELF\1\1\1%060d' 0 >narrow; chmod 755 narrow
 run 126 $stat ./narrow && has '32-bit'
 check "32-bit programs are refused beforehand"
+for compiler in gcc clang; do
+	if ! echo 'int main(void) { return 0; }' | $compiler -x c - -Wl,-z,x86-64-v4 -o v4_$compiler 2>out ||
+		! readelf -n v4_$compiler 2>out | grep -q 'ISA needed:.*x86-64-v4'; then
+		skip "programs that $compiler marked as for AVX-512 are refused beforehand" "no such $compiler, linker or readelf"
+		continue
+	fi
+	run 126 $stat ./v4_$compiler && has 'AVX-512' && has 'hint: ' && lacks instructions && run 0 $stat sh -c "./v4_$compiler; true" &&
+		has '1 program ran unsimulated'
+	check "programs that $compiler marked as for AVX-512 are refused beforehand, and run unsimulated from within"
+done
+if echo 'int main(void) { __asm__ volatile(".byte 0x62, 0xf1, 0xfd, 0x48, 0xef, 0xc0"); /* vpxorq of zmm0 */ return 0; }' |
+	gcc -x c - -o wide 2>out; then
+	run 132 $stat -e instructions ./wide && has 'SIGILL: the simulated CPU has no AVX-512' && ! grep -q 'not counted' out
+	check "AVX-512 that no file tells of ends with SIGILL, and a note says why"
+else
+	skip "AVX-512 that no file tells of ends with SIGILL, and a note says why" "no gcc"
+fi
 
 # --- record --------------------------------------------------------------------------------------------------------------
 $stat -j -e instructions,branches "$GETPPID_LOOP" 50000 >out 2>&1

@@ -271,6 +271,55 @@ static void programs_that_cannot_be_simulated_are_told_of_before(void **state)
 	rmdir(folder);
 }
 
+/* A file of one note, as -Wl,-z,x86-64-v4 makes them. */
+struct noted {
+	Elf64_Ehdr head;
+	Elf64_Phdr part;
+	Elf64_Nhdr note;
+	char name[4];
+	uint32_t features, features_size, features_value, padding;
+	uint32_t isa, isa_size, isa_value, padding_too;
+};
+
+static void programs_that_say_they_need_avx512_are_told_of_before(void **state)
+{
+	(void)state;
+	char folder[] = "/tmp/tally-simulated-XXXXXX", path[64];
+	static char *words[] = { "program", NULL };
+	struct tally_error err = TALLY_ERROR_NONE;
+	const struct noted v4 = {
+		.head = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64 }, .e_machine = EM_X86_64,
+			  .e_phoff = offsetof(struct noted, part), .e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 1 },
+		.part = { .p_type = PT_NOTE, .p_offset = offsetof(struct noted, note), .p_align = 8,
+			  .p_filesz = sizeof(struct noted) - offsetof(struct noted, note) },
+		.note = { .n_namesz = 4, .n_type = 5,
+			  .n_descsz = sizeof(struct noted) - offsetof(struct noted, features) },
+		.name = "GNU",
+		.features = 0xc0000002, .features_size = 4, .features_value = 3,
+		.isa = 0xc0008002, .isa_size = 4, .isa_value = 9,
+	};
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/program", folder);
+	write_program(path, &v4, sizeof(v4), 0755);
+	assert_int_equal(ops()->command(provider, path, words, &executed, &err), -ENOEXEC);
+	assert_non_null(strstr(err.message, "AVX-512"));
+	assert_string_not_equal(err.hint, "");
+
+	struct noted v3 = v4, used = v4, other = v4, beyond = v4, short_of = v4;
+	v3.isa_value = 7;
+	used.isa = 0xc0010002;
+	other.note.n_type = 3;
+	beyond.part.p_offset = 1ull << 60;
+	short_of.isa_size = 0xfffffff8;
+	const struct noted *const run[] = { &v3, &used, &other, &beyond, &short_of };
+	for (size_t i = 0; i < sizeof(run) / sizeof(run[0]); i++) {
+		write_program(path, run[i], sizeof(*run[i]), 0755);
+		assert_int_equal(ops()->command(provider, path, words, &executed, &err), 0);
+	}
+	unlink(path);
+	rmdir(folder);
+}
+
 /* ---- opening --------------------------------------------------------------------------------------------- */
 
 static void what_is_not_simulated_is_refused_with_a_way_out(void **state)
@@ -739,6 +788,7 @@ int main(void)
 		TEST(plans_of_killed_tallys_are_removed),
 		TEST(what_is_executed_has_the_same_options_each_time),
 		TEST(programs_that_cannot_be_simulated_are_told_of_before),
+		TEST(programs_that_say_they_need_avx512_are_told_of_before),
 		TEST(what_is_not_simulated_is_refused_with_a_way_out),
 		TEST(open_mirrors_the_kernels_errors),
 		TEST(reads_have_the_form_that_was_asked_for),

@@ -1,0 +1,20 @@
+/* What a program's file says of itself: any bytes are looked at, and none behind them. */
+#include "valgrind/vsim_program.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	uint8_t *exact = malloc(size ? size : 1); /* of its exact size, for the sanitizer to see its end */
+	if (!exact)
+		return 0;
+	memcpy(exact, data, size);
+	enum vsim_program kind = vsim_program_look(exact, size);
+	if (kind > VSIM_PROGRAM_AVX512 || (kind == VSIM_PROGRAM_AVX512 && size < 64))
+		abort();
+	free(exact);
+	return 0;
+}
