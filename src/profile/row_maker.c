@@ -7,6 +7,9 @@
  *
  * The table of chains merely remembers; when a recording has many more chains than stacks (thousands of short processes,
  * each with its own addresses), it is emptied, and memory goes with the stacks.
+ *
+ * Who wants the names of places alone needs no rows.  Then a chain is walked from its leaf up to where it goes on as the
+ * chain before: most have nine of ten callers in common.
  */
 #include "profile/row_maker.h"
 
@@ -15,11 +18,12 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
 	CHAINS_LEAST = 1 << 16, CHAINS_PER_ROW = 4,
 	GUESS_FROM = 1 << 14, GUESS_TIMES = 16, /* chains; as many again at most */
-	LINE_WORDS = 8,
+	LINE_WORDS = 8, NO_STATE = 255,
 };
 static const uint32_t NO_ROW = UINT32_MAX, FILTERED = UINT32_MAX - 1;
 
@@ -30,10 +34,20 @@ struct outcome {
 	bool is_new;
 };
 
+/* The chain that was taken apart last where only places are wanted: a task's next chain has most of it, too. */
+struct last_chain {
+	uint64_t *words;
+	uint8_t *states; /* by word: of the walk before it; NO_STATE: the walk did not stop there */
+	size_t count, capacity;
+	uint64_t user_maps, kernel_maps;
+	uint32_t pid;
+};
+
 struct tally_row_maker {
 	struct tally_profile *profile;
 	const struct tally_profile_options *options;
 	struct tally_chain_table chains;
+	struct last_chain last;
 	struct outcome outcomes[TALLY_SLICE];
 	struct { uint8_t *items; size_t count, capacity; } stack; /* bytes of those being made */
 };
@@ -194,6 +208,86 @@ static int add_slice(struct tally_row_maker *maker, const struct tally_hashed_sa
 	return result;
 }
 
+/* ---- places alone ---------------------------------------------------------------------------------------- */
+
+/* How many of the outermost words the last chain has too, where addresses mean the same. */
+static size_t count_common(const struct last_chain *last, const struct tally_hashed_sample *sample)
+{
+	size_t common = 0, most = sample->count < last->count ? sample->count : last->count;
+	if (last->pid != sample->pid || last->user_maps != sample->user_maps || last->kernel_maps != sample->kernel_maps)
+		return 0;
+	const uint64_t *a = last->words + last->count, *b = sample->words + sample->count;
+	while (common < most && a[-1 - (ptrdiff_t)common] == b[-1 - (ptrdiff_t)common])
+		common++;
+	return common;
+}
+
+static int make_room(struct last_chain *last, size_t count)
+{
+	if (count <= last->capacity)
+		return 0;
+	uint64_t *words = realloc(last->words, 2 * count * sizeof(*words));
+	last->words = words ? words : last->words;
+	uint8_t *states = realloc(last->states, 2 * count);
+	last->states = states ? states : last->states;
+	if (!words || !states)
+		return -ENOMEM;
+	last->capacity = 2 * count;
+	return 0;
+}
+
+/* Finds the places of a chain up to where the last one goes on with the same words, in the same state of the walk. */
+static int find_places(struct tally_row_maker *maker, const struct tally_hashed_sample *sample)
+{
+	struct last_chain *last = &maker->last;
+	struct tally_chain_walk walk = {
+		.at = sample->words, .end = sample->words + sample->count, .kernel = sample->is_kernel,
+	};
+	size_t common = count_common(last, sample), from = sample->count - common, kept = last->count - common, at;
+	uint8_t ignored[TALLY_PLACE_BYTES_MAX];
+	uint64_t address;
+	if (make_room(last, sample->count > last->count ? sample->count : last->count) < 0)
+		return -ENOMEM;
+	memmove(last->states + from, last->states + kept, common);
+	memset(last->states, NO_STATE, from);
+	for (; (at = (size_t)(walk.at - sample->words)) < sample->count;) {
+		uint8_t state = (uint8_t)(walk.kernel | walk.has_innermost << 1);
+		if (at >= from && last->states[at] == state)
+			break;
+		last->states[at] = state;
+		uint8_t *put = ignored;
+		if (tally_chain_walk_next(&walk, &address) &&
+		    push_address(maker, sample, walk.kernel, address, walk.is_return && address, &put) < 0)
+			return -ENOMEM;
+	}
+	memcpy(last->words, sample->words, sample->count * sizeof(*last->words));
+	last->count = sample->count;
+	last->pid = sample->pid;
+	last->user_maps = sample->user_maps;
+	last->kernel_maps = sample->kernel_maps;
+	return 0;
+}
+
+static int add_places(struct tally_row_maker *maker, const struct tally_hashed_sample *samples, size_t count)
+{
+	struct tally_chain_table *chains = &maker->chains;
+	for (size_t i = 0; i < count; i++) {
+		const struct tally_hashed_sample *sample = &samples[i];
+		uint8_t ignored[TALLY_PLACE_BYTES_MAX], *put = ignored;
+		if (tally_chain_table_find(chains, sample->hash) != NO_ROW)
+			continue;
+		if (chains->count >= CHAINS_LEAST)
+			tally_chain_table_clear(chains);
+		if (tally_chain_table_add(chains, sample->hash, 0) < 0 ||
+		    (sample->is_ip && push_address(maker, sample, sample->is_kernel, sample->ip, 0, &put) < 0) ||
+		    (!sample->is_ip && find_places(maker, sample) < 0))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* ---- rows of many ---------------------------------------------------------------------------------------- */
+
 /* Before a table grows: to what it will have at the end, if the recording goes on as it began. */
 static void guess_sizes(struct tally_row_maker *maker, size_t more, double share)
 {
@@ -214,6 +308,8 @@ int tally_row_maker_add(struct tally_row_maker *maker, const struct tally_hashed
 			double share)
 {
 	int result = 0;
+	if (maker->options->only_places)
+		return add_places(maker, samples, count);
 	guess_sizes(maker, count, share);
 	prefetch_slice(maker, samples, count);
 	for (size_t at = 0; !result && at < count; at += TALLY_SLICE) {
@@ -240,6 +336,8 @@ int tally_row_maker_add_unwound(struct tally_row_maker *maker, uint32_t class, u
 		at = tally_stack_put_place(at, place);
 	}
 	maker->stack.count = count ? (size_t)(at - maker->stack.items) : 0;
+	if (maker->options->only_places)
+		return 0;
 	end_stack(maker, class, &outcome);
 	return add_to_row(maker, put_row(maker, class, &outcome), period);
 }
@@ -271,5 +369,7 @@ void tally_row_maker_free(struct tally_row_maker *maker)
 		return;
 	tally_chain_table_release(&maker->chains);
 	tally_vector_release(&maker->stack);
+	free(maker->last.words);
+	free(maker->last.states);
 	free(maker);
 }

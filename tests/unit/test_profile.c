@@ -207,6 +207,59 @@ static void a_kernel_that_has_moved_is_named_all_the_same(void **state)
 	fixture_release(&fixture, profile);
 }
 
+/* Chains that end alike, among them markers: what follows means another thing behind each. */
+static void put_related_chains(struct profile_fixture *fixture, uint64_t seed)
+{
+	static const uint64_t words[] = {
+		LEAF + 8, LOOP + 8, WORK + 8, MAIN + 8, LEAF + 9, TALLY_CONTEXT_KERNEL, TALLY_CONTEXT_USER,
+		TALLY_CONTEXT_USER_DEFERRED, (uint64_t)-56,
+	};
+	enum { DEPTH = 12, CHAINS = 400, WORDS = sizeof(words) / sizeof(words[0]) };
+	uint64_t stack[DEPTH] = { 0 };
+	size_t depth = DEPTH;
+	fixture_comm(fixture, fixture_pid(), "alpha");
+	fixture_map(fixture);
+	for (uint64_t i = 0; i < CHAINS; i++) {
+		uint64_t chance = tally_hash64(seed * CHAINS + i);
+		size_t kept = chance % (depth + 1), next = kept + chance / 64 % (DEPTH - kept + 1);
+		next = next ? next : 1;
+		memmove(stack + next - (kept < next ? kept : next), stack + depth - kept, (kept < next ? kept : next) * 8);
+		for (size_t at = 0; at + kept < next; at++)
+			stack[at] = words[tally_hash64(chance + at) % (i % 3 ? WORDS : 5)];
+		depth = next;
+		fixture_sample(fixture, 1, fixture_pid() + (uint32_t)(chance >> 60 == 1), 0, 1, stack, depth);
+	}
+	fixture_finish(fixture, 0, 0);
+}
+
+static struct tally_profile *read_places(const struct profile_fixture *fixture, bool only_places)
+{
+	struct tally_profile_options options = { .only_places = only_places };
+	struct tally_recording *recording;
+	struct tally_profile *profile;
+	assert_int_equal(tally_recording_open_memory(fixture->bytes, fixture->size, &recording, NULL), 0);
+	assert_int_equal(tally_profile_new(recording, &options, &profile, NULL), 0);
+	return profile;
+}
+
+static void places_alone_are_those_of_the_rows(void **state)
+{
+	(void)state;
+	for (unsigned seed = 0; seed < 40; seed++) {
+		struct profile_fixture fixture = { 0 };
+		put_related_chains(&fixture, seed);
+		struct tally_profile *whole = read_places(&fixture, false), *places = read_places(&fixture, true);
+		assert_true(whole->places.places.count > 5);
+		assert_int_equal(places->rows.rows.count, 0);
+		assert_int_equal(places->places.places.count, whole->places.places.count);
+		for (size_t i = 0; i < whole->places.places.count; i++)
+			assert_true(tally_place_table_intern(&places->places, &whole->places.places.items[i]) <
+				    whole->places.places.count);
+		tally_profile_free(places);
+		fixture_release(&fixture, whole);
+	}
+}
+
 static int set_up(void **state)
 {
 	(void)state;
@@ -231,6 +284,7 @@ int main(void)
 		cmocka_unit_test(a_map_of_another_user_is_not_believed),
 		cmocka_unit_test(a_map_that_is_a_link_is_not_followed),
 		cmocka_unit_test(a_group_gives_each_event_what_it_counted),
+		cmocka_unit_test(places_alone_are_those_of_the_rows),
 		cmocka_unit_test(a_kernel_that_has_moved_is_named_all_the_same),
 		cmocka_unit_test(a_marker_that_nobody_defined_is_no_context),
 	};
