@@ -54,7 +54,7 @@ turn() {
 compare() {
 	name=$1
 	shift
-	if timeout 60 perf record -q -o perf.data "$@" >record.out 2>&1 </dev/null; then
+	if timeout 60 perf record --no-bpf-event -q -o perf.data "$@" >record.out 2>&1 </dev/null; then
 		turn "$name" perf.data
 	else
 		skip "$name" "perf can't record it: $(head -c 100 record.out | tr '\n#' '  ')"

@@ -14,7 +14,7 @@ not_ok() { number=$((number + 1)); echo "not ok $number - $1"; sed 's/^/# /' out
 skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
 check() { if "${@:2}"; then ok "$1"; else not_ok "$1"; fi; }
 have() { command -v "$1" >/dev/null 2>&1; }
-record() { timeout 60 perf record -q -o perf.data "$@" >record.out 2>&1; }
+record() { timeout 60 perf record --no-bpf-event -q -o perf.data "$@" >record.out 2>&1; }
 report() { "$TALLY" report --stdio -i perf.data "$@" >out 2>err; }
 perf_report() { perf report --stdio --no-group -g none --percent-limit 0 -t '|' -i perf.data "$@" 2>/dev/null >perf.txt; }
 

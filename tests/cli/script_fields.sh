@@ -40,7 +40,8 @@ all() {
 
 COMMON="comm,tid comm,pid,tid,time,cpu,event,period pid time,event ip,sym,dso ip,sym,symoff,dso ip,dso ip sym misc
 	+misc,+pid -comm,-tid -ip -dso -period,-event flags,comm,misc +flags sw:comm,ip comm,,ip"
-rec() { perf record -q -o "$1.data" "${@:2}" >out 2>&1; }
+# Without perf's thread that listens for BPF programs, which sleeps for a second at each recording's end.
+rec() { perf record --no-bpf-event -q -o "$1.data" "${@:2}" >out 2>&1; }
 rec clock -e cpu-clock -F 2000 --sample-cpu -d --phys-data --data-page-size --code-page-size --weight "$WORKLOAD" spin &&
 	all clock $COMMON addr +addr +phys_addr,+weight +data_page_size,+code_page_size comm,addr,weight,ip
 rec faults -e page-faults -c 1 "$WORKLOAD" faults 0.02 && all faults comm,tid,time,event,period ip,sym +misc
