@@ -26,7 +26,8 @@ enum { OPTION_CHILDREN = 256, OPTION_NO_CHILDREN, OPTION_SORT, OPTION_PERCENT, O
 static const struct tally_option options[] = {
 	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE", "the recording (tally.data, else perf.data; - is standard input)",
 	  NULL, 0 },
-	{ 's', "sort", TALLY_ARGUMENT_REQUIRED, "KEYS", "of comm,pid,tid,cpu,cgroup,dso,sym (comm,dso,sym)", NULL, 0 },
+	{ 's', "sort", TALLY_ARGUMENT_REQUIRED, "KEYS", "of comm,pid,tid,cpu,cgroup,cgroup_id,dso,sym (comm,dso,sym)", NULL,
+	  0 },
 	{ 'g', "call-graph", TALLY_ARGUMENT_OPTIONAL, "caller|callee",
 	  "show call trees: what an entry called (caller, the default)\nor who called it (callee)", "caller callee none graph fractal flat",
 	  0 },
@@ -70,7 +71,8 @@ static int parse_sort(const char *text, bool by[TALLY_SORT_KEYS], struct tally_e
 	static const struct { const char *name; enum tally_sort_key key; } keys[] = {
 		{ "comm", TALLY_SORT_COMM }, { "pid", TALLY_SORT_PID }, { "tid", TALLY_SORT_TID },
 		{ "cpu", TALLY_SORT_CPU }, { "dso", TALLY_SORT_OBJECT }, { "object", TALLY_SORT_OBJECT },
-		{ "cgroup", TALLY_SORT_CGROUP }, { "sym", TALLY_SORT_SYMBOL }, { "symbol", TALLY_SORT_SYMBOL },
+		{ "cgroup", TALLY_SORT_CGROUP }, { "cgroup_id", TALLY_SORT_CGROUP_ID },
+		{ "sym", TALLY_SORT_SYMBOL }, { "symbol", TALLY_SORT_SYMBOL },
 	};
 	memset(by, 0, TALLY_SORT_KEYS * sizeof(*by));
 	while (*text) {
@@ -78,7 +80,8 @@ static int parse_sort(const char *text, bool by[TALLY_SORT_KEYS], struct tally_e
 		while (k < count && (strlen(keys[k].name) != length || strncmp(keys[k].name, text, length)))
 			k++;
 		if (k == count)
-			return tally_error_set(err, -22, "option --sort: '%.*s' is none of comm, pid, tid, cpu, cgroup, dso, sym",
+			return tally_error_set(err, -22, "option --sort: '%.*s' is none of comm, pid, tid, cpu, cgroup, cgroup_id, "
+					       "dso, sym",
 					       (int)length, text);
 		by[keys[k].key] = true;
 		text += length + (text[length] == ',');
@@ -315,6 +318,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		.merge_threads = !request.browses && !request.report.by[TALLY_SORT_PID] && !request.report.by[TALLY_SORT_TID],
 		.merge_cpus = !request.report.by[TALLY_SORT_CPU],
 		.by_cgroup = request.report.by[TALLY_SORT_CGROUP],
+		.by_cgroup_id = request.report.by[TALLY_SORT_CGROUP_ID],
 		.progress = tally_command_progress, .context = &progress,
 	};
 	tally_command_progress_start(&progress);

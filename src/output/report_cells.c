@@ -24,6 +24,7 @@ void tally_report_cell(const struct tally_names *names, const struct tally_repor
 	switch (key) {
 	case TALLY_SORT_COMM:
 	case TALLY_SORT_CGROUP:
+	case TALLY_SORT_CGROUP_ID:
 		tally_terminal_clean(tally_strings_text(&names->tasks->strings, entry->key[key]), out, size);
 		break;
 	case TALLY_SORT_OBJECT:
@@ -46,7 +47,8 @@ const char *tally_report_key_title(enum tally_sort_key key)
 {
 	static const char *const titles[TALLY_SORT_KEYS] = {
 		[TALLY_SORT_COMM] = "COMMAND", [TALLY_SORT_PID] = "PID", [TALLY_SORT_TID] = "TID", [TALLY_SORT_CPU] = "CPU",
-		[TALLY_SORT_CGROUP] = "CGROUP", [TALLY_SORT_OBJECT] = "OBJECT", [TALLY_SORT_SYMBOL] = "FUNCTION",
+		[TALLY_SORT_CGROUP] = "CGROUP", [TALLY_SORT_CGROUP_ID] = "CGROUP ID", [TALLY_SORT_OBJECT] = "OBJECT",
+		[TALLY_SORT_SYMBOL] = "FUNCTION",
 	};
 	return titles[key];
 }

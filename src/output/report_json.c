@@ -62,6 +62,8 @@ static void put_entry(const struct tally_profile *profile, const struct tally_re
 		tally_json_i64(json, "cpu", (int32_t)entry->key[TALLY_SORT_CPU]);
 	if (options->by[TALLY_SORT_CGROUP])
 		tally_json_text(json, "cgroup", tally_strings_text(&tasks->strings, entry->key[TALLY_SORT_CGROUP]));
+	if (options->by[TALLY_SORT_CGROUP_ID])
+		tally_json_text(json, "cgroup_id", tally_strings_text(&tasks->strings, entry->key[TALLY_SORT_CGROUP_ID]));
 	if (options->by[TALLY_SORT_SYMBOL])
 		put_function(profile, entry->function, json);
 	else if (options->by[TALLY_SORT_OBJECT])

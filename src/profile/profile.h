@@ -19,12 +19,13 @@ struct tally_class {
 	uint32_t comm;   /* string id in tasks.strings: what the thread was called then */
 	uint32_t cpu;    /* UINT32_MAX where it is not known, or CPUs were not told apart */
 	uint32_t cgroup; /* string id in tasks.strings of its path; 0 unless cgroups were told apart */
+	uint32_t cgroup_id; /* … of its namespace, as perf writes it: device and inode; likewise */
 };
 
 struct tally_profile_options {
 	struct tally_profile_filter filter;
 	bool merge_threads, merge_cpus; /* don't tell them apart: fewer rows */
-	bool by_cgroup; /* tell cgroups apart */
+	bool by_cgroup, by_cgroup_id; /* tell cgroups apart; namespaces of cgroups */
 	bool only_places; /* and their names: `rows` stay empty, memory goes with the places */
 	uint64_t split_samples; /* a second thread helps from this one on; 0: of long recordings, where there are CPUs for it */
 	/* Called now and then with the share read, 0…1; NULL: nobody. */

@@ -112,6 +112,7 @@ static struct tally_report_root root_of(const struct tally_report_builder *build
 		.comm = by[TALLY_SORT_COMM] ? class->comm : 0,
 		.cpu = by[TALLY_SORT_CPU] ? class->cpu : 0,
 		.cgroup = by[TALLY_SORT_CGROUP] ? class->cgroup : 0,
+		.cgroup_id = by[TALLY_SORT_CGROUP_ID] ? class->cgroup_id : 0,
 	};
 	if (class->thread < tasks->threads.count) {
 		root.pid = by[TALLY_SORT_PID] ? tasks->threads.items[class->thread].pid : 0;
@@ -137,7 +138,7 @@ static int make_roots(struct tally_report_builder *builder)
 			continue;
 		struct tally_report_root root = root_of(builder, class);
 		uint64_t key = tally_hash64((uint64_t)root.pid << 32 | root.tid) ^ ((uint64_t)root.comm << 32 | root.cpu) ^
-			       tally_hash64(root.cgroup + 1);
+			       tally_hash64((uint64_t)root.cgroup_id << 32 | (root.cgroup + 1));
 		do {
 			slot = tally_map_put(&index, key++, &added);
 		} while (slot && !added && memcmp(&builder->roots.items[*slot], &root, sizeof(root)));

@@ -28,6 +28,8 @@ static int compare_keys(const struct tally_recording *recording, const uint32_t 
 	if (!order)
 		order = compare_texts(&recording->tasks.strings, a[TALLY_SORT_CGROUP], b[TALLY_SORT_CGROUP]);
 	if (!order)
+		order = compare_texts(&recording->tasks.strings, a[TALLY_SORT_CGROUP_ID], b[TALLY_SORT_CGROUP_ID]);
+	if (!order)
 		order = compare_texts(&recording->names.strings, a[TALLY_SORT_OBJECT], b[TALLY_SORT_OBJECT]);
 	return order ? order :
 		       compare_texts(&recording->names.strings, a[TALLY_SORT_SYMBOL], b[TALLY_SORT_SYMBOL]);

@@ -16,6 +16,7 @@ enum tally_sort_key {
 	TALLY_SORT_TID,
 	TALLY_SORT_CPU,
 	TALLY_SORT_CGROUP,
+	TALLY_SORT_CGROUP_ID, /* the cgroup namespace */
 	TALLY_SORT_OBJECT,
 	TALLY_SORT_SYMBOL,
 	TALLY_SORT_KEYS
@@ -46,7 +47,7 @@ struct tally_branch_node {
 };
 
 struct tally_report_entry {
-	uint32_t key[TALLY_SORT_KEYS]; /* string ids of tasks (comm, cgroup) and names (object, symbol); numbers */
+	uint32_t key[TALLY_SORT_KEYS]; /* string ids of tasks (comm, cgroup, its namespace) and names (object, symbol); numbers */
 	uint32_t function;             /* one of its functions: of names */
 	uint64_t self, total;          /* periods */
 	uint64_t self_samples, total_samples;

@@ -17,7 +17,7 @@ enum { TALLY_BRANCHES_MAX = 4 << 20 };
 static const uint32_t TALLY_REPORT_NONE = UINT32_MAX;
 
 struct tally_report_root {
-	uint32_t comm, pid, tid, cpu, cgroup; /* as an entry's key has them: 0 what is not sorted by */
+	uint32_t comm, pid, tid, cpu, cgroup, cgroup_id; /* as an entry's key has them: 0 what is not sorted by */
 };
 
 struct tally_report_key {

@@ -46,7 +46,7 @@ static int meet(struct summer *summer, uint32_t key, uint32_t row)
 	struct tally_report_met met = {
 		.entry = { .key = { [TALLY_SORT_COMM] = root->comm, [TALLY_SORT_PID] = root->pid,
 				    [TALLY_SORT_TID] = root->tid, [TALLY_SORT_CPU] = root->cpu,
-				    [TALLY_SORT_CGROUP] = root->cgroup,
+				    [TALLY_SORT_CGROUP] = root->cgroup, [TALLY_SORT_CGROUP_ID] = root->cgroup_id,
 				    [TALLY_SORT_OBJECT] = names->object, [TALLY_SORT_SYMBOL] = names->symbol },
 			   .function = function_of_key(builder, row, key) },
 		.root = summer->root, .key = key, .shown = TALLY_REPORT_NONE,

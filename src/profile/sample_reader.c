@@ -72,7 +72,7 @@ struct tally_sample_reader {
 static uint32_t intern_class(struct tally_sample_reader *reader, const struct tally_class *class)
 {
 	struct tally_profile *profile = reader->profile;
-	uint64_t key = tally_hash64((uint64_t)class->thread << 32 | class->cpu) ^ tally_hash64(class->cgroup + 1) ^
+	uint64_t key = tally_hash64((uint64_t)class->thread << 32 | class->cpu) ^ tally_hash64((uint64_t)class->cgroup_id << 32 | (class->cgroup + 1)) ^
 		       ((uint64_t)class->event << 32 | class->comm);
 	for (;; key++) {
 		bool added;
@@ -99,6 +99,14 @@ static uint32_t unnamed_cgroup(struct tally_tasks *tasks, const struct tally_rec
 	return tally_strings_intern(&tasks->strings, text);
 }
 
+static uint32_t cgroup_namespace(struct tally_tasks *tasks, const struct known_task *task)
+{
+	struct tally_namespace space = tally_tasks_namespace(tasks, task->pid, task->tid, TALLY_NAMESPACE_CGROUP);
+	char text[48];
+	snprintf(text, sizeof(text), "%" PRIu64 "/0x%" PRIx64, space.device, space.inode);
+	return tally_strings_intern(&tasks->strings, text);
+}
+
 static int learn_task(struct tally_sample_reader *reader, struct known_task *task,
 		      const struct tally_recorded_event *event)
 {
@@ -111,6 +119,7 @@ static int learn_task(struct tally_sample_reader *reader, struct known_task *tas
 		cgroup = tally_tasks_cgroup(tasks, task->cgroup);
 	if (reader->options->by_cgroup && cgroup == TALLY_STRING_NONE)
 		cgroup = unnamed_cgroup(tasks, event, task->cgroup);
+	uint32_t cgroup_id = reader->options->by_cgroup_id ? cgroup_namespace(tasks, task) : 0;
 	uint32_t thread = tally_tasks_thread(tasks, task->pid, task->tid);
 	uint32_t comm = tally_strings_intern(&tasks->strings, tally_tasks_comm(tasks, task->pid, task->tid, buffer));
 	struct tally_class class = {
@@ -119,8 +128,10 @@ static int learn_task(struct tally_sample_reader *reader, struct known_task *tas
 		.comm = comm,
 		.cpu = task->cpu,
 		.cgroup = cgroup,
+		.cgroup_id = cgroup_id,
 	};
 	if (thread == UINT32_MAX || comm == TALLY_STRING_NONE || cgroup == TALLY_STRING_NONE ||
+	    cgroup_id == TALLY_STRING_NONE ||
 	    (merge && !tally_map_put(&profile->merged_threads, (uint64_t)task->event << 32 | thread, NULL)))
 		return -ENOMEM;
 	profile->has_stacks |= tally_recording_has_stacks(&event->attr);

@@ -2,12 +2,15 @@
 
 #include "base/buffer.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* A word of a comma-separated list. */
 static bool has_word(const char *list, const char *word)
@@ -87,4 +90,60 @@ int tally_cgroup_open(const char *name, struct tally_error *err)
 			    : tally_cgroup_open_among(tally_buffer_string(&mounts), name, err);
 	tally_buffer_release(&mounts);
 	return result;
+}
+
+/* ---- all of them --------------------------------------------------------------------------------------- */
+
+struct listing {
+	int (*visit)(void *context, uint64_t id, const char *path);
+	void *context;
+	char path[PATH_MAX]; /* below the mount; "" is its root */
+};
+
+/* The kernel's number of a cgroup is its directory's file handle. */
+static uint64_t number_of(int folder)
+{
+	_Alignas(struct file_handle) uint8_t room[sizeof(struct file_handle) + sizeof(uint64_t)] = { 0 };
+	struct file_handle *handle = (struct file_handle *)room;
+	uint64_t id = 0;
+	int mount;
+	handle->handle_bytes = sizeof(id);
+	if (!name_to_handle_at(folder, "", handle, &mount, AT_EMPTY_PATH) && handle->handle_bytes == sizeof(id))
+		memcpy(&id, handle->f_handle, sizeof(id));
+	return id;
+}
+
+static int list(struct listing *listing, int fd, size_t length);
+
+static int list_child(struct listing *listing, DIR *folder, const struct dirent *entry, size_t length)
+{
+	int added = snprintf(listing->path + length, sizeof(listing->path) - length, "/%s", entry->d_name);
+	if (entry->d_type != DT_DIR || entry->d_name[0] == '.' || added < 0 || (size_t)added >= sizeof(listing->path) - length)
+		return 0;
+	int fd = openat(dirfd(folder), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? 0 : list(listing, fd, length + (size_t)added);
+}
+
+/* Takes over the descriptor. */
+static int list(struct listing *listing, int fd, size_t length)
+{
+	uint64_t id = number_of(fd);
+	DIR *folder = fdopendir(fd);
+	if (!folder) {
+		close(fd);
+		return 0;
+	}
+	int result = id ? listing->visit(listing->context, id, length ? listing->path : "/") : 0;
+	for (const struct dirent *entry; !result && (entry = readdir(folder));)
+		result = list_child(listing, folder, entry, length);
+	closedir(folder);
+	return result;
+}
+
+int tally_cgroup_list(int (*visit)(void *context, uint64_t id, const char *path), void *context)
+{
+	struct listing listing = { .visit = visit, .context = context };
+	struct tally_error err = TALLY_ERROR_NONE;
+	int fd = tally_cgroup_open("", &err);
+	return fd < 0 ? fd : list(&listing, fd, 0);
 }

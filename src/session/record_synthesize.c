@@ -4,7 +4,7 @@
  * The side-band events are open already when this runs, so what changes meanwhile is recorded twice rather than
  * missed.  Times are 0: before everything.
  */
-#include "session/recorder_state.h"
+#include "session/synthesis.h"
 
 #include "base/buffer.h"
 #include "machine/procfs.h"
@@ -16,72 +16,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-enum { RECORD_BYTES_MAX = 8192, FILENAME_MAX_BYTES = 4096 };
-
-struct synthesis {
-	struct tally_recorder *recorder;
-	struct tally_error *err;
-	pid_t pid;
-	bool is_known; /* the recorder's own tasks know it already */
-	_Alignas(8) uint8_t bytes[RECORD_BYTES_MAX];
-	size_t size;
-};
-
-static void begin(struct synthesis *synthesis)
-{
-	synthesis->size = sizeof(struct tally_record_header);
-}
-
-static void put(struct synthesis *synthesis, const void *bytes, size_t size)
-{
-	memcpy(synthesis->bytes + synthesis->size, bytes, size);
-	synthesis->size += size;
-}
-
-static void put_u32(struct synthesis *synthesis, uint32_t value)
-{
-	put(synthesis, &value, sizeof(value));
-}
-
-static void put_u64(struct synthesis *synthesis, uint64_t value)
-{
-	put(synthesis, &value, sizeof(value));
-}
-
-/* Padded with zeroes to whole words. */
-static void put_string(struct synthesis *synthesis, const char *text)
-{
-	size_t length = strlen(text);
-	if (length >= FILENAME_MAX_BYTES)
-		length = FILENAME_MAX_BYTES - 1;
-	size_t padded = (length + 8) & ~(size_t)7;
-	memset(synthesis->bytes + synthesis->size, 0, padded);
-	memcpy(synthesis->bytes + synthesis->size, text, length);
-	synthesis->size += padded;
-}
-
-/* Adds trailer and header; the record goes to the file and to our own tasks. */
-static int finish(struct synthesis *synthesis, uint32_t type, uint16_t misc, pid_t pid, pid_t tid)
-{
-	struct tally_recorder *recorder = synthesis->recorder;
-	const struct tally_attr *attr = &tally_record_side_band(recorder)->attr;
-	struct tally_sample_id id = { .pid = (uint32_t)pid, .tid = (uint32_t)tid };
-	struct tally_record record;
-	tally_sample_id_encode(attr, &id, synthesis->bytes + synthesis->size);
-	synthesis->size += tally_sample_id_size(attr);
-	struct tally_record_header header = { type, misc, (uint16_t)synthesis->size };
-	memcpy(synthesis->bytes, &header, sizeof(header));
-	if (!synthesis->is_known && !tally_record_decode(attr, synthesis->bytes, synthesis->size, &record)) {
-		int taken = tally_record_take_task(recorder, &record, synthesis->err);
-		if (taken < 0)
-			return taken;
-		tally_objects_see(&recorder->objects, &recorder->tasks, &record);
-	}
-	if (recorder->options.overwrite && !synthesis->is_known)
-		return 0; /* a dump writes it */
-	return tally_perfdata_write(recorder->writer, synthesis->bytes, synthesis->size, synthesis->err);
-}
 
 /* ---- the kernel ---------------------------------------------------------------------------------------- */
 
@@ -107,74 +41,74 @@ static uint64_t kernel_start(void)
 }
 
 /* As perf writes it: the start and, as file offset, the address of the symbol behind the name. */
-static int synthesize_kernel(struct synthesis *synthesis)
+static int synthesize_kernel(struct tally_synthesis *synthesis)
 {
 	const uint64_t image_bytes_max = 1ull << 30; /* x86-64's KERNEL_IMAGE_SIZE; modules lie behind */
 	uint64_t start = kernel_start();
 	if (!start)
 		return 0;
-	begin(synthesis);
-	put_u32(synthesis, UINT32_MAX);
-	put_u32(synthesis, 0);
-	put_u64(synthesis, start);
-	put_u64(synthesis, image_bytes_max);
-	put_u64(synthesis, start);
-	put_string(synthesis, "[kernel.kallsyms]_text");
-	return finish(synthesis, TALLY_RECORD_MMAP, TALLY_MISC_KERNEL, -1, 0);
+	tally_synthesis_begin(synthesis);
+	tally_synthesis_u32(synthesis, UINT32_MAX);
+	tally_synthesis_u32(synthesis, 0);
+	tally_synthesis_u64(synthesis, start);
+	tally_synthesis_u64(synthesis, image_bytes_max);
+	tally_synthesis_u64(synthesis, start);
+	tally_synthesis_string(synthesis, "[kernel.kallsyms]_text");
+	return tally_synthesis_finish(synthesis, TALLY_RECORD_MMAP, TALLY_MISC_KERNEL, -1, 0);
 }
 
 /* ---- tasks --------------------------------------------------------------------------------------------- */
 
-static int synthesize_comm(struct synthesis *synthesis, pid_t pid, pid_t tid)
+static int synthesize_comm(struct tally_synthesis *synthesis, pid_t pid, pid_t tid)
 {
 	char comm[TALLY_PROC_COMM_MAX];
 	if (tally_proc_comm(tid, comm, sizeof(comm)) < 0)
 		return 0;
 	comm[15] = '\0';
-	begin(synthesis);
-	put_u32(synthesis, (uint32_t)pid);
-	put_u32(synthesis, (uint32_t)tid);
-	put_string(synthesis, comm);
-	return finish(synthesis, TALLY_RECORD_COMM, 0, pid, tid);
+	tally_synthesis_begin(synthesis);
+	tally_synthesis_u32(synthesis, (uint32_t)pid);
+	tally_synthesis_u32(synthesis, (uint32_t)tid);
+	tally_synthesis_string(synthesis, comm);
+	return tally_synthesis_finish(synthesis, TALLY_RECORD_COMM, 0, pid, tid);
 }
 
-static int synthesize_fork(struct synthesis *synthesis, pid_t pid, pid_t parent, pid_t tid)
+static int synthesize_fork(struct tally_synthesis *synthesis, pid_t pid, pid_t parent, pid_t tid)
 {
-	begin(synthesis);
-	put_u32(synthesis, (uint32_t)pid);
-	put_u32(synthesis, (uint32_t)parent);
-	put_u32(synthesis, (uint32_t)tid);
-	put_u32(synthesis, (uint32_t)parent);
-	put_u64(synthesis, 0);
+	tally_synthesis_begin(synthesis);
+	tally_synthesis_u32(synthesis, (uint32_t)pid);
+	tally_synthesis_u32(synthesis, (uint32_t)parent);
+	tally_synthesis_u32(synthesis, (uint32_t)tid);
+	tally_synthesis_u32(synthesis, (uint32_t)parent);
+	tally_synthesis_u64(synthesis, 0);
 	/* FORK_EXEC: the maps that follow are all there is, nothing is inherited. */
-	return finish(synthesis, TALLY_RECORD_FORK, pid == parent ? 0 : TALLY_MISC_FORK_EXEC, pid, tid);
+	return tally_synthesis_finish(synthesis, TALLY_RECORD_FORK, pid == parent ? 0 : TALLY_MISC_FORK_EXEC, pid, tid);
 }
 
 static int synthesize_map(void *context, const struct tally_proc_map *map)
 {
-	struct synthesis *synthesis = context;
+	struct tally_synthesis *synthesis = context;
 	pid_t pid = synthesis->pid;
 	bool is_code = map->protection & PROT_EXEC;
 	bool with_data = tally_record_side_band(synthesis->recorder)->attr.flags & TALLY_ATTR_MMAP_DATA;
 	if (!is_code && (!with_data || !map->path[0]))
 		return 0;
-	begin(synthesis);
-	put_u32(synthesis, (uint32_t)pid);
-	put_u32(synthesis, (uint32_t)pid);
-	put_u64(synthesis, map->start);
-	put_u64(synthesis, map->end - map->start);
-	put_u64(synthesis, map->offset);
-	put_u32(synthesis, map->major);
-	put_u32(synthesis, map->minor);
-	put_u64(synthesis, map->inode);
-	put_u64(synthesis, 0);
-	put_u32(synthesis, (uint32_t)map->protection);
-	put_u32(synthesis, map->shared ? MAP_SHARED : MAP_PRIVATE);
-	put_string(synthesis, map->path[0] ? map->path : "//anon");
-	return finish(synthesis, TALLY_RECORD_MMAP2, TALLY_MISC_USER | (is_code ? 0 : TALLY_MISC_MMAP_DATA), pid, pid);
+	tally_synthesis_begin(synthesis);
+	tally_synthesis_u32(synthesis, (uint32_t)pid);
+	tally_synthesis_u32(synthesis, (uint32_t)pid);
+	tally_synthesis_u64(synthesis, map->start);
+	tally_synthesis_u64(synthesis, map->end - map->start);
+	tally_synthesis_u64(synthesis, map->offset);
+	tally_synthesis_u32(synthesis, map->major);
+	tally_synthesis_u32(synthesis, map->minor);
+	tally_synthesis_u64(synthesis, map->inode);
+	tally_synthesis_u64(synthesis, 0);
+	tally_synthesis_u32(synthesis, (uint32_t)map->protection);
+	tally_synthesis_u32(synthesis, map->shared ? MAP_SHARED : MAP_PRIVATE);
+	tally_synthesis_string(synthesis, map->path[0] ? map->path : "//anon");
+	return tally_synthesis_finish(synthesis, TALLY_RECORD_MMAP2, TALLY_MISC_USER | (is_code ? 0 : TALLY_MISC_MMAP_DATA), pid, pid);
 }
 
-static int synthesize_process(struct synthesis *synthesis, pid_t pid)
+static int synthesize_process(struct tally_synthesis *synthesis, pid_t pid)
 {
 	struct tally_proc_status status;
 	struct tally_pid_list threads = { 0 };
@@ -183,11 +117,15 @@ static int synthesize_process(struct synthesis *synthesis, pid_t pid)
 	synthesis->pid = pid;
 	int result = synthesize_fork(synthesis, pid, status.parent, pid);
 	if (!result)
+		result = tally_synthesize_namespaces(synthesis, pid, pid);
+	if (!result)
 		result = synthesize_comm(synthesis, pid, pid);
 	for (size_t i = 0; !result && i < threads.count; i++) {
 		if (threads.items[i] == pid)
 			continue;
 		result = synthesize_fork(synthesis, pid, pid, threads.items[i]);
+		if (!result)
+			result = tally_synthesize_namespaces(synthesis, pid, threads.items[i]);
 		if (!result)
 			result = synthesize_comm(synthesis, pid, threads.items[i]);
 	}
@@ -198,7 +136,7 @@ static int synthesize_process(struct synthesis *synthesis, pid_t pid)
 	return result == -ESRCH || result == -EACCES || result == -ENOENT || result == -EPERM ? 0 : result;
 }
 
-static int synthesize_all(struct synthesis *synthesis)
+static int synthesize_all(struct tally_synthesis *synthesis)
 {
 	struct tally_pid_list pids = { 0 };
 	int result = tally_proc_pids(&pids);
@@ -211,7 +149,7 @@ static int synthesize_all(struct synthesis *synthesis)
 }
 
 /* The processes of the threads, each once. */
-static int synthesize_tids(struct synthesis *synthesis)
+static int synthesize_tids(struct tally_synthesis *synthesis)
 {
 	const struct tally_pid_list *tids = &synthesis->recorder->target->tids;
 	struct tally_map seen = { 0 };
@@ -230,84 +168,95 @@ static int synthesize_tids(struct synthesis *synthesis)
 	return result;
 }
 
+static int synthesize_command(struct tally_synthesis *synthesis, pid_t pid)
+{
+	int result = synthesize_comm(synthesis, pid, pid);
+	return result ? result : tally_synthesize_namespaces(synthesis, pid, pid);
+}
+
 int tally_record_synthesize(struct tally_recorder *recorder, struct tally_error *err)
 {
-	struct synthesis synthesis = { .recorder = recorder, .err = err };
+	struct tally_synthesis synthesis = { .recorder = recorder, .err = err };
 	bool has_kernel = !recorder->provider->ops->command;
 	int result = has_kernel ? synthesize_kernel(&synthesis) : 0;
+	if (!result)
+		result = tally_synthesize_cgroups(&synthesis);
 	if (!result && recorder->target->all)
 		result = synthesize_all(&synthesis);
 	else if (!result && recorder->target->tids.count)
 		result = synthesize_tids(&synthesis);
 	else if (!result && recorder->spawn)
-		result = synthesize_comm(&synthesis, recorder->spawn->pid, recorder->spawn->pid);
+		result = synthesize_command(&synthesis, recorder->spawn->pid);
 	const struct tally_record_header done = { .type = TALLY_RECORD_FINISHED_ROUND, .size = sizeof(done) };
 	return result ? result : tally_perfdata_write(recorder->writer, &done, sizeof(done), err);
 }
 
 /* ---- what is known --------------------------------------------------------------------------------------- */
 
-static int write_kernel_mapping(struct synthesis *synthesis, const struct tally_mapping *mapping)
+static int write_kernel_mapping(struct tally_synthesis *synthesis, const struct tally_mapping *mapping)
 {
 	const struct tally_tasks *tasks = &synthesis->recorder->tasks;
 	const char *path = tally_tasks_path(tasks, mapping->file);
-	begin(synthesis);
+	tally_synthesis_begin(synthesis);
 	if (tasks->files.items[mapping->file].is_symbol) {
-		put_u64(synthesis, mapping->start);
-		put_u32(synthesis, (uint32_t)(mapping->end - mapping->start));
-		put_u32(synthesis, 1); /* KSYMBOL_TYPE_BPF, no flags */
-		put_string(synthesis, path);
-		return finish(synthesis, TALLY_RECORD_KSYMBOL, 0, -1, 0);
+		tally_synthesis_u64(synthesis, mapping->start);
+		tally_synthesis_u32(synthesis, (uint32_t)(mapping->end - mapping->start));
+		tally_synthesis_u32(synthesis, 1); /* KSYMBOL_TYPE_BPF, no flags */
+		tally_synthesis_string(synthesis, path);
+		return tally_synthesis_finish(synthesis, TALLY_RECORD_KSYMBOL, 0, -1, 0);
 	}
-	put_u32(synthesis, UINT32_MAX);
-	put_u32(synthesis, 0);
-	put_u64(synthesis, mapping->start);
-	put_u64(synthesis, mapping->end - mapping->start);
-	put_u64(synthesis, mapping->file_offset);
-	put_string(synthesis, path);
-	return finish(synthesis, TALLY_RECORD_MMAP, TALLY_MISC_KERNEL, -1, 0);
+	tally_synthesis_u32(synthesis, UINT32_MAX);
+	tally_synthesis_u32(synthesis, 0);
+	tally_synthesis_u64(synthesis, mapping->start);
+	tally_synthesis_u64(synthesis, mapping->end - mapping->start);
+	tally_synthesis_u64(synthesis, mapping->file_offset);
+	tally_synthesis_string(synthesis, path);
+	return tally_synthesis_finish(synthesis, TALLY_RECORD_MMAP, TALLY_MISC_KERNEL, -1, 0);
 }
 
-static int write_mapping(struct synthesis *synthesis, pid_t pid, const struct tally_mapping *mapping)
+static int write_mapping(struct tally_synthesis *synthesis, pid_t pid, const struct tally_mapping *mapping)
 {
 	const struct tally_tasks *tasks = &synthesis->recorder->tasks;
 	const struct tally_mapped_file *file = &tasks->files.items[mapping->file];
-	begin(synthesis);
-	put_u32(synthesis, (uint32_t)pid);
-	put_u32(synthesis, (uint32_t)pid);
-	put_u64(synthesis, mapping->start);
-	put_u64(synthesis, mapping->end - mapping->start);
-	put_u64(synthesis, mapping->file_offset);
-	put_u32(synthesis, file->major);
-	put_u32(synthesis, file->minor);
-	put_u64(synthesis, file->inode);
-	put_u64(synthesis, file->inode_generation);
-	put_u32(synthesis, mapping->executable ? PROT_READ | PROT_EXEC : PROT_READ);
-	put_u32(synthesis, MAP_PRIVATE);
-	put_string(synthesis, tally_tasks_path(tasks, mapping->file));
-	return finish(synthesis, TALLY_RECORD_MMAP2, TALLY_MISC_USER | (mapping->executable ? 0 : TALLY_MISC_MMAP_DATA),
+	tally_synthesis_begin(synthesis);
+	tally_synthesis_u32(synthesis, (uint32_t)pid);
+	tally_synthesis_u32(synthesis, (uint32_t)pid);
+	tally_synthesis_u64(synthesis, mapping->start);
+	tally_synthesis_u64(synthesis, mapping->end - mapping->start);
+	tally_synthesis_u64(synthesis, mapping->file_offset);
+	tally_synthesis_u32(synthesis, file->major);
+	tally_synthesis_u32(synthesis, file->minor);
+	tally_synthesis_u64(synthesis, file->inode);
+	tally_synthesis_u64(synthesis, file->inode_generation);
+	tally_synthesis_u32(synthesis, mapping->executable ? PROT_READ | PROT_EXEC : PROT_READ);
+	tally_synthesis_u32(synthesis, MAP_PRIVATE);
+	tally_synthesis_string(synthesis, tally_tasks_path(tasks, mapping->file));
+	return tally_synthesis_finish(synthesis, TALLY_RECORD_MMAP2, TALLY_MISC_USER | (mapping->executable ? 0 : TALLY_MISC_MMAP_DATA),
 		      pid, pid);
 }
 
-static int write_thread(struct synthesis *synthesis, const struct tally_thread *thread)
+static int write_thread(struct tally_synthesis *synthesis, const struct tally_thread *thread)
 {
 	if (thread->comm == TALLY_STRING_NONE)
 		return 0;
-	begin(synthesis);
-	put_u32(synthesis, thread->pid);
-	put_u32(synthesis, thread->tid);
-	put_string(synthesis, tally_strings_text(&synthesis->recorder->tasks.strings, thread->comm));
-	return finish(synthesis, TALLY_RECORD_COMM, 0, (pid_t)thread->pid, (pid_t)thread->tid);
+	tally_synthesis_begin(synthesis);
+	tally_synthesis_u32(synthesis, thread->pid);
+	tally_synthesis_u32(synthesis, thread->tid);
+	tally_synthesis_string(synthesis, tally_strings_text(&synthesis->recorder->tasks.strings, thread->comm));
+	int result = tally_synthesis_finish(synthesis, TALLY_RECORD_COMM, 0, (pid_t)thread->pid, (pid_t)thread->tid);
+	return result ? result : tally_synthesize_known_namespaces(synthesis, thread);
 }
 
 int tally_record_write_tasks(struct tally_recorder *recorder, struct tally_error *err)
 {
-	struct synthesis synthesis = { .recorder = recorder, .err = err, .is_known = true };
+	struct tally_synthesis synthesis = { .recorder = recorder, .err = err, .is_known = true };
 	const struct tally_tasks *tasks = &recorder->tasks;
 	const struct tally_record_header done = { .type = TALLY_RECORD_FINISHED_ROUND, .size = sizeof(done) };
 	int result = 0;
 	for (size_t i = 0; !result && i < tasks->kernel.count; i++)
 		result = write_kernel_mapping(&synthesis, &tasks->kernel.mappings[i]);
+	if (!result)
+		result = tally_synthesize_known_cgroups(&synthesis);
 	for (size_t i = 0; !result && i < tasks->threads.count; i++)
 		result = write_thread(&synthesis, &tasks->threads.items[i]);
 	for (size_t i = 0; !result && i < tasks->processes.count; i++)

@@ -289,7 +289,8 @@ uint32_t tally_tasks_thread(struct tally_tasks *tasks, uint32_t pid, uint32_t ti
 	if (!slot)
 		return UINT32_MAX;
 	if (added) {
-		struct tally_thread thread = { .pid = pid, .tid = tid, .comm = TALLY_STRING_NONE };
+		struct tally_thread thread = { .pid = pid, .tid = tid, .comm = TALLY_STRING_NONE,
+					       .namespaces = TALLY_NAMESPACES_NONE };
 		*slot = tasks->threads.count;
 		if (tally_vector_push(&tasks->threads, thread) < 0)
 			return UINT32_MAX;
@@ -353,6 +354,24 @@ uint32_t tally_tasks_cgroup(const struct tally_tasks *tasks, uint64_t number)
 	return path ? (uint32_t)*path : TALLY_STRING_NONE;
 }
 
+static int apply_namespaces(struct tally_tasks *tasks, const struct tally_record_namespaces *record)
+{
+	uint32_t thread = tally_tasks_thread(tasks, record->pid, record->tid);
+	uint32_t set = thread == UINT32_MAX ? TALLY_NAMESPACES_NONE : tally_namespaces_intern(&tasks->namespaces, record);
+	if (set == TALLY_NAMESPACES_NONE)
+		return -ENOMEM;
+	tasks->threads.items[thread].namespaces = set;
+	return 0;
+}
+
+struct tally_namespace tally_tasks_namespace(const struct tally_tasks *tasks, uint32_t pid, uint32_t tid,
+					     enum tally_namespace_kind kind)
+{
+	const uint64_t *slot = tally_map_get(&tasks->thread_index, (uint64_t)pid << 32 | tid);
+	uint32_t set = slot ? tasks->threads.items[*slot].namespaces : TALLY_NAMESPACES_NONE;
+	return set == TALLY_NAMESPACES_NONE ? (struct tally_namespace){ 0 } : tasks->namespaces.sets.items[set].of[kind];
+}
+
 void tally_tasks_forget_thread(struct tally_tasks *tasks, uint32_t pid, uint32_t tid)
 {
 	uint64_t key = (uint64_t)pid << 32 | tid, *slot = tally_map_get(&tasks->thread_index, key);
@@ -394,6 +413,8 @@ int tally_tasks_record(struct tally_tasks *tasks, const struct tally_record *rec
 		return apply_comm(tasks, record);
 	case TALLY_RECORD_CGROUP:
 		return apply_cgroup(tasks, &record->cgroup);
+	case TALLY_RECORD_NAMESPACES:
+		return apply_namespaces(tasks, &record->namespaces);
 	case TALLY_RECORD_FORK:
 		return apply_fork(tasks, record);
 	default:
@@ -458,6 +479,7 @@ void tally_tasks_release(struct tally_tasks *tasks)
 	tally_vector_release(&tasks->files);
 	tally_vector_release(&tasks->build_ids);
 	tally_map_release(&tasks->cgroups);
+	tally_namespaces_release(&tasks->namespaces);
 	tally_map_release(&tasks->build_id_index);
 	tally_map_release(&tasks->file_index);
 	tally_map_release(&tasks->process_index);

@@ -1,7 +1,7 @@
 /* Tasks and their maps over time: (pid, time, address) → file + offset.
  *
- * Fed with records in order of time (MMAP, MMAP2, KSYMBOL, COMM, FORK, EXIT, CGROUP), it holds what was true at that moment; a
- * lookup right after answers for the record that was fed last.  What has exited stays known until its id is used
+ * Fed with records in order of time (MMAP, MMAP2, KSYMBOL, COMM, FORK, EXIT, CGROUP, NAMESPACES), it holds what was true at that
+ * moment; a lookup right after answers for the record that was fed last.  What has exited stays known until its id is used
  * again, since samples of a dying task may follow its EXIT.
  *
  * Paths and commands are interned in `strings`; files in `files`: ids are stable and small.  Not thread-safe.
@@ -13,6 +13,7 @@
 #include "base/map.h"
 #include "base/strings.h"
 #include "object/object.h"
+#include "task/namespaces.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,6 +54,7 @@ struct tally_process {
 struct tally_thread {
 	uint32_t pid, tid;
 	uint32_t comm; /* string id, TALLY_STRING_NONE when never told */
+	uint32_t namespaces; /* of namespaces.sets, TALLY_NAMESPACES_NONE when never told */
 };
 
 struct tally_jits;
@@ -65,6 +67,7 @@ struct tally_tasks {
 	struct { struct tally_build_id *items; size_t count, capacity; } build_ids;
 	struct tally_map file_index, process_index, thread_index;
 	struct tally_map cgroups; /* number → string id of its path */
+	struct tally_namespaces namespaces;
 	struct tally_map build_id_index; /* path's string id → build_ids */
 	struct tally_process kernel; /* of records with pid -1 */
 	uint64_t generation; /* changes whenever any mapping does */
@@ -99,6 +102,10 @@ const char *tally_tasks_comm(const struct tally_tasks *tasks, uint32_t pid, uint
 
 /* The string id of a cgroup's path, as CGROUP records told of it; TALLY_STRING_NONE: they did not. */
 uint32_t tally_tasks_cgroup(const struct tally_tasks *tasks, uint64_t number);
+
+/* The thread's namespace of a kind; 0, 0 when no record told. */
+struct tally_namespace tally_tasks_namespace(const struct tally_tasks *tasks, uint32_t pid, uint32_t tid,
+					     enum tally_namespace_kind kind);
 
 /* For who has no use any more for what has ended.  The last of `threads` or `processes` takes the place: indices change. */
 void tally_tasks_forget_thread(struct tally_tasks *tasks, uint32_t pid, uint32_t tid);

@@ -61,6 +61,41 @@ if perf record -q -o perf.data --namespaces --all-cgroups -e cpu-clock -- unshar
 else
 	skip "namespaces and cgroups, recorded" "perf can't record them"
 fi
+
+# By cgroup namespace: one that is the command's, one that it makes.
+by_namespace() { sed -n 's/^ *\([0-9.]*%\)  *\([0-9]*\/0x[0-9a-f]*\) *$/\1 \2/p'; }
+if perf record -q -o perf.data --namespaces -e cpu-clock -F 1999 -- sh -c '"$0" 200; unshare -C "$0" 200' "$SHARES" >out 2>&1; then
+	perf report --stdio --sort cgroup_id -i perf.data 2>/dev/null | by_namespace >perf.txt
+	"$TALLY" report --sort cgroup_id --percent-limit 0 perf.data 2>/dev/null | by_namespace >tally.txt
+	diff perf.txt tally.txt >out
+	check "a report by cgroup namespace" test "$(wc -l <tally.txt)" = 2 -a ! -s out
+else
+	skip "a report by cgroup namespace" "perf can't record it, or no such namespace can be made"
+fi
+
+# What was there before: of a process that sleeps meanwhile.  perf and tally are started by this shell, in its namespaces.
+around() { perf script -i "$1" --show-namespace-events --show-cgroup-events 2>/dev/null |
+	grep -A 2 "PERF_RECORD_NAMESPACES $sleeper/$sleeper \|PERF_RECORD_CGROUP" | grep -o 'PERF_RECORD_.*\|^\t.*' | sort; }
+sleep 60 & sleeper=$!
+if perf record -q -o perf.data --namespaces --all-cgroups -e cpu-clock -p $sleeper -- true >out 2>&1; then
+	"$TALLY" record -q -o tally.data --namespaces --all-cgroups -e cpu-clock -p $sleeper --duration 200ms >out 2>&1
+	around perf.data >perf.txt
+	around tally.data >tally.txt
+	diff perf.txt tally.txt >out
+	check "recorded by tally: namespaces and cgroups that were there before, as perf has them" \
+		test "$(grep -c 'NAMESPACES\|nr_namespaces' tally.txt)" = 1 -a ! -s out
+	"$TALLY" record -q -o next.data --switch-output=100ms --namespaces --all-cgroups -e cpu-clock -p $sleeper --duration 500ms >out 2>&1
+	wrong=0
+	for file in next.data.*; do
+		around "$file" >one.txt
+		diff tally.txt one.txt >out || wrong=1
+	done
+	check "… in each file of a switched output" test $wrong = 0
+else
+	skip "recorded by tally: namespaces and cgroups that were there before, as perf has them" "perf can't record them"
+	skip "… in each file of a switched output" "likewise"
+fi
+kill $sleeper 2>/dev/null
 if perf record -q -a -o perf.data -e cpu-clock -- "$BPF_PROGRAM" >out 2>&1; then
 	check "a BPF program, recorded" same_events perf.data --show-bpf-events
 	check "… with its name" grep -q 'PERF_RECORD_KSYMBOL .*_for_tally$' tally.txt

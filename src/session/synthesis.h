@@ -1,0 +1,31 @@
+/* Records of what the kernel told nobody, for it was there before; put together field by field.  For record_*.c. */
+#ifndef TALLY_SESSION_SYNTHESIS_H
+#define TALLY_SESSION_SYNTHESIS_H
+
+#include "session/recorder_state.h"
+
+struct tally_synthesis {
+	struct tally_recorder *recorder;
+	struct tally_error *err;
+	pid_t pid;
+	bool is_known; /* the recorder's own tasks know it already */
+	_Alignas(8) uint8_t bytes[8192];
+	size_t size;
+};
+
+void tally_synthesis_begin(struct tally_synthesis *synthesis);
+void tally_synthesis_u32(struct tally_synthesis *synthesis, uint32_t value);
+void tally_synthesis_u64(struct tally_synthesis *synthesis, uint64_t value);
+/* Padded with zeroes to whole words; of a longer one than a path may be, its beginning. */
+void tally_synthesis_string(struct tally_synthesis *synthesis, const char *text);
+/* Adds trailer and header; the record goes to the file and to our own tasks.  0 or -errno. */
+int tally_synthesis_finish(struct tally_synthesis *synthesis, uint32_t type, uint16_t misc, pid_t pid, pid_t tid);
+
+/* record_surroundings.c: where they were asked for, a thread's namespaces, and all cgroups; as /proc and the hierarchy show
+ * them, or as they are known by now.  0 or -errno. */
+int tally_synthesize_namespaces(struct tally_synthesis *synthesis, pid_t pid, pid_t tid);
+int tally_synthesize_cgroups(struct tally_synthesis *synthesis);
+int tally_synthesize_known_namespaces(struct tally_synthesis *synthesis, const struct tally_thread *thread);
+int tally_synthesize_known_cgroups(struct tally_synthesis *synthesis);
+
+#endif
