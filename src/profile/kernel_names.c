@@ -98,9 +98,9 @@ static int read_kallsyms(struct tally_names *names, struct tally_name_table *tab
 	if (path && !result)
 		result = tally_symbols_from_kallsyms(text.bytes ? text.bytes : "", text.length, &symbols, NULL);
 	if (!path) {
-		names->gaps.kernel_differs = !table->symbols;
+		table->differs = !table->symbols;
 	} else if (result < 0) {
-		names->gaps.kernel_hidden = !table->symbols;
+		table->hidden = !table->symbols;
 	} else {
 		table->kept = table->symbols;
 		table->symbols = symbols;
@@ -126,7 +126,7 @@ static int read_vmlinux(struct tally_names *names, struct tally_name_table *tabl
 		return 0;
 	}
 	names->kernel_shift = names->vmlinux_shift;
-	names->gaps.kernel_differs = names->gaps.kernel_hidden = false;
+	table->differs = table->hidden = false;
 	table->is_vmlinux = true;
 	return 1;
 }

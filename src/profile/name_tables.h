@@ -22,6 +22,7 @@ struct tally_name_table {
 	bool is_jit, is_kernel; /* addresses are raw ones */
 	bool is_partial; /* the kernel without its modules */
 	bool is_vmlinux; /* the kernel's symbols are those of its file */
+	bool differs, hidden; /* there are none of the kernel, for the reasons of struct tally_names_gaps */
 	uint32_t object; /* string id */
 	enum tally_frame_kind kind;
 };
@@ -75,6 +76,14 @@ int tally_kernel_names_read(struct tally_names *names, struct tally_name_table *
 
 /* Makes sure that the symbols reach to `address`: the cache has the kernel's alone, not its modules'. */
 void tally_kernel_names_reach(struct tally_names *names, struct tally_name_table *table, uint64_t address);
+
+/* Something of the table has no name: if for want of the kernel's, that is worth a line.  Its modules' files may have named
+ * all there is. */
+static inline void tally_name_table_lacks(struct tally_names *names, const struct tally_name_table *table)
+{
+	names->gaps.kernel_differs |= table->differs;
+	names->gaps.kernel_hidden |= table->hidden;
+}
 
 void tally_name_table_release(struct tally_name_table *table);
 

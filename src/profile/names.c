@@ -182,6 +182,8 @@ uint32_t tally_names_function(struct tally_names *names, const struct tally_plac
 		symbol = tally_name_table_called(table, address, place->before, &cursor);
 	if (table->is_kernel)
 		symbol = tally_kernel_module_symbol(names, table, place, symbol);
+	if (!symbol)
+		tally_name_table_lacks(names, table);
 	*offset = symbol ? address - symbol->start : 0;
 	return tally_names_symbol_function(names, table, file, symbol);
 }

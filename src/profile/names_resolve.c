@@ -162,6 +162,9 @@ static int run(struct job *job)
 	for (size_t i = 0; job->table->is_kernel && i < job->count; i++)
 		job->symbols[i] = tally_kernel_module_symbol(job->names, job->table, &job->places[job->sorted[i].index],
 							     job->symbols[i]);
+	for (size_t i = 0; job->table->is_kernel && i < job->count; i++)
+		if (!job->symbols[i])
+			tally_name_table_lacks(job->names, job->table);
 	if (lines && job->table->dump && find_jit_lines(job) < 0)
 		return -ENOMEM;
 	if (lines && job->table->lines && find_lines(job) < 0)

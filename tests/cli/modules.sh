@@ -131,8 +131,11 @@ mkdir -p "root/$folder" "root/usr/lib/debug/$folder"
 module=root/$folder/shop-front.ko debug=root/usr/lib/debug/$folder/shop-front.ko path=/$folder/shop-front.ko
 build -gdwarf-5 >out 2>&1 && recorded shop-front.ko "$path" || { echo "1..0 # SKIP no module can be built here: $(head -c 200 out | tr '\n#' '  ')"; exit 0; }
 check "without its file nothing of a module is named" no_frames
+check "… and it is said why" grep -q 'kernel functions are not named' err
 cp shop-front.ko $module
 check "names, and what is inlined, are addr2line's" same_frames
+unnamed='kernel functions are not named'
+check "… and nothing is said to be without" eval 'frames && ! grep "$unnamed" err'
 check "… and lines" same_lines
 frames --no-inline && cut -d' ' -f1 expected >addresses
 check "… --no-inline: the symbols' functions" eval '[ "$(awk "{ print \$NF }" expected)" = "$(awk "{ print \$2 }" frames)" ]'
