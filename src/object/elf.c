@@ -483,9 +483,32 @@ bool tally_object_address_of_offset(const struct tally_object *object, uint64_t 
 	return false;
 }
 
+/* Of what has no segments: a linked module. */
+static const uint8_t *section_bytes_at(const struct tally_object *object, uint64_t address, size_t *available)
+{
+	size_t count = 0;
+	if (elf_getshdrnum(object->elf, &count) < 0)
+		return NULL;
+	for (uint32_t i = 1; i < count; i++) {
+		GElf_Shdr header;
+		Elf_Scn *scn = elf_getscn(object->elf, i);
+		struct tally_section section;
+		if (!scn || !gelf_getshdr(scn, &header) || !(header.sh_flags & SHF_ALLOC) || !header.sh_addr ||
+		    header.sh_type == SHT_NOBITS || address < header.sh_addr || address - header.sh_addr >= header.sh_size)
+			continue;
+		if (!tally_object_section_at(object, i, &section) || !section.bytes || address - header.sh_addr >= section.size)
+			return NULL;
+		*available = section.size - (size_t)(address - header.sh_addr);
+		return section.bytes + (address - header.sh_addr);
+	}
+	return NULL;
+}
+
 const uint8_t *tally_object_bytes_at(const struct tally_object *object, uint64_t address, size_t *available)
 {
 	*available = 0;
+	if (!object->segment_count)
+		return section_bytes_at(object, address, available);
 	for (size_t i = 0; i < object->segment_count; i++) {
 		const struct segment *segment = &object->segments[i];
 		if (address < segment->address || address - segment->address >= segment->file_size)

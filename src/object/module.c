@@ -2,8 +2,8 @@
  *
  * A module comes as a compiler wrote it: sections have no addresses, symbols count from their sections' starts, and what
  * debug information says of an address is 0, with a relocation beside it.  So a copy of the file is made in which sections
- * have the addresses that the kernel gave them, symbols count from 0, and the relocations of debug sections are done; its
- * code is left alone.  The debug sections of the copy lie behind the file, inflated: done once, nobody inflates them again.
+ * have the addresses that the kernel gave them, symbols count from 0, and the relocations of debug sections are done; those
+ * of code on x86-64 alone, where calls would else seem to go to what is behind them.  The debug sections of the copy lie behind the file, inflated: done once, nobody inflates them again.
  *
  * Code that lies nowhere (.init, freed when the module had started) is no code in the copy, and its symbols are of no
  * section.
@@ -148,6 +148,43 @@ static uint64_t value_of(const struct linking *linking, const Elf64_Sym *symbol)
 {
 	bool is_in_section = symbol->st_shndx < SHN_LORESERVE && symbol->st_shndx < linking->count;
 	return symbol->st_value + (is_in_section ? linking->addresses[symbol->st_shndx] : 0);
+}
+
+/* Calls and references within code, as far as they are 4 bytes of an address or of a distance.  What the module has of
+ * others is taken to lie at 0: nobody's address. */
+static void relocate_code(const struct linking *linking, const struct tally_section *relocations, size_t section)
+{
+	Elf64_Shdr *header = &linking->headers[section];
+	for (size_t i = 0; i < relocations->size / sizeof(Elf64_Rela); i++) {
+		Elf64_Rela one;
+		Elf64_Sym symbol;
+		memcpy(&one, relocations->bytes + i * sizeof(one), sizeof(one));
+		uint32_t type = ELF64_R_TYPE(one.r_info);
+		size_t number = ELF64_R_SYM(one.r_info);
+		bool is_distance = type == R_X86_64_PC32 || type == R_X86_64_PLT32;
+		if ((!is_distance && type != R_X86_64_32 && type != R_X86_64_32S) || number >= linking->symbol_count ||
+		    one.r_offset > header->sh_size || header->sh_size - one.r_offset < sizeof(uint32_t))
+			continue;
+		memcpy(&symbol, linking->symbols + number, sizeof(symbol));
+		uint32_t value = (uint32_t)(value_of(linking, &symbol) + (uint64_t)one.r_addend -
+					    (is_distance ? linking->addresses[section] + one.r_offset : 0));
+		memcpy(linking->image + header->sh_offset + one.r_offset, &value, sizeof(value));
+	}
+}
+
+static void link_code(struct linking *linking, size_t image_size)
+{
+	for (size_t k = 1; k < linking->count && tally_object_machine(linking->module) == EM_X86_64; k++) {
+		size_t section = linking->headers[k].sh_info;
+		struct tally_section relocations;
+		if (linking->headers[k].sh_type != SHT_RELA || section >= linking->count || !linking->addresses[section])
+			continue;
+		const Elf64_Shdr *header = &linking->headers[section];
+		if (header->sh_type == SHT_PROGBITS && header->sh_offset <= image_size &&
+		    header->sh_size <= image_size - header->sh_offset && !(header->sh_flags & SHF_COMPRESSED) &&
+		    tally_object_section_at(linking->module, (uint32_t)k, &relocations) && relocations.bytes)
+			relocate_code(linking, &relocations, section);
+	}
 }
 
 /* False: what one of the relocations means isn't known. */
@@ -306,6 +343,7 @@ int tally_module_link(const struct tally_object *module, const uint64_t *address
 	if (!result) {
 		if (!link_debug(&linking))
 			drop_debug(&linking);
+		link_code(&linking, size);
 		link_symbols(&linking, table);
 		link_sections(&linking);
 		result = tally_object_open_memory(tally_object_path(module), linking.image, linking.size, out, NULL);

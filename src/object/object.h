@@ -77,7 +77,8 @@ bool tally_object_section_at(const struct tally_object *object, uint32_t index, 
  * segments.  False when no segment maps the offset. */
 bool tally_object_address_of_offset(const struct tally_object *object, uint64_t file_offset, uint64_t *address);
 
-/* The bytes mapped at an address in the object, as many as there are from there (at most one segment's). */
+/* The bytes mapped at an address in the object, as many as there are from there (at most one segment's; of a
+ * linked module, which has none, one section's). */
 const uint8_t *tally_object_bytes_at(const struct tally_object *object, uint64_t address, size_t *available);
 
 /* Reads a build-id from notes (SHT_NOTE/PT_NOTE contents, /sys/kernel/notes), of either byte order. */

@@ -366,7 +366,8 @@ static void put_lines(const struct writer *writer)
 		last = block.file;
 	}
 	if (!writer->annotation->lines.count)
-		put_note(writer, "nothing is known of its source lines either: it was compiled without -g");
+		put_note(writer, writer->annotation->object[0] == '[' ? "nothing is known of its source lines either" :
+				 "nothing is known of its source lines either: it was compiled without -g");
 }
 
 /* ---- all of it ----------------------------------------------------------------------------------------- */

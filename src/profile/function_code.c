@@ -1,6 +1,7 @@
 #include "profile/function_code.h"
 
-#include "object/kcore.h"
+#include "profile/kernel_code.h"
+#include "profile/kernel_modules.h"
 #include "profile/name_functions.h"
 #include "profile/name_tables.h"
 #include "symbol/jit_dump.h"
@@ -39,15 +40,6 @@ static int know(struct tally_names *names, const struct tally_place *place, bool
 	return 0;
 }
 
-__attribute__((format(printf, 2, 3)))
-static void because(struct tally_function_code *code, const char *format, ...)
-{
-	va_list args;
-	va_start(args, format);
-	vsnprintf(code->missing, sizeof(code->missing), format, args);
-	va_end(args);
-}
-
 bool tally_function_code_address(struct tally_names *names, const struct tally_place *place, uint64_t *address)
 {
 	struct known known;
@@ -66,15 +58,33 @@ bool tally_function_code_bounds(struct tally_names *names, const struct tally_pl
 	return rules && tally_unwind_table_function(rules, address, start, end);
 }
 
+static const struct tally_symbol *symbol_at(struct tally_names *names, const struct known *known, uint64_t address)
+{
+	const struct tally_symbol *symbol = known->table->symbols ? tally_symbols_find(known->table->symbols, address) : NULL;
+	const struct tally_place place = { .address = address + (uint64_t)names->kernel_shift };
+	return known->table->is_kernel ? tally_kernel_module_symbol(names, known->table, &place, symbol) : symbol;
+}
+
 const char *tally_function_code_symbol(struct tally_names *names, const struct tally_place *place, uint64_t address,
 				       uint64_t *offset)
 {
 	struct known known;
-	if (know(names, place, false, &known) < 0 || !known.table->symbols)
+	if (know(names, place, false, &known) < 0)
 		return NULL;
-	const struct tally_symbol *symbol = tally_symbols_find(known.table->symbols, address);
+	const struct tally_symbol *symbol = symbol_at(names, &known, address);
 	*offset = symbol ? address - symbol->start : 0;
 	return symbol ? symbol->name : NULL;
+}
+
+static int module_lines(struct tally_names *names, struct tally_name_table *table, const struct tally_symbol *symbol,
+			const uint64_t *addresses, size_t count, struct tally_line_answer *answers)
+{
+	const struct tally_symbol **symbols = malloc((count + 1) * sizeof(*symbols));
+	for (size_t i = 0; symbols && i < count; i++)
+		symbols[i] = symbol;
+	int result = symbols ? tally_kernel_module_lines(names, table, addresses, symbols, count, answers) : -ENOMEM;
+	free(symbols);
+	return result;
 }
 
 int tally_function_code_lines(struct tally_names *names, const struct tally_place *place, const uint64_t *addresses,
@@ -92,6 +102,11 @@ int tally_function_code_lines(struct tally_names *names, const struct tally_plac
 		scratch[i] = (struct tally_line_frame){ .file = line->file, .line = line->line, .column = line->column };
 		answers[i] = (struct tally_line_answer){ &scratch[i], 1 };
 	}
+	if (known.table->is_kernel && count) {
+		const struct tally_symbol *symbol = symbol_at(names, &known, addresses[0]);
+		if (symbol && tally_kernel_module_object(names, known.table, symbol))
+			return module_lines(names, known.table, symbol, addresses, count, answers);
+	}
 	if (!known.table->lines)
 		return 0;
 	uint64_t moved = known.table->is_kernel ? (uint64_t)(names->kernel_shift - names->vmlinux_shift) : 0;
@@ -105,44 +120,48 @@ int tally_function_code_lines(struct tally_names *names, const struct tally_plac
 
 /* ---- whose code it is ---------------------------------------------------------------------------------- */
 
-static void take_object(struct tally_function_code *code, const struct tally_object *object)
+void tally_code_because(struct tally_function_code *code, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	vsnprintf(code->missing, sizeof(code->missing), format, args);
+	va_end(args);
+}
+
+void tally_code_of_object(struct tally_function_code *code, const struct tally_object *object, uint64_t address,
+			  uint64_t size)
 {
 	const uint16_t one = 1;
 	bool is_little_here = *(const uint8_t *)&one;
 	struct stat status;
+	size_t available = 0;
 	code->machine = tally_object_machine(object);
 	code->is_64bit = tally_object_is_64bit(object);
 	code->is_big_endian = is_little_here == tally_object_is_swapped(object);
 	if (!stat(tally_object_path(object), &status))
 		code->file_time_s = status.st_mtim.tv_sec;
-}
-
-static void take_bytes(struct tally_function_code *code, const struct tally_object *object, uint64_t address, uint64_t size)
-{
-	size_t available = 0;
 	code->bytes = tally_object_bytes_at(object, address, &available);
 	code->size = !code->bytes ? 0 : available < size ? available : (size_t)size;
 	if (!code->size)
-		because(code, "%s has no bytes there", tally_object_path(object));
+		tally_code_because(code, "%s has no bytes there", tally_object_path(object));
 }
 
 static void find_in_file(struct tally_names *names, const struct known *known, struct tally_function_code *code)
 {
 	const char *path = tally_tasks_path(names->tasks, known->file);
 	if (known->entry) {
-		take_object(code, known->entry->object);
-		take_bytes(code, known->entry->object, code->start, code->end - code->start);
+		tally_code_of_object(code, known->entry->object, code->start, code->end - code->start);
 		return;
 	}
 	const struct tally_object_entry *entry = tally_objects_get(&names->objects, names->tasks, known->file);
 	if (entry && entry->state == TALLY_OBJECT_CHANGED) {
-		because(code, "%s is another build than the recorded one", path);
+		tally_code_because(code, "%s is another build than the recorded one", path);
 		snprintf(code->hint, sizeof(code->hint), "the recorded one is found by its build-id in ~/.debug, or below --symfs DIR");
 	} else if (names->tasks->files.items[known->file].pid) {
-		because(code, "a JIT made it, and left no dump of its code");
+		tally_code_because(code, "a JIT made it, and left no dump of its code");
 		snprintf(code->hint, sizeof(code->hint), "node --perf-prof and the JVM's jitdump agent leave one (docs: tally record)");
 	} else {
-		because(code, "%s is not on this machine", path);
+		tally_code_because(code, "%s is not on this machine", path);
 		snprintf(code->hint, sizeof(code->hint), "--symfs DIR looks below DIR; ~/.debug is looked into by build-id");
 	}
 }
@@ -153,7 +172,7 @@ static void find_in_dump(struct tally_names *names, const struct known *known, u
 	const struct tally_jit_dump *dump = known->table->dump;
 	const struct tally_jit_function *function = tally_jits_function(names->tasks, known->file, address);
 	if (!function || !function->bytes) {
-		because(code, "the JIT's dump, %s, is not here any more", tally_tasks_path(names->tasks, known->file));
+		tally_code_because(code, "the JIT's dump, %s, is not here any more", tally_tasks_path(names->tasks, known->file));
 		return;
 	}
 	code->start = function->base;
@@ -167,71 +186,6 @@ static void find_in_dump(struct tally_names *names, const struct known *known, u
 			code->shown = dump->places.items[i].address - function->base;
 }
 
-/* Where the running kernel has a symbol; 0: nowhere, or we may not know. */
-static uint64_t running_address(const char *symbol)
-{
-	FILE *file = fopen("/proc/kallsyms", "re");
-	char line[512], name[256];
-	unsigned long long at, found = 0;
-	while (file && !found && fgets(line, sizeof(line), file))
-		if (sscanf(line, "%llx %*c %255s", &at, name) == 2 && !strcmp(name, symbol))
-			found = at;
-	if (file)
-		fclose(file);
-	return found;
-}
-
-/* By how much the running kernel's addresses are above those of its symbols here; false: it is another kernel. */
-static bool running_kernel(const struct tally_names *names, uint64_t *above)
-{
-	struct tally_build_id running;
-	const char *symbol;
-	const struct tally_mapping *reference = tally_kernel_reference(names, &symbol);
-	if (names->foreign_machine || (names->kernel_build_id.size && (!tally_kernel_running_build_id(&running) ||
-				       !tally_build_id_equal(&running, &names->kernel_build_id))))
-		return false;
-	*above = (uint64_t)names->kernel_shift;
-	if (reference) /* it may have been started again, elsewhere */
-		*above += running_address(symbol) - reference->file_offset;
-	return true;
-}
-
-static int find_in_kernel(struct tally_names *names, struct tally_function_code *code)
-{
-	uint64_t above;
-	struct tally_object_entry *entry = tally_kernel_object(names);
-	size_t size = (size_t)(code->end - code->start);
-	int why = -ENOENT;
-	code->shown = (uint64_t)names->kernel_shift;
-#if defined(__x86_64__)
-	code->machine = EM_X86_64;
-#elif defined(__aarch64__)
-	code->machine = EM_AARCH64;
-#else
-	code->machine = EM_NONE;
-#endif
-	code->is_64bit = true;
-	if (running_kernel(names, &above)) {
-		code->kept = malloc(size + 1);
-		if (!code->kept)
-			return -ENOMEM;
-		why = tally_kcore_read("/proc/kcore", code->start + above, code->kept, size);
-		code->bytes = code->kept;
-		code->size = why < 0 ? 0 : size;
-	}
-	if (!code->size && entry) {
-		take_object(code, entry->object);
-		take_bytes(code, entry->object, code->start + (uint64_t)(names->kernel_shift - names->vmlinux_shift), size);
-	}
-	if (!code->size) {
-		because(code, "the kernel's code is not to be had: /proc/kcore %s, and there is no vmlinux of it",
-			why == -ENOENT ? names->foreign_machine ? "is another kernel's" : "is not there" :
-			why == -EACCES || why == -EPERM ? "is root's alone" : "doesn't have it");
-		snprintf(code->hint, sizeof(code->hint), "on Debian: apt-get install linux-image-RELEASE-dbg; or --vmlinux FILE");
-	}
-	return 0;
-}
-
 int tally_function_code_find(struct tally_names *names, const struct tally_place *place, uint64_t start, uint64_t end,
 			     struct tally_function_code *out)
 {
@@ -242,13 +196,12 @@ int tally_function_code_find(struct tally_names *names, const struct tally_place
 	if (result == -ENOMEM)
 		return result;
 	if (result < 0) {
-		because(out, place->file == TALLY_FILE_NONE ? "no file is known to have been mapped there" :
+		tally_code_because(out, place->file == TALLY_FILE_NONE ? "no file is known to have been mapped there" :
 			"the kernel made it while it ran (BPF), and keeps no file of it");
 		return 0;
 	}
 	bool is_somewhere = tally_name_table_address(names, known.table, known.entry, place, &address);
-	const struct tally_symbol *symbol =
-		is_somewhere && known.table->symbols ? tally_symbols_find(known.table->symbols, address) : NULL;
+	const struct tally_symbol *symbol = is_somewhere ? symbol_at(names, &known, address) : NULL;
 	if (symbol && !end) {
 		start = symbol->start;
 		end = symbol->end;
@@ -257,12 +210,12 @@ int tally_function_code_find(struct tally_names *names, const struct tally_place
 	out->end = end - start > CODE_BYTES_MAX ? start + CODE_BYTES_MAX : end;
 	if (known.table->dump)
 		find_in_dump(names, &known, address, out);
-	else if (known.table->is_kernel && symbol)
-		return find_in_kernel(names, out);
+	else if (known.table->is_kernel)
+		return tally_kernel_code_find(names, known.table, symbol, out);
 	else if (out->end || !known.entry)
 		find_in_file(names, &known, out);
 	else
-		because(out, "neither a symbol nor unwind rules tell where it begins and ends");
+		tally_code_because(out, "neither a symbol nor unwind rules tell where it begins and ends");
 	return 0;
 }
 

@@ -152,20 +152,26 @@ static struct tally_object *open_if(const struct tally_names *names, const char 
 	return NULL;
 }
 
-/* With debug information where one has it: NULL when there is no file at all. */
-static struct tally_object *open_module(const struct tally_names *names, const struct wanted *wanted)
+/* NULL when there is no file at all; `*debug` is a copy with debug information, which may be all there is of that one. */
+static struct tally_object *open_module(const struct tally_names *names, const struct wanted *wanted,
+					struct tally_object **debug)
 {
 	const struct tally_build_id id = id_of(names, wanted);
-	char path[PATH_MAX - 32], debug[PATH_MAX];
+	char path[PATH_MAX - 32], copy[PATH_MAX];
 	struct tally_object *found = id.size ? tally_search_by_build_id(&names->objects.search, &id) : NULL;
 	bool has_path = !found && find_path(names, wanted, path, sizeof(path));
+	*debug = NULL;
 	if (has_path) {
 		char *packed = strstr(path, ".ko") + 3; /* a copy with debug information isn't packed */
-		snprintf(debug, sizeof(debug), "/usr/lib/debug%.*s", (int)(packed - path), path);
-		found = open_if(names, debug, &id);
-		strcat(debug, ".debug");
-		found = found ? found : open_if(names, debug, &id);
-		found = found ? found : open_if(names, path, &id);
+		snprintf(copy, sizeof(copy), "/usr/lib/debug%.*s", (int)(packed - path), path);
+		*debug = open_if(names, copy, &id);
+		strcat(copy, ".debug");
+		*debug = *debug ? *debug : open_if(names, copy, &id);
+		found = open_if(names, path, &id);
+	}
+	if (!found) {
+		found = *debug;
+		*debug = NULL;
 	}
 	return found;
 }
@@ -202,8 +208,9 @@ static struct tally_object *link_object(const struct tally_names *names, const s
 
 static void open_linked(const struct tally_names *names, const struct wanted *wanted, struct module *module)
 {
-	struct tally_object *object = open_module(names, wanted);
-	struct tally_object *debug = object ? tally_search_debug(&names->objects.search, object, NULL) : NULL;
+	struct tally_object *debug, *object = open_module(names, wanted, &debug);
+	if (object && !debug)
+		debug = tally_search_debug(&names->objects.search, object, NULL);
 	module->object = object ? link_object(names, module, object) : NULL;
 	module->debug = debug && module->object ? link_object(names, module, debug) : NULL;
 	tally_object_unref(object);
@@ -273,6 +280,16 @@ const struct tally_symbol *tally_kernel_module_symbol(const struct tally_names *
 	const struct module *module = module_of(names, table, place->address, name);
 	const struct tally_symbol *own = module && module->symbols ? tally_symbols_find(module->symbols, address) : NULL;
 	return own ? own : symbol;
+}
+
+const struct tally_object *tally_kernel_module_object(const struct tally_names *names, struct tally_name_table *table,
+						      const struct tally_symbol *symbol)
+{
+	bool is_kernel;
+	const char *name = told_module(names, table, symbol, &is_kernel);
+	const struct module *module =
+		is_kernel ? NULL : module_of(names, table, symbol->start + (uint64_t)names->kernel_shift, name);
+	return module ? module->object : NULL;
 }
 
 int tally_kernel_module_lines(const struct tally_names *names, struct tally_name_table *table, const uint64_t *addresses,

@@ -13,6 +13,11 @@ struct tally_line_answer;
 const struct tally_symbol *tally_kernel_module_symbol(const struct tally_names *names, struct tally_name_table *table,
 						      const struct tally_place *place, const struct tally_symbol *symbol);
 
+/* The file that has the code of a module's symbol, linked where the module lay; NULL: it is not here, or the symbol is the
+ * kernel's own. */
+const struct tally_object *tally_kernel_module_object(const struct tally_names *names, struct tally_name_table *table,
+						      const struct tally_symbol *symbol);
+
 /* Answers for those of the places that are in modules whose files have lines.  `addresses` are the table's, rising; `symbols` may
  * be NULL in places.  0 or -ENOMEM. */
 int tally_kernel_module_lines(const struct tally_names *names, struct tally_name_table *table, const uint64_t *addresses,

@@ -167,6 +167,23 @@ check "… unless the modules' files are asked for" named '< shop_sell$' --kalls
 printf '%s T %s%s\n' ffffffff91000000 _text '' ffffffff91001000 do_it '' ffffffffc0c00000 shop_sell '	[shop_front]' >moved
 check "a module that has moved since is found where it was" eval 'frames --kallsyms moved && diff expected frames >out'
 
+annotated() { timeout 60 "$TALLY" annotate --stdio --no-source -i shop.data "$@" cleanup_module >out 2>&1; }
+check "a function that nothing is known of can be annotated" eval 'timeout 60 "$TALLY" annotate --stdio -i shop.data >out 2>&1 && grep -q "no symbol of the kernel" out'
+annotated --symfs root
+if grep -q libLLVM out; then
+	skip "a module's code is its file's" "there is no libLLVM"
+else
+	check "a module's code is its file's" grep -q '^ *[0-9.]*% .* ffffffffc0a8[0-9a-f]* ' out
+	[ "$(uname -m)" = x86_64 ] && check "… with the calls within it" grep -q '<shop_complain>' out
+	objcopy --only-keep-debug shop-front.ko $debug
+	annotated --symfs root
+	check "… which a copy of debug information alone hasn't" grep -q '^ *[0-9.]*% .* ffffffffc0a8[0-9a-f]* ' out
+	rm $module
+	annotated --symfs root
+	check "without its file annotate says so" grep -q 'no disassembly: .*shop-front.ko has no' out
+	rm $debug
+fi
+
 cp shop-front.ko $module
 recorded shop-front.ko "[shop_front]"
 check "without a path it isn't found" no_frames

@@ -286,6 +286,14 @@ END
 	echo "$(grep -c inlined_in_the_kernel ours) frames, perf has $(grep -c do_syscall_64 theirs)" >out
 	check "… inlined in all that perf names so" test "$(grep -c inlined_in_the_kernel ours)" = "$(grep -c do_syscall_64 theirs)"
 	check "… which --no-inline leaves out" misses kernel.data inlined_in_the_kernel --symfs kernel_root --no-inline
+	timeout 60 "$TALLY" annotate --stdio --no-source -i kernel.data --symfs kernel_root do_syscall_64 >out 2>&1
+	if head -c 1 /proc/kcore >one 2>&1 || grep -q libLLVM out; then
+		skip "annotate shows the code that vmlinux has" "there is /proc/kcore, or no libLLVM"
+	else
+		check "annotate shows the code that vmlinux has" test "$(grep -c ' nop$' out)" = 256
+		timeout 60 "$TALLY" annotate --stdio -i kernel.data do_syscall_64 >out 2>&1
+		check "… and without it says what is missing, and whence it comes" grep -q 'hint: --vmlinux FILE takes it' out
+	fi
 	if [ -f server.py ]; then
 		mkdir -p "served/buildid/$kernel_id" && cp "kernel_root/usr/lib/debug/boot/vmlinux-$release" "served/buildid/$kernel_id/debuginfo"
 		rm -f port.ready; python3 server.py 2>/dev/null & running=$!

@@ -1,0 +1,118 @@
+/* The running kernel's memory comes first: what ran is what lies there, with its alternatives and tracers patched in.  It
+ * is root's alone, many machines don't have it (CONFIG_PROC_KCORE), and it has to be the recorded kernel's.  Otherwise
+ * there are files as a compiler left them: vmlinux, and for a module its own. */
+#include "profile/kernel_code.h"
+
+#include "object/kcore.h"
+#include "profile/kernel_modules.h"
+#include "profile/name_tables.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where the running kernel has a symbol; 0: nowhere, or we may not know. */
+static uint64_t running_address(const char *symbol)
+{
+	FILE *file = fopen("/proc/kallsyms", "re");
+	char line[512], name[256];
+	unsigned long long at, found = 0;
+	while (file && !found && fgets(line, sizeof(line), file))
+		if (sscanf(line, "%llx %*c %255s", &at, name) == 2 && !strcmp(name, symbol))
+			found = at;
+	if (file)
+		fclose(file);
+	return found;
+}
+
+/* By how much the running kernel's addresses are above those of its symbols here; false: it is another kernel. */
+static bool running_kernel(const struct tally_names *names, uint64_t *above)
+{
+	struct tally_build_id running;
+	const char *symbol;
+	const struct tally_mapping *reference = tally_kernel_reference(names, &symbol);
+	if (names->foreign_machine || (names->kernel_build_id.size && (!tally_kernel_running_build_id(&running) ||
+				       !tally_build_id_equal(&running, &names->kernel_build_id))))
+		return false;
+	*above = (uint64_t)names->kernel_shift;
+	if (reference) /* it may have been started again, elsewhere */
+		*above += running_address(symbol) - reference->file_offset;
+	return true;
+}
+
+/* `module`: of a module, which lies where it was as long as the kernel wasn't started again and kallsyms has it there. */
+static int read_memory(const struct tally_names *names, const struct tally_name_table *table,
+		       const struct tally_symbol *symbol, bool module, struct tally_function_code *code)
+{
+	size_t size = (size_t)(code->end - code->start);
+	uint64_t above;
+	if (!running_kernel(names, &above))
+		return -ESTALE;
+	if (module && (above || names->sources.kallsyms || !tally_symbol_module(table->symbols, symbol)))
+		return -ESTALE;
+	code->kept = malloc(size + 1);
+	if (!code->kept)
+		return -ENOMEM;
+	int why = tally_kcore_read("/proc/kcore", code->start + above, code->kept, size);
+	code->bytes = code->kept;
+	code->size = why < 0 ? 0 : size;
+	return why;
+}
+
+static void say_missing(const struct tally_names *names, const char *module, int why, struct tally_function_code *code)
+{
+	const char *kcore = why == -ESTALE ? "/proc/kcore is of another kernel" :
+			    why == -ENOENT ? "this kernel has no /proc/kcore" :
+			    why == -EACCES || why == -EPERM ? "/proc/kcore is root's alone" :
+			    "/proc/kcore doesn't have it";
+	const char *release = names->kernel_release ? names->kernel_release : "RELEASE";
+	if (module) {
+		tally_code_because(code, "the module's code is not to be had: %s, and the recorded %s.ko is not here", kcore, module);
+		snprintf(code->hint, sizeof(code->hint), "it is looked for by build-id and in /lib/modules/%.64s; --symfs DIR looks "
+			 "below DIR", release);
+		return;
+	}
+	tally_code_because(code, "the kernel's code is not to be had: %s, and there is no vmlinux of it", kcore);
+	snprintf(code->hint, sizeof(code->hint), "--vmlinux FILE takes it; Debian's package linux-image-%.64s-dbg and Fedora's "
+		 "kernel-debuginfo have it", release);
+}
+
+int tally_kernel_code_find(struct tally_names *names, struct tally_name_table *table, const struct tally_symbol *symbol,
+			   struct tally_function_code *code)
+{
+	code->shown = (uint64_t)names->kernel_shift;
+#if defined(__x86_64__)
+	code->machine = EM_X86_64;
+#elif defined(__aarch64__)
+	code->machine = EM_AARCH64;
+#else
+	code->machine = EM_NONE;
+#endif
+	code->is_64bit = true;
+	if (!symbol) {
+		tally_code_because(code, "no symbol of the kernel's tells where it begins and ends");
+		snprintf(code->hint, sizeof(code->hint), "--vmlinux FILE or --kallsyms FILE of the recorded kernel name its functions");
+		return 0;
+	}
+	const char *module = tally_kernel_module_name(table->modules, symbol);
+	if (!module && table->symbols)
+		module = tally_symbol_module(table->symbols, symbol);
+	int why = read_memory(names, table, symbol, module, code);
+	if (code->size || why == -ENOMEM)
+		return why == -ENOMEM ? why : 0;
+	if (module) {
+		const struct tally_object *object = tally_kernel_module_object(names, table, symbol);
+		if (object)
+			tally_code_of_object(code, object, code->start, code->end - code->start);
+	} else {
+		const struct tally_object_entry *entry = tally_kernel_object(names);
+		uint64_t to_file = (uint64_t)(names->kernel_shift - names->vmlinux_shift);
+		if (entry)
+			tally_code_of_object(code, entry->object, code->start + to_file, code->end - code->start);
+	}
+	if (!code->size && !code->missing[0])
+		say_missing(names, module, why, code);
+	return 0;
+}
