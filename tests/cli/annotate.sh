@@ -2,17 +2,10 @@
 # `tally annotate` gives each instruction the share that `perf annotate` gives it, draws jumps, says what is missing, and writes
 # pages that hostile names can't break.  TAP; $TALLY is the binary, $ANNOTATED the program of annotated.c.
 set -u
-number=0
+. "$(dirname "$0")/tap.sh"
 here=$(cd "$(dirname "$0")" && pwd)
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
 export PAGER=cat NO_COLOR= HOME=$scratch LC_ALL=C.UTF-8
-ok() { number=$((number + 1)); echo "ok $number - $1"; }
-not_ok() { number=$((number + 1)); echo "not ok $number - $1"; sed 's/^/# /' out err 2>/dev/null | head -40; }
-skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
-check() { if "${@:2}"; then ok "$1"; else not_ok "$1"; fi; }
-have() { command -v "$1" >/dev/null 2>&1; }
 annotate() { timeout 60 "$TALLY" annotate -i tally.data "$@" >out 2>err; }
 contains() { grep -qe "$1" "${2:-out}"; }
 lacks() { ! grep -qe "$1" "${2:-out}"; }

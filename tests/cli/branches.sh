@@ -2,16 +2,10 @@
 # Branch stacks (perf record -b, --call-graph lbr) as perf prints them, from files that make_recording.py makes: few machines
 # that tests run on have such hardware.  TAP; $TALLY is the binary.
 set -u
-number=0
+. "$(dirname "$0")/tap.sh"
 here=$(cd "$(dirname "$0")" && pwd)
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
 export HOME=$scratch
-
-ok() { number=$((number + 1)); echo "ok $number - $1"; }
-not_ok() { number=$((number + 1)); echo "not ok $number - $1"; head -20 out | cut -c 1-300 | sed 's/^/# /'; }
-check() { if "${@:2}"; then ok "$1"; else not_ok "$1"; fi; }
 
 if ! command -v perf >/dev/null || ! command -v python3 >/dev/null || ! "$here/make_recording.py" lbr lbr.data 2>out; then
 	echo "1..0 # SKIP needs perf, python3 and a library with symbols"

@@ -1,16 +1,11 @@
 #!/bin/bash
 # `tally cache` lists and clears what is kept about objects.  TAP; $TALLY is the binary, $STORE_BLOB stores a blob.
 set -u
-number=0
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
+. "$(dirname "$0")/tap.sh"
 cd "$scratch" || exit 1
 export XDG_CACHE_HOME=$scratch/caches HOME=$scratch NO_COLOR=
 unset TALLY_CACHE_BYTES
 
-ok() { number=$((number + 1)); echo "ok $number - $1"; }
-not_ok() { number=$((number + 1)); echo "not ok $number - $1"; sed 's/^/# /' out; }
-check() { if "${@:2}"; then ok "$1"; else not_ok "$1"; fi; }
 cache() { "$TALLY" cache "$@" >out 2>&1; }
 has() { grep -q -- "$1" out; }
 rows() { [ "$(grep -cE '^ +[0-9.]+ (B|KiB|MiB)  ' out)" = "$1" ]; }

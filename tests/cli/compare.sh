@@ -1,15 +1,10 @@
 #!/bin/bash
 # `tally compare`: tables, conditions and what they exit with.  TAP; $TALLY is the binary.
 set -u
-number=0
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
+. "$(dirname "$0")/tap.sh"
 cd "$scratch" || exit 1
 export NO_COLOR=
 
-ok() { number=$((number + 1)); echo "ok $number - $1"; }
-not_ok() { number=$((number + 1)); echo "not ok $number - $1"; sed 's/^/# /' out; }
-check() { if "${@:2}"; then ok "$1"; else not_ok "$1"; fi; }
 # STATUS ARGUMENT…: what compare must exit with
 compare() { local wanted=$1; shift; "$TALLY" compare "$@" >out 2>&1; [ $? = "$wanted" ]; }
 has() { grep -qE -- "$1" out; }

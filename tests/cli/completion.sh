@@ -1,18 +1,11 @@
 #!/bin/bash
 # Completion in bash, zsh and fish, each asked as a user's shell would ask it.  TAP; $TALLY is the binary.
 set -u
-number=0
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
+. "$(dirname "$0")/tap.sh"
 cd "$scratch" || exit 1
 mkdir bin home && ln -s "$TALLY" bin/tally && PATH=$scratch/bin:$PATH
 export PATH HOME=$scratch/home LC_ALL=C.UTF-8
 touch a_recording.data
-
-ok() { number=$((number + 1)); echo "ok $number - $1"; }
-not_ok() { number=$((number + 1)); echo "not ok $number - $1"; sed 's/^/# /' out; }
-skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
-check() { if "${@:2}"; then ok "$1"; else not_ok "$1"; fi; }
 
 for shell in bash zsh fish; do
 	"$TALLY" completion $shell >$shell.completion

@@ -1,16 +1,10 @@
 #!/bin/bash
 # `tally diff`: what is found between two builds of one program, and what is not between two runs.  TAP; $TALLY is the binary.
 set -u
-number=0
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
+. "$(dirname "$0")/tap.sh"
 cd "$scratch" || exit 1
 export NO_COLOR= LC_ALL=C.UTF-8
 
-ok() { number=$((number + 1)); echo "ok $number - $1"; }
-not_ok() { number=$((number + 1)); echo "not ok $number - $1"; sed 's/^/# /' out; }
-skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
-check() { if "${@:2}"; then ok "$1"; else not_ok "$1"; fi; }
 # STATUS ARGUMENT…: what diff must exit with
 diff_exits() { local wanted=$1; shift; "$TALLY" diff "$@" >out 2>&1 </dev/null; [ $? = "$wanted" ]; }
 has() { grep -qE -- "$1" out; }

@@ -1,17 +1,12 @@
 #!/bin/sh
 # SPEC G10. TAP; $TALLY is the binary, $REFUSE_PERF the program that puts a seccomp filter in front of it.
 set -u
-number=0
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
+. "$(dirname "$0")/tap.sh"
 chmod 755 "$scratch"
 cp "$TALLY" "$scratch/tally" && chmod 755 "$scratch/tally"
 cp "$REFUSE_PERF" "$scratch/refuse_perf" && chmod 755 "$scratch/refuse_perf"
 cd "$scratch" || exit 1
 
-ok() { number=$((number + 1)); echo "ok $number - $1"; }
-not_ok() { number=$((number + 1)); echo "not ok $number - $1"; sed 's/^/# /' out; }
-skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
 check() { if [ "$2" = yes ]; then ok "$1"; else not_ok "$1"; fi; }
 # run EXPECTED_STATUS command…: stdout and stderr go to ./out
 run() { expected=$1; shift; "$@" >out 2>&1; status=$?; [ "$status" = "$expected" ]; }

@@ -2,17 +2,11 @@
 # A name can't drive the terminal that shows it: paths, comms, functions, events and arguments that set its title.
 # TAP; $TALLY is the binary, $WORKLOAD the program of record_workload.c.
 set -u
-number=0
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
+. "$(dirname "$0")/tap.sh"
 cd "$scratch" || exit 1
 export PAGER=cat NO_COLOR=1 TERM=xterm HOME=$scratch XDG_CACHE_HOME=$scratch
 hostile=$'\e]0;owned\a'
 name="w${hostile}"$'\x9b5m\r'"k"
-
-ok() { number=$((number + 1)); echo "ok $number - $1"; }
-not_ok() { number=$((number + 1)); echo "not ok $number - $1"; head -c 2000 out | cat -v | sed 's/^/# /'; }
-skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
 
 if ! command -v script >/dev/null; then
 	echo "1..0 # SKIP no script(1), which gives a command a terminal"

@@ -2,17 +2,10 @@
 # The examples do what they say. TAP; $TALLY is the binary, $EXAMPLES the directory of the examples, $REFUSE_PERF puts a
 # seccomp filter in front of a program.
 set -u
-number=0
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
+. "$(dirname "$0")/tap.sh"
 cd "$scratch" || exit 1
 export LC_ALL=C.UTF-8
 
-ok() { number=$((number + 1)); echo "ok $number - $1"; }
-not_ok() { number=$((number + 1)); echo "not ok $number - $1"; sed 's/^/# /' out; }
-skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
-# check NAME: by the status of the last command
-check() { if [ $? = 0 ]; then ok "$1"; else not_ok "$1"; fi; }
 # run EXPECTED_STATUS command…: stdout and stderr go to ./out
 run() { expected=$1; shift; "$@" >out 2>&1; status=$?; [ "$status" = "$expected" ] || { echo "status $status" >>out; false; }; }
 # weight FUNCTION: samples that it was running in behind the wrapper

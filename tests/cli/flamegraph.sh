@@ -1,14 +1,9 @@
 #!/bin/bash
 # SPEC G5: fold and flamegraph. TAP; $TALLY is the binary.
 set -u
-number=0
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
+. "$(dirname "$0")/tap.sh"
 cd "$scratch" || exit 1
 
-ok() { number=$((number + 1)); echo "ok $number - $1"; }
-not_ok() { number=$((number + 1)); echo "not ok $number - $1"; sed 's/^/# /' out err; }
-skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
 # try NAME command…: ok when it succeeds
 try() { name=$1; shift; if "$@"; then ok "$name"; else not_ok "$name"; fi; }
 # run EXPECTED_STATUS command…: stdout to ./out, stderr to ./err

@@ -3,20 +3,13 @@
 # as one once perf prints it as the one that it was made of; tally must then print it, with all its records, as that one too.
 # TAP; $TALLY is the binary, $WORKLOAD the program of record_workload.c, $SOURCE the sources.
 set -u
-number=0
+. "$(dirname "$0")/tap.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 reencode="$here/../foreign/reencode.py"
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
 export HOME=$scratch # where perf keeps copies of what it recorded
 
-ok() { number=$((number + 1)); echo "ok $number - $1"; }
-not_ok() { number=$((number + 1)); echo "not ok $number - $1"; sed 's/^/# /' out; }
-skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
 check() { if "${@:2}" >out 2>&1; then ok "$1"; else not_ok "$1"; fi; }
-done_testing() { echo "1..$number"; exit 0; }
-have() { command -v "$1" >/dev/null 2>&1; }
 
 printed() { timeout 60 "$TALLY" script --stdio --no-inline -i "$1" </dev/null; }
 # Where a record is, and raw tracepoint data, are the file's own; pipes have records of their own in front.

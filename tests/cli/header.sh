@@ -2,16 +2,10 @@
 # What a recording says of itself: `tally report --header-only` and `tally script --header` print the lines that perf
 # prints, for all feature sections, and perf shows those that tally record writes.  TAP; $TALLY is the binary.
 set -u
-number=0
+. "$(dirname "$0")/tap.sh"
 here=$(cd "$(dirname "$0")" && pwd)
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
 export HOME=$scratch TZ=UTC
-
-ok() { number=$((number + 1)); echo "ok $number - $1"; }
-not_ok() { number=$((number + 1)); echo "not ok $number - $1"; head -40 out | sed 's/^/# /'; }
-check() { if "${@:2}"; then ok "$1"; else not_ok "$1"; fi; }
 
 if ! command -v perf >/dev/null || ! command -v python3 >/dev/null || ! perf record -q -o perf.data -e cpu-clock true >out 2>&1; then
 	echo "1..0 # SKIP needs perf, which may record, and python3"

@@ -2,19 +2,12 @@
 # JIT code is named: by a dump that is read as it is (node --perf-prof) and by a perf map (node --perf-basic-prof), as
 # perf names it after `perf inject --jit`.  TAP; $TALLY is the binary.
 set -u
-number=0
-scratch=$(mktemp -d) || exit 1
+. "$(dirname "$0")/tap.sh"
 map=
 trap 'rm -rf "$scratch"; [ -z "$map" ] || rm -f "$map"' EXIT
 cd "$scratch" || exit 1
 export HOME=$scratch
 
-ok() { number=$((number + 1)); echo "ok $number - $1"; }
-not_ok() { number=$((number + 1)); echo "not ok $number - $1"; sed 's/^/# /' out | head -20; }
-skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
-check() { if "${@:2}"; then ok "$1"; else not_ok "$1"; fi; }
-done_testing() { echo "1..$number"; exit 0; }
-skip_all() { echo "1..0 # SKIP $1"; exit 0; }
 command -v node >/dev/null 2>&1 || skip_all "there is no node"
 
 cat >work.js <<'JS'
@@ -59,7 +52,6 @@ else
 	check "the clock is warned of, and names are there all the same" \
 		eval 'grep -q "needs -k mono" out && grep -q "JS:.fib" out'
 fi
-
 
 record map --perf-basic-prof
 timeout 60 "$TALLY" report --stdio -i map.data --percent-limit 0 >out 2>&1

@@ -2,16 +2,10 @@
 # What bench/large_recording makes is a recording to perf and to tally alike, so that benchmarks compare the same work.
 # TAP; $TALLY is the binary, $BENCH the folder of bench's programs.
 set -u
-number=0
+. "$(dirname "$0")/tap.sh"
 here=$(cd "$(dirname "$0")" && pwd)
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
 export NO_COLOR= HOME=$scratch
-
-ok() { number=$((number + 1)); echo "ok $number - $1"; }
-not_ok() { number=$((number + 1)); echo "not ok $number - $1"; sed 's/^/# /' out | head -20; }
-check() { if "${@:2}"; then ok "$1"; else not_ok "$1"; fi; }
 
 if ! command -v perf >/dev/null || ! command -v python3 >/dev/null ||
 	! perf record -q -F 2000 -e cpu-clock -g -o small.data "$BENCH/bench_stacks" 1 20 >out 2>&1; then

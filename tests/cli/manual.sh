@@ -2,16 +2,9 @@
 # Manual pages against the program: each command has one, whole and sound, and names no option that isn't there.
 # TAP; $TALLY is the binary, $MANUAL the folder of the made pages, $SOURCE the source's.
 set -u
-number=0
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
+. "$(dirname "$0")/tap.sh"
 cd "$scratch" || exit 1
 export LC_ALL=C.UTF-8
-
-ok() { number=$((number + 1)); echo "ok $number - $1"; }
-not_ok() { number=$((number + 1)); echo "not ok $number - $1"; sed 's/^/# /' out; }
-skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
-check() { if "${@:2}"; then ok "$1"; else not_ok "$1"; fi; }
 
 commands=$("$TALLY" help | sed -n 's/^  \([a-z]*\)  .*/\1/p')
 [ -n "$commands" ] || exit 1

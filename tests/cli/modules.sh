@@ -4,18 +4,11 @@
 # are; the module is built by gcc.  TAP; $TALLY is the binary.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
-number=0
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
+. "$(dirname "$0")/tap.sh"
 cd "$scratch" || exit 1
 export HOME=$scratch XDG_CACHE_HOME=$scratch/cache PAGER=cat LC_ALL=C
 mkdir cache
 
-ok() { number=$((number + 1)); echo "ok $number - $1"; }
-not_ok() { number=$((number + 1)); echo "not ok $number - $1"; sed 's/^/# /' out | head -20; }
-skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
-check() { if "${@:2}"; then ok "$1"; else not_ok "$1"; fi; }
-have() { command -v "$1" >/dev/null 2>&1; }
 for tool in gcc ld objcopy readelf addr2line python3; do
 	have $tool || { echo "1..0 # SKIP there is no $tool"; exit 0; }
 done

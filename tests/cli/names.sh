@@ -2,19 +2,12 @@
 # SPEC G6: names from wherever they are: debug files, small tables in the object, other roots, removed files, the kernel's
 # file.  TAP; $TALLY is the binary, $SOURCE the source's folder.
 set -u
-number=0
-scratch=$(mktemp -d) || exit 1
+. "$(dirname "$0")/tap.sh"
 running=
 trap '[ -z "$running" ] || kill $running 2>/dev/null; rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
 export PAGER=cat NO_COLOR= HOME=$scratch XDG_CACHE_HOME=$scratch/cache DEBUGINFOD_URLS=
 mkdir cache
-
-ok() { number=$((number + 1)); echo "ok $number - $1"; }
-not_ok() { number=$((number + 1)); echo "not ok $number - $1"; sed 's/^/# /' out | head -30; }
-skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
-check() { if "${@:2}"; then ok "$1"; else not_ok "$1"; fi; }
-have() { command -v "$1" >/dev/null 2>&1; }
 
 cat >spin.c <<'END'
 #include <stdio.h>

@@ -3,18 +3,13 @@
 # every view prints the same bytes as where it was made.  Made by `tally record`, or by `tally pack` of perf's.  TAP; $TALLY
 # is the binary, $WORKLOAD the program of record_workload.c, $SHARES that of shares.c.
 set -u
-number=0
-scratch=$(mktemp -d) || exit 1
+. "$(dirname "$0")/tap.sh"
 trap 'rm -rf "$scratch"; rm -f "${map:-/nonexistent}"' EXIT
 cd "$scratch" || exit 1
 export HOME=$scratch # where perf keeps copies of what it recorded
 export LC_ALL=C # the other machine has no locales
 
-ok() { number=$((number + 1)); echo "ok $number - $1"; }
-not_ok() { number=$((number + 1)); echo "not ok $number - $1"; head -n 40 out 2>/dev/null | sed 's/^/# /'; }
-skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
 check() { if "${@:2}" >out 2>&1; then ok "$1"; else not_ok "$1"; fi; }
-have() { command -v "$1" >/dev/null 2>&1; }
 record() { timeout 60 "$TALLY" record -q "$@" >record.out 2>&1; }
 
 if ! record -F 20000 -o first.data -- true; then

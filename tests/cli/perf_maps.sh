@@ -2,17 +2,10 @@
 # Perf maps are held while their processes are recorded: those that a process deletes, replaces, or takes with it when its
 # file system goes.  TAP; $TALLY is the binary, $MADE_CODE the program of made_code.c.
 set -u
-number=0
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
+. "$(dirname "$0")/tap.sh"
 cd "$scratch" || exit 1
 export HOME=$scratch
 
-ok() { number=$((number + 1)); echo "ok $number - $1"; }
-not_ok() { number=$((number + 1)); echo "not ok $number - $1"; sed 's/^/# /' out | head -20; }
-skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
-check() { if "${@:2}"; then ok "$1"; else not_ok "$1"; fi; }
-skip_all() { echo "1..0 # SKIP $1"; exit 0; }
 record() { timeout 60 "$TALLY" record -e cpu-clock -F 1000 -o "$@" >out 2>&1 </dev/null; }
 report() { timeout 60 "$TALLY" report --stdio --percent-limit 0 "$1" >out 2>&1; }
 gone() { local left; for left in /tmp/perf-*.map; do [ "$left" -nt start ] && grep -q made_ "$left" && return 1; done; return 0; }

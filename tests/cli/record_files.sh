@@ -2,17 +2,11 @@
 # tally record: one recording in several files, the flight recorder, control by another program, limits, bad endings.
 # TAP; $TALLY is the binary, $SHARES MS [THREADS] spends 50, 30 and 20 % of its time in three functions.
 set -u
-number=0
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
+. "$(dirname "$0")/tap.sh"
 cp "$TALLY" "$scratch/tally" && cp "$SHARES" "$scratch/shares" || exit 1
 cd "$scratch" || exit 1
 export LC_ALL=C.UTF-8 HOME=$scratch PERF_CONFIG=/dev/null
 
-ok() { number=$((number + 1)); echo "ok $number - $1"; }
-not_ok() { number=$((number + 1)); echo "not ok $number - $1"; head -40 out | cut -c1-400 | sed 's/^/# /'; }
-skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
-check() { if [ $? = 0 ]; then ok "$1"; else not_ok "$1"; fi; }
 run() { expected=$1; shift; timeout 60 "$@" >out 2>&1; status=$?; [ "$status" = "$expected" ] || { echo "status $status" >>out; false; }; }
 has() { grep -qF -- "$1" out; }
 samples() { ./tally script --stdio -i "$1" 2>>out | grep -c '^[^	].*[0-9]: '; }

@@ -2,17 +2,11 @@
 # `tally record` under load: 1,000 threads, a storm of programs, CPUs that come and go.
 # TAP; $TALLY is the binary, $CROWD threads N CALLS has N threads "t0" …, $CROWD storm N PROGRAM… starts programs.
 set -u
-number=0
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
+. "$(dirname "$0")/tap.sh"
 cp "$TALLY" "$scratch/tally" && cp "$CROWD" "$scratch/crowd" || exit 1
 cd "$scratch" || exit 1
 export LC_ALL=C.UTF-8 HOME=$scratch PERF_CONFIG=/dev/null
 
-ok() { number=$((number + 1)); echo "ok $number - $1"; }
-not_ok() { number=$((number + 1)); echo "not ok $number - $1"; head -40 out | cut -c1-300 | sed 's/^/# /'; }
-skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
-check() { if [ $? = 0 ]; then ok "$1"; else not_ok "$1"; fi; }
 has() { grep -qF -- "$1" out; }
 has_perf=no; perf record -q -o probe -e cpu-clock true >out 2>&1 && has_perf=yes
 

@@ -2,17 +2,12 @@
 # tally record's options that say what of whom is recorded, beside perf's.  TAP; $TALLY is the binary,
 # $SHARES MS [THREADS] spends 50, 30 and 20 % of its time in three functions.
 set -u
-number=0
-scratch=$(mktemp -d) || exit 1
+. "$(dirname "$0")/tap.sh"
 trap 'rm -rf "$scratch"; [ -z "${group:-}" ] || rmdir "$group" 2>/dev/null' EXIT
 cp "$TALLY" "$scratch/tally" && cp "$SHARES" "$scratch/shares" && chmod 755 "$scratch" || exit 1
 cd "$scratch" || exit 1
 export LC_ALL=C.UTF-8 HOME=$scratch PERF_CONFIG=/dev/null
 
-ok() { number=$((number + 1)); echo "ok $number - $1"; }
-not_ok() { number=$((number + 1)); echo "not ok $number - $1"; head -40 out | cut -c1-400 | sed 's/^/# /'; }
-skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
-check() { if [ $? = 0 ]; then ok "$1"; else not_ok "$1"; fi; }
 run() { expected=$1; shift; timeout 60 "$@" >out 2>&1; status=$?; [ "$status" = "$expected" ] || { echo "status $status" >>out; false; }; }
 has() { grep -qF -- "$1" out; }
 times() { sed -nE 's/^[^\t].* ([0-9]+\.[0-9]{6}): .*/\1/p'; }

@@ -2,18 +2,11 @@
 # SPEC G6: `tally report` counts what `perf report` counts, fits its terminal, and says what it can't read.
 # TAP; $TALLY is the binary, $WORKLOAD the program of record_workload.c.
 set -u
-number=0
+. "$(dirname "$0")/tap.sh"
 here=$(cd "$(dirname "$0")" && pwd)
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
 export PAGER=cat NO_COLOR= HOME=$scratch # where perf keeps copies of what it recorded
 
-ok() { number=$((number + 1)); echo "ok $number - $1"; }
-not_ok() { number=$((number + 1)); echo "not ok $number - $1"; sed 's/^/# /' out; }
-skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
-check() { if "${@:2}"; then ok "$1"; else not_ok "$1"; fi; }
-have() { command -v "$1" >/dev/null 2>&1; }
 record() { timeout 60 perf record --no-bpf-event -q -o perf.data "$@" >record.out 2>&1; }
 report() { "$TALLY" report --stdio -i perf.data "$@" >out 2>err; }
 perf_report() { perf report --stdio --no-group -g none --percent-limit 0 -t '|' -i perf.data "$@" 2>/dev/null >perf.txt; }

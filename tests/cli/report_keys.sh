@@ -2,18 +2,10 @@
 # What `tally report` can be sorted by besides commands, objects and functions, and the errors of its percentages.
 # TAP; $TALLY is the binary, $WORKLOAD the program of record_workload.c.
 set -u
-number=0
+. "$(dirname "$0")/tap.sh"
 here=$(cd "$(dirname "$0")" && pwd)
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
 export PAGER=cat NO_COLOR= HOME=$scratch LC_ALL=C.UTF-8
-
-ok() { number=$((number + 1)); echo "ok $number - $1"; }
-not_ok() { number=$((number + 1)); echo "not ok $number - $1"; head -20 out | sed 's/^/# /'; }
-skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
-check() { if "${@:2}"; then ok "$1"; else not_ok "$1"; fi; }
-have() { command -v "$1" >/dev/null 2>&1; }
 
 if ! have perf || ! have python3 || ! perf record -q -o perf.data -e cpu-clock -c 1000000 -g "$WORKLOAD" spin >out 2>&1; then
 	echo "1..0 # SKIP needs perf, which may record, and python3"

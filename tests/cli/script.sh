@@ -2,19 +2,11 @@
 # SPEC G4: `tally script` on perf's recordings is `perf script`, with inlined functions and without, but for the
 # differences whose causes compare_script.py knows.  TAP; $TALLY is the binary, $WORKLOAD the program of record_workload.c.
 set -u
-number=0
+. "$(dirname "$0")/tap.sh"
 here=$(cd "$(dirname "$0")" && pwd)
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
 export HOME=$scratch # where perf keeps copies of what it recorded
 
-ok() { number=$((number + 1)); echo "ok $number - $1"; }
-not_ok() { number=$((number + 1)); echo "not ok $number - $1"; sed 's/^/# /' out; }
-skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
-check() { if "${@:2}"; then ok "$1"; else not_ok "$1"; fi; }
-done_testing() { echo "1..$number"; exit 0; }
-have() { command -v "$1" >/dev/null 2>&1; }
 # perf's thread that listens for BPF programs sleeps for a second at the end of each recording: a few are made with it.
 bpf=--no-bpf-event
 record() { timeout 60 perf record $bpf -q -o perf.data "$@" >record.out 2>&1; }

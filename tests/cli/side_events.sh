@@ -2,17 +2,10 @@
 # What the kernel tells besides samples: names, namespaces, cgroups, code that it makes, as perf script --show-…-events prints
 # it; and samples in such code are named for what was there at their time.  TAP; $TALLY is the binary.
 set -u
-number=0
+. "$(dirname "$0")/tap.sh"
 here=$(cd "$(dirname "$0")" && pwd)
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
 export HOME=$scratch
-
-ok() { number=$((number + 1)); echo "ok $number - $1"; }
-not_ok() { number=$((number + 1)); echo "not ok $number - $1"; head -20 out | cut -c 1-300 | sed 's/^/# /'; }
-skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
-check() { if "${@:2}"; then ok "$1"; else not_ok "$1"; fi; }
 
 if ! command -v perf >/dev/null || ! command -v python3 >/dev/null || ! perf record -q -o perf.data -e cpu-clock true >out 2>&1; then
 	echo "1..0 # SKIP needs perf, which may record, and python3"

@@ -2,17 +2,11 @@
 # stat, record and list --provider simulated, as users see them. TAP; $TALLY is the binary, $GETPPID_LOOP N makes N
 # getppid calls, $WORKLOAD is what cli/record.sh samples.
 set -u
-number=0
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
+. "$(dirname "$0")/tap.sh"
 chmod 755 "$scratch"
 cd "$scratch" || exit 1
 export LC_ALL=C.UTF-8 XDG_CACHE_HOME=$scratch
 
-ok() { number=$((number + 1)); echo "ok $number - $1"; }
-not_ok() { number=$((number + 1)); echo "not ok $number - $1"; sed 's/^/# /' out; }
-skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
-check() { if [ $? = 0 ]; then ok "$1"; else not_ok "$1"; fi; }
 # run EXPECTED_STATUS command…: stdout and stderr go to ./out
 run() { expected=$1; shift; timeout 120 "$@" >out 2>&1 </dev/null; status=$?; [ "$status" = "$expected" ] || { echo "status $status" >>out; false; }; }
 has() { grep -qF -- "$1" out; }

@@ -2,9 +2,7 @@
 # SPEC G2, B8, E7. TAP; $TALLY is the binary, $REFUSE_PERF puts a seccomp filter in front of it, $GETPPID_LOOP N makes
 # N getppid calls.
 set -u
-number=0
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
+. "$(dirname "$0")/tap.sh"
 chmod 755 "$scratch"
 for program in "$TALLY" "$REFUSE_PERF" "$GETPPID_LOOP"; do
 	cp "$program" "$scratch/" && chmod 755 "$scratch/${program##*/}"
@@ -12,11 +10,6 @@ done
 cd "$scratch" || exit 1
 export LC_ALL=C.UTF-8
 
-ok() { number=$((number + 1)); echo "ok $number - $1"; }
-not_ok() { number=$((number + 1)); echo "not ok $number - $1"; sed 's/^/# /' out; }
-skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
-# check NAME: by the status of the last command
-check() { if [ $? = 0 ]; then ok "$1"; else not_ok "$1"; fi; }
 # run EXPECTED_STATUS command…: stdout and stderr go to ./out
 run() { expected=$1; shift; "$@" >out 2>&1; status=$?; [ "$status" = "$expected" ] || { echo "status $status" >>out; false; }; }
 has() { grep -qF -- "$1" out; }

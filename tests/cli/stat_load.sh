@@ -2,17 +2,11 @@
 # `tally stat` under load: 1,000 threads, storms of processes, more events than descriptors, hundreds of tracepoints.
 # TAP; $TALLY is the binary, $CROWD a program whose system calls and processes are known.
 set -u
-number=0
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
+. "$(dirname "$0")/tap.sh"
 cd "$scratch" || exit 1
 export LC_ALL=C.UTF-8
 tally=$TALLY crowd=$CROWD
 
-ok() { number=$((number + 1)); echo "ok $number - $1"; }
-not_ok() { number=$((number + 1)); echo "not ok $number - $1"; sed 's/^/# /' out | head -40; }
-skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
-check() { if [ $? = 0 ]; then ok "$1"; else not_ok "$1"; fi; }
 run() { expected=$1; shift; "$@" >out 2>&1 </dev/null; status=$?; [ "$status" = "$expected" ] || { echo "status $status" >>out; false; }; }
 has() { grep -qF -- "$1" out; }
 json() { python3 -c '

@@ -2,17 +2,12 @@
 # Whom `tally stat` counts, and when: by CPU, core, thread, cgroup; with a delay, by --control.  TAP; $TALLY is the
 # binary.  perf's rows are the referee where there is a perf.
 set -u
-number=0
-scratch=$(mktemp -d) || exit 1
+. "$(dirname "$0")/tap.sh"
 trap 'rm -rf "$scratch"; [ -z "${cgroup-}" ] || rmdir "$cgroup"' EXIT
 cd "$scratch" || exit 1
 export LC_ALL=C.UTF-8
 tally=$TALLY
 
-ok() { number=$((number + 1)); echo "ok $number - $1"; }
-not_ok() { number=$((number + 1)); echo "not ok $number - $1"; sed 's/^/# /' out; }
-skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
-check() { if [ $? = 0 ]; then ok "$1"; else not_ok "$1"; fi; }
 run() { expected=$1; shift; "$@" >out 2>&1 </dev/null; status=$?; [ "$status" = "$expected" ] || { echo "status $status" >>out; false; }; }
 has() { grep -qF -- "$1" out; }
 lacks() { ! grep -qF -- "$1" out; }

@@ -2,16 +2,10 @@
 # `tally timeline`: what it says of who ran when, against what programs measured themselves.  TAP; $TALLY is the binary,
 # $SHARES a program that burns CPU time.
 set -u
-number=0
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
+. "$(dirname "$0")/tap.sh"
 cd "$scratch" || exit 1
 export LC_ALL=C.UTF-8 NO_COLOR=1
 
-ok() { number=$((number + 1)); echo "ok $number - $1"; }
-not_ok() { number=$((number + 1)); echo "not ok $number - $1"; sed 's/^/# /' out; }
-skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
-check() { if "${@:2}"; then ok "$1"; else not_ok "$1"; fi; }
 finish() { echo "1..$number"; exit; }
 timeline() { "$TALLY" timeline "$@" >out 2>errors; }
 

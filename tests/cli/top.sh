@@ -2,16 +2,11 @@
 # `tally top` as text: what runs is shown, what was not asked for isn't, and it ends when there is nothing left to show.
 # TAP; $TALLY is the binary, $WORKLOAD the program of record_workload.c.
 set -u
-number=0
-scratch=$(mktemp -d) || exit 1
+. "$(dirname "$0")/tap.sh"
 workload=
 trap '[ -z "$workload" ] || kill $workload 2>/dev/null; rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
 
-ok() { number=$((number + 1)); echo "ok $number - $1"; }
-not_ok() { number=$((number + 1)); echo "not ok $number - $1"; sed 's/^/# /' out err; }
-skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
-check() { if "${@:2}"; then ok "$1"; else not_ok "$1"; fi; }
 top() { timeout 60 "$TALLY" top --stdio "$@" >out 2>err </dev/null; }
 
 cat >spinner.sh <<'S'

@@ -2,18 +2,11 @@
 # `tally report` and `tally top` on a terminal: driven by tmux, whose panes are looked at.
 # TAP; $TALLY is the binary, $WORKLOAD the program of record_workload.c.
 set -u
-number=0
-scratch=$(mktemp -d) || exit 1
+. "$(dirname "$0")/tap.sh"
 export TMUX_TMPDIR=$scratch HOME=$scratch LC_ALL=C.UTF-8
 unset TMUX NO_COLOR PAGER TALLY_PAGER LESS
 trap 'tmux kill-server 2>/dev/null; rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
-
-ok() { number=$((number + 1)); echo "ok $number - $1"; }
-not_ok() { number=$((number + 1)); echo "not ok $number - $1"; sed 's/^/# /' screen; }
-check() { if "${@:2}"; then ok "$1"; else not_ok "$1"; fi; }
-have() { command -v "$1" >/dev/null 2>&1; }
-skip_all() { echo "1..0 # SKIP $1"; exit 0; }
 
 have tmux || skip_all "no tmux"
 ldconfig -p 2>/dev/null | grep -q 'libncursesw\.so\.6' || skip_all "no libncursesw6"

@@ -2,15 +2,10 @@
 # Processes, programs, threads and signals under the simulated PMU.  TAP; $PLAN_RUN runs under $LAUNCHER with a plan of its
 # own; $TALLY is the binary; $WORKLOAD WAY TIMES N executes TIMES × 2N instructions in known ways, and what else libc takes, the same at each N.
 set -u
-number=0
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
+. "$(dirname "$0")/tap.sh"
 cd "$scratch" || exit 1
 vsim=0x76736d instructions=0x1 stores=0x4 branches=0x8
 
-ok() { number=$((number + 1)); echo "ok $number - $1"; }
-not_ok() { number=$((number + 1)); echo "not ok $number - $1"; tail -n 20 out | sed 's/^/# /'; }
-check() { if "${@:2}"; then ok "$1"; else not_ok "$1"; fi; }
 run() { timeout 120 "$PLAN_RUN" "$LAUNCHER" "$@" >out 2>err </dev/null; }
 total() { sed -n "s/^total $1 \([0-9]*\) .*/\1/p" out; }
 field() { sed -n "s/^total $1 .* $2=\([0-9]*\).*/\1/p" out; }

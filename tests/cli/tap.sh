@@ -1,0 +1,29 @@
+# What shell tests have in common: TAP, and a folder that is removed at the end.  Sourced: . "$(dirname "$0")/tap.sh"
+# shellcheck shell=bash
+number=0
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+
+ok() { number=$((number + 1)); echo "ok $number - $1"; }
+skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
+skip_all() { echo "1..0 # SKIP $1"; exit 0; }
+done_testing() { echo "1..$number"; exit 0; }
+have() { command -v "$1" >/dev/null 2>&1; }
+# With what the last commands wrote, as far as they left it in these files.
+not_ok() {
+	local file
+	number=$((number + 1))
+	echo "not ok $number - $1"
+	for file in out err screen; do
+		[ ! -s "$file" ] || tail -n 40 "$file" | cut -c 1-400 | sed 's/^/# /'
+	done
+}
+# NAME [COMMAND…]: by the status of the command, or of the last one.
+check() {
+	local status=$?
+	if [ $# -gt 1 ]; then
+		"${@:2}"
+		status=$?
+	fi
+	if [ $status = 0 ]; then ok "$1"; else not_ok "$1"; fi
+}
