@@ -11,11 +11,13 @@ enum {
 	PLACE = TALLY_FIELD_IP | TALLY_FIELD_SYMBOL | TALLY_FIELD_OFFSET | TALLY_FIELD_OBJECT,
 	ALL_TYPES = (1 << TALLY_SCRIPT_TYPES) - 1,
 	TRACEPOINTS = 1 << TALLY_TYPE_TRACEPOINT,
+	MEMORY = TALLY_FIELD_ADDR | TALLY_FIELD_DATA_SOURCE | TALLY_FIELD_WEIGHT | TALLY_FIELD_LATENCY | TALLY_FIELD_PHYS_ADDR |
+		 TALLY_FIELD_DATA_PAGE_SIZE | TALLY_FIELD_CODE_PAGE_SIZE,
 };
 
 struct field {
 	const char *name;
-	uint32_t bit;
+	uint32_t bit; /* 0: what only decoders of instruction traces have, so that there is nothing to show */
 	uint64_t sample_type; /* one of these bits has to be in attr.sample_type; 0: nothing has to */
 	const char *attribute; /* what perf calls it */
 };
@@ -46,13 +48,21 @@ static const struct field known_fields[] = {
 	{ "misc", TALLY_FIELD_MISC, 0, NULL },
 	{ "cgroup", TALLY_FIELD_CGROUP, TALLY_SAMPLE_CGROUP, "CGROUP" },
 	{ "data_page_size", TALLY_FIELD_DATA_PAGE_SIZE, TALLY_SAMPLE_DATA_PAGE_SIZE, "DATA_PAGE_SIZE" },
+	{ "data_src", TALLY_FIELD_DATA_SOURCE, TALLY_SAMPLE_DATA_SRC, "DATA_SRC" },
+	{ "ins_lat", TALLY_FIELD_LATENCY, TALLY_SAMPLE_WEIGHT_STRUCT, "WEIGHT_STRUCT" },
+	{ "bpf-output", TALLY_FIELD_BPF_OUTPUT, TALLY_SAMPLE_RAW, "RAW" },
+	{ "tod", TALLY_FIELD_WALL_TIME, TALLY_SAMPLE_TIME, "TIME" },
+	{ "synth", 0, 0, NULL },
+	{ "callindent", 0, 0, NULL },
+	{ "ipc", 0, 0, NULL },
 	{ "code_page_size", TALLY_FIELD_CODE_PAGE_SIZE, TALLY_SAMPLE_CODE_PAGE_SIZE, "CODE_PAGE_SIZE" },
 };
 
 enum { FIELDS = sizeof(known_fields) / sizeof(known_fields[0]) };
 
 static const char LIST[] = "comm, tid, pid, time, cpu, event, trace, ip, sym, symoff, dso, addr, srcline, period, iregs, "
-			   "uregs, brstack, brstacksym, flags, phys_addr, weight, misc, cgroup, data_page_size, code_page_size";
+			   "uregs, brstack, brstacksym, flags, phys_addr, weight, ins_lat, data_src, misc, cgroup, "
+			   "data_page_size, code_page_size, bpf-output, tod";
 
 void tally_script_fields_init(struct tally_script_fields *fields)
 {
@@ -60,6 +70,8 @@ void tally_script_fields_init(struct tally_script_fields *fields)
 	for (unsigned type = 0; type < TALLY_SCRIPT_TYPES; type++)
 		fields->types[type].shown = type == TALLY_TYPE_TRACEPOINT ? USUAL | TALLY_FIELD_TRACE :
 							USUAL | TALLY_FIELD_PERIOD | PLACE;
+	fields->types[TALLY_TYPE_SOFTWARE].shown |= TALLY_FIELD_BPF_OUTPUT;
+	fields->types[TALLY_TYPE_RAW].shown |= MEMORY;
 }
 
 /* ---- -F ------------------------------------------------------------------------------------------------- */
@@ -87,8 +99,8 @@ static unsigned take_type(const char **text, struct tally_error *err)
 
 static const struct field *find_field(const char *text, size_t length, struct tally_error *err)
 {
-	static const char *const others[] = { "brstackinsn", "brstackinsnlen", "brstackoff", "callindent", "insn", "insnlen",
-					      "synth", "metric", "srccode", "ipc", "tod", "ins_lat", "data_src", "bpf-output" };
+	static const char *const others[] = { "brstackinsn", "brstackinsnlen", "brstackoff", "insn", "insnlen", "metric",
+					      "srccode", "machine_pid", "vcpu" };
 	for (unsigned i = 0; i < FIELDS; i++)
 		if (strlen(known_fields[i].name) == length && !strncmp(known_fields[i].name, text, length))
 			return &known_fields[i];
@@ -188,11 +200,15 @@ int tally_script_fields_of(const struct tally_script_fields *fields, const struc
 	/* Where a tracepoint was is told by its stack alone. */
 	if (number == TALLY_TYPE_TRACEPOINT && !type->is_set && has_stacks)
 		*shown |= PLACE;
+	if (!(number == TALLY_TYPE_SOFTWARE && event->attr.config == TALLY_SW_BPF_OUTPUT))
+		*shown &= ~(uint32_t)TALLY_FIELD_BPF_OUTPUT;
 	for (unsigned i = 0; i < FIELDS; i++) {
 		const struct field *field = &known_fields[i];
+		if (!(*shown & field->bit))
+			continue;
 		bool is_there = !field->sample_type || event->attr.sample_type & field->sample_type ||
 				(field->bit == TALLY_FIELD_IP && has_stacks);
-		if (is_there || !(*shown & field->bit))
+		if (is_there)
 			continue;
 		if (!(type->asked & field->bit)) {
 			*shown &= ~field->bit;

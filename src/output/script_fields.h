@@ -38,7 +38,11 @@ enum tally_script_field {
 	TALLY_FIELD_MISC = 1 << 21,
 	TALLY_FIELD_CGROUP = 1 << 22,
 	TALLY_FIELD_DATA_PAGE_SIZE = 1 << 23,
-	TALLY_FIELD_CODE_PAGE_SIZE = 1 << 24
+	TALLY_FIELD_CODE_PAGE_SIZE = 1 << 24,
+	TALLY_FIELD_DATA_SOURCE = 1 << 25,
+	TALLY_FIELD_LATENCY = 1 << 26,
+	TALLY_FIELD_BPF_OUTPUT = 1 << 27,
+	TALLY_FIELD_WALL_TIME = 1 << 28
 };
 
 /* perf_event's types; events of PMUs of their own are OTHER. */

@@ -47,6 +47,8 @@ struct tally_script {
 	struct { struct event_head *items; size_t count, capacity; } events;
 	struct thread_head threads[THREAD_HEADS]; /* by tid */
 	int name_width;
+	size_t source_width; /* of the widest data_src so far */
+	uint64_t wall_offset; /* with tod: the wall's time of a sample's time 0 */
 	struct tally_script_fields fields;
 	struct {
 		uint64_t generation; /* of all mappings, and the process, that these hold for */
@@ -75,6 +77,13 @@ static struct tally_frame_lines *lines_of(struct tally_script *script, uint32_t 
 	return script->lines[parts] = lines;
 }
 
+static int no_wall_time(struct tally_error *err)
+{
+	tally_error_set(err, -ENODATA, "the recording does not tell the time of day: the field 'tod' can't be shown");
+	tally_error_hint(err, "tally record notes it, and perf record -k mono");
+	return -ENODATA;
+}
+
 /* The columns follow the widest name; a pipe may announce more events later, or other names. */
 static int make_event_heads(struct tally_script *script, const struct tally_recorded_event *events, size_t count,
 			    struct tally_error *err)
@@ -90,6 +99,9 @@ static int make_event_heads(struct tally_script *script, const struct tally_reco
 		struct tally_buffer text = { 0 };
 		struct event_head head = { .name = events[i].name };
 		int result = tally_script_fields_of(&script->fields, &events[i], &head.fields, err);
+		if (!result && head.fields & TALLY_FIELD_WALL_TIME &&
+		    !tally_script_wall_offset(script->recording, &script->wall_offset))
+			result = no_wall_time(err);
 		if (result < 0)
 			return result;
 		head.shows_stacks = head.fields & TALLY_FIELD_IP && tally_recording_has_stacks(&events[i].attr);
@@ -163,7 +175,7 @@ static char *put_misc(char *at, uint16_t misc)
 
 /* "[003] 12345.678901:      10000 " */
 static char *put_numbers(char *at, const struct tally_recorded_event *event, const struct tally_record *record,
-			 uint32_t fields)
+			 uint32_t fields, uint64_t wall_offset)
 {
 	const struct tally_sample *sample = &record->sample;
 	if (sample->type & TALLY_SAMPLE_CPU && fields & TALLY_FIELD_CPU) {
@@ -180,6 +192,10 @@ static char *put_numbers(char *at, const struct tally_recorded_event *event, con
 	}
 	if (fields & TALLY_FIELD_MISC)
 		at = put_misc(at, record->header.misc);
+	if (fields & TALLY_FIELD_WALL_TIME) {
+		at = tally_script_wall_time(at, sample->time + wall_offset);
+		*at++ = ' ';
+	}
 	if (sample->type & TALLY_SAMPLE_TIME && fields & TALLY_FIELD_TIME) {
 		uint32_t fraction = (uint32_t)(sample->time % 1000000000 / 1000);
 		at = tally_put_decimal(at, sample->time / 1000000000, 5);
@@ -215,7 +231,7 @@ static int put_head(struct tally_script *script, const struct tally_recorded_eve
 		memcpy(at, head->text, sizeof(head->text)); /* all of it: as long as it may be */
 		at += head->length;
 	}
-	at = put_numbers(at, event, record, name->fields);
+	at = put_numbers(at, event, record, name->fields, script->wall_offset);
 	memcpy(at, name->text, name->length);
 	at += name->length;
 	out->length = (size_t)(at - out->bytes);
@@ -342,6 +358,8 @@ static int put_rest(struct tally_script *script, const struct tally_recorded_eve
 	    tally_branch_text(script->recording, sample, fields & TALLY_FIELD_BRANCHES ? TALLY_BRANCH_FIELD_ADDRESSES :
 			      TALLY_BRANCH_FIELD_SYMBOLS, fields & TALLY_FIELD_OBJECT, out) < 0)
 		return -ENOMEM;
+	if (fields & TALLY_FIELD_BPF_OUTPUT)
+		tally_script_put_bpf_output(sample, out);
 	tally_script_put_memory(script->recording, sample, fields, out);
 	return 0;
 }
@@ -359,7 +377,7 @@ static int put_sample(struct tally_script *script, const struct tally_raw_record
 		tally_buffer_printf(out, "  %-21s ", "");
 	if (fields & TALLY_FIELD_TRACE)
 		tally_script_trace_put(&script->trace, raw->event, (size_t)(head - script->events.items), sample, out);
-	if (tally_script_put_address(script->recording, raw->event, sample, fields, out) < 0)
+	if (tally_script_put_address(script->recording, raw->event, sample, fields, &script->source_width, out) < 0)
 		return -ENOMEM;
 	if (head->shows_stacks) {
 		end_line(out);

@@ -1,9 +1,14 @@
 #include "output/script_values.h"
 
+#include "base/reader.h"
+#include "output/data_source_text.h"
 #include "tally/perf_event.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
 
 /* What a page fault was at has a name; what a clock's samples carry has none. */
 static bool is_of_data(const struct tally_attr *attr)
@@ -33,16 +38,42 @@ static int put_data_place(struct tally_recording *recording, const struct tally_
 	return 0;
 }
 
+static void put_data_source(uint64_t data_src, size_t *width, struct tally_buffer *out)
+{
+	size_t before = out->length;
+	tally_buffer_printf(out, "%16" PRIx64 " ", data_src);
+	tally_data_source_text(data_src, out);
+	size_t length = out->failed ? *width : out->length - before;
+	if (length > *width)
+		*width = length;
+	tally_buffer_printf(out, "%*s", (int)(*width - length), "");
+}
+
+uint64_t tally_script_weight(const struct tally_sample *sample)
+{
+	return sample->type & TALLY_SAMPLE_WEIGHT_STRUCT ? (uint32_t)sample->weight : sample->weight;
+}
+
+uint64_t tally_script_latency(const struct tally_sample *sample)
+{
+	return sample->weight >> 32 & 0xffff;
+}
+
 int tally_script_put_address(struct tally_recording *recording, const struct tally_recorded_event *event,
-			     const struct tally_sample *sample, uint32_t fields, struct tally_buffer *out)
+			     const struct tally_sample *sample, uint32_t fields, size_t *source_width,
+			     struct tally_buffer *out)
 {
 	if (fields & TALLY_FIELD_ADDR) {
 		tally_buffer_printf(out, "%16" PRIx64, sample->addr);
 		if (is_of_data(&event->attr) && put_data_place(recording, sample, fields, out) < 0)
 			return -ENOMEM;
 	}
+	if (fields & TALLY_FIELD_DATA_SOURCE)
+		put_data_source(sample->data_src, source_width, out);
 	if (fields & TALLY_FIELD_WEIGHT)
-		tally_buffer_printf(out, "%16" PRIu64, sample->weight);
+		tally_buffer_printf(out, "%16" PRIu64, tally_script_weight(sample));
+	if (fields & TALLY_FIELD_LATENCY)
+		tally_buffer_printf(out, "%16" PRIu64, tally_script_latency(sample));
 	return 0;
 }
 
@@ -69,18 +100,83 @@ void tally_script_put_regs(const struct tally_recording *recording, const struct
 		put_regs(recording->arch, &sample->regs_user, event->attr.sample_regs_user, out);
 }
 
-/* "4K", "2M", "1G"; "N/A" of no page */
+/* "4K", "2M", and, as perf has it, "1024M"; "N/A" of no page */
 static void put_page_size(uint64_t bytes, struct tally_buffer *out)
 {
-	static const char units[] = "BKMGTPE";
+	static const char units[] = "BKMG";
 	unsigned unit = 0;
-	for (; bytes && !(bytes & 1023); bytes >>= 10)
+	for (; bytes >= 2 * 1024 && units[unit + 1]; bytes >>= 10)
 		unit++;
 	if (bytes)
-		tally_buffer_printf(out, unit ? " %" PRIu64 "%c" : " %" PRIu64, bytes, units[unit]);
+		tally_buffer_printf(out, " %" PRIu64 "%c", bytes, units[unit]);
 	else
 		tally_buffer_text(out, " N/A");
 }
+
+/* ---- raw bytes, the wall's clock -------------------------------------------------------------------------- */
+
+static bool is_printable(char byte)
+{
+	return byte >= ' ' && byte <= '~'; /* in any locale */
+}
+
+/* Printable, with NULs behind it and nothing else. */
+static bool is_text(const char *bytes, size_t size)
+{
+	size_t length = strnlen(bytes, size), nuls = length;
+	for (size_t i = 0; i < length; i++)
+		if (!is_printable(bytes[i]))
+			return false;
+	while (nuls < size && !bytes[nuls])
+		nuls++;
+	return length < size && nuls == size;
+}
+
+void tally_script_put_bpf_output(const struct tally_sample *sample, struct tally_buffer *out)
+{
+	enum { ROW = 8 };
+	const unsigned char *bytes = sample->raw;
+	for (uint32_t at = 0; at < sample->raw_size && !out->failed; at += ROW) {
+		char text[ROW + 1] = "";
+		tally_buffer_printf(out, "%s %04x:", at ? "                 " : "\n      BPF output:", at);
+		for (uint32_t i = 0; i < ROW; i++) {
+			bool is_there = at + i < sample->raw_size;
+			if (is_there)
+				tally_buffer_printf(out, " %02x", bytes[at + i]);
+			else
+				tally_buffer_text(out, "   ");
+			text[i] = (char)(!is_there ? ' ' : is_printable((char)bytes[at + i]) ? bytes[at + i] : '.');
+		}
+		tally_buffer_printf(out, "  %s\n", text);
+	}
+	if (sample->raw_size && is_text(sample->raw, sample->raw_size))
+		tally_buffer_printf(out, "      BPF string: \"%s\"\n", (const char *)sample->raw);
+}
+
+bool tally_script_wall_offset(const struct tally_recording *recording, uint64_t *offset_ns)
+{
+	struct tally_feature_bytes bytes = tally_perfdata_feature(recording->data, TALLY_FEATURE_CLOCK_DATA);
+	struct tally_reader reader;
+	tally_reader_init(&reader, bytes.bytes ? (const void *)bytes.bytes : "", bytes.bytes ? bytes.size : 0, false);
+	uint32_t version = tally_reader_u32(&reader);
+	tally_reader_u32(&reader); /* which clock the samples' is */
+	uint64_t wall = tally_reader_u64(&reader);
+	*offset_ns = wall - tally_reader_u64(&reader);
+	return !reader.failed && version == 1;
+}
+
+char *tally_script_wall_time(char *at, uint64_t time_ns)
+{
+	const uint64_t second = 1000000000;
+	char text[24] = "";
+	struct tm local;
+	time_t time = (time_t)(time_ns / second);
+	if (localtime_r(&time, &local))
+		strftime(text, sizeof(text), "%F %T", &local);
+	return at + snprintf(at, TALLY_SCRIPT_WALL_TIME_MAX, "%s.%06u", text, (unsigned)(time_ns % second / 1000));
+}
+
+/* ---- memory ----------------------------------------------------------------------------------------------- */
 
 void tally_script_put_memory(struct tally_recording *recording, const struct tally_sample *sample, uint32_t fields,
 			     struct tally_buffer *out)

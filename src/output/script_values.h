@@ -6,9 +6,26 @@
 #include "output/script_fields.h"
 #include "profile/recording.h"
 
-/* The fields addr (where sym and dso are shown, of what it is, where that means something) and weight.  0 or -ENOMEM. */
+#include <stdbool.h>
+
+/* The fields addr (where sym and dso are shown, of what it is, where that means something), data_src, weight and ins_lat.
+ * `source_width`: of the widest data_src so far, which others are made as wide as.  0 or -ENOMEM. */
 int tally_script_put_address(struct tally_recording *recording, const struct tally_recorded_event *event,
-			     const struct tally_sample *sample, uint32_t fields, struct tally_buffer *out);
+			     const struct tally_sample *sample, uint32_t fields, size_t *source_width,
+			     struct tally_buffer *out);
+
+/* What an access cost and how long its instruction took, where they are told apart (WEIGHT_STRUCT). */
+uint64_t tally_script_weight(const struct tally_sample *sample);
+uint64_t tally_script_latency(const struct tally_sample *sample);
+
+/* bpf-output: lines of their own. */
+void tally_script_put_bpf_output(const struct tally_sample *sample, struct tally_buffer *out);
+
+/* tod: what is added to the samples' time to get the wall's; false: the recording doesn't tell. */
+bool tally_script_wall_offset(const struct tally_recording *recording, uint64_t *offset_ns);
+enum { TALLY_SCRIPT_WALL_TIME_MAX = 40 };
+/* "2026-11-22 12:12:12.326022", of at most so many bytes; the byte behind it is returned. */
+char *tally_script_wall_time(char *at, uint64_t time_ns);
 
 /* iregs and uregs: " ABI:2    AX:0x1    IP:0x7f3c11a0 " */
 void tally_script_put_regs(const struct tally_recording *recording, const struct tally_recorded_event *event,

@@ -7,7 +7,9 @@ import os
 import struct
 import sys
 
-IP, TID, TIME, CALLCHAIN, CPU, PERIOD, BRANCH_STACK, IDENTIFIER = 1, 2, 4, 32, 128, 256, 2048, 65536
+IP, TID, TIME, ADDR, CALLCHAIN, CPU, PERIOD, RAW, BRANCH_STACK = 1, 2, 4, 8, 32, 128, 256, 1024, 2048
+WEIGHT, DATA_SRC, IDENTIFIER, PHYS_ADDR, DATA_PAGE_SIZE, CODE_PAGE_SIZE, WEIGHT_STRUCT = (
+    1 << 14, 1 << 15, 1 << 16, 1 << 19, 1 << 22, 1 << 23, 1 << 24)
 SAMPLE_ID_ALL, MMAP, COMM, MMAP2 = 1 << 18, 1 << 8, 1 << 9, 1 << 23
 RECORD = {"MMAP": 1, "COMM": 3, "SAMPLE": 9, "MMAP2": 10, "NAMESPACES": 16, "KSYMBOL": 17, "BPF_EVENT": 18,
           "CGROUP": 19, "TEXT_POKE": 20, "HEADER_ATTR": 64, "HEADER_EVENT_TYPE": 65, "HEADER_BUILD_ID": 67,
@@ -274,6 +276,60 @@ def lbr(path):
     """perf record --call-graph lbr.  Without branches perf reads what lies behind them."""
     events = branch_events(CALL_STACK_USER)
     write_file(path, events, branch_samples(False), {**common_features(events), SPECIAL["branch_stack"]: b""})
+
+
+# ---- what a sample says of memory ----------------------------------------------------------------------------------
+
+def data_sources():
+    """Every bit of perf_mem_data_src alone and beside others, numbers with all values that mean something, short sets: of
+    more than 99 characters perf prints as many."""
+    common = 2 | 0x0a << 5 | 2 << 19 | 0x0a << 26 # a load, L1 hit, no snoop, TLB L1 hit
+    values = [common, 0, 1]
+    values += [common ^ 1 << bit for bit in range(51)]
+    values += [1 << bit for bit in range(51)]
+    values += [common | number << 33 for number in range(16)] # level by number
+    values += [common | 1 << 37 | number << 33 for number in range(16)] # remote
+    values += [common | 1 << 37 | number << 43 for number in range(5)] # hops
+    values += [common | 1 << 37 | number << 43 | 3 << 33 for number in range(5)]
+    values += [common | number << 40 for number in range(8)] # blocked
+    values += [common | number << 38 for number in range(4)] # snoopx
+    values += [common | number for number in range(1, 32)] + [common | number << 24 for number in range(4)]
+    values += [common | number << 5 for number in range(32)] + [common | number << 26 for number in range(32)]
+    return values
+
+
+def memory(path, weights=WEIGHT):
+    """perf mem: addresses, what they cost, where they were found, pages."""
+    kinds = IP | TID | TIME | ADDR | PERIOD | weights | DATA_SRC | PHYS_ADDR | DATA_PAGE_SIZE | CODE_PAGE_SIZE
+    _, _, length = library()
+    event = Event("cpu/mem-loads/", [5], type=4, sample_type=kinds)
+    pages = [0, 1, 64, 4096, 65536, 1 << 21, 1 << 30, 12288, (1 << 63) + 4096]
+    records = side_band("memory")
+    for i, source in enumerate(data_sources()):
+        address = BASE + 0x20001 + 0x1357 * i % length if i % 3 else (0x10 + i, 0xffffffff81000010 + i)[i % 2]
+        weight = 7 * i if weights == WEIGHT else i | (3 * i) << 32 | (i % 5) << 48
+        body = u64(BASE + 0x20001 + 0x357 * i) + u32(LIBRARY_PID, LIBRARY_PID) + u64(2000 + i * 1000, address, 1000 + i)
+        body += u64(weight, source, 0x1234000 + i, pages[i % len(pages)], pages[(i + 3) % len(pages)])
+        records.append(record("SAMPLE", body, USER))
+    write_file(path, [event], records, common_features([event]))
+
+
+def memory_costs(path):
+    """The same with struct perf_sample_weight's parts."""
+    memory(path, WEIGHT_STRUCT)
+
+
+def bpf_output(path):
+    """What BPF programs and perf trace write: raw bytes of any length, printable and not."""
+    event = Event("bpf-output", [5], type=1, config=10, sample_type=IP | TID | TIME | PERIOD | RAW)
+    records = side_band("writer")
+    for i, length in enumerate((1, 4, 7, 8, 12, 15, 16, 20, 31, 32, 33, 60, 100, 260)):
+        for said in (bytes(range(i, i + length) if length < 200 else range(length % 256)), b"hello, world\0"[:length],
+                     b"word"[:length], b"a\nb\tc \x1b[31m"[:length]):
+            body = u64(BASE + 0x20001) + u32(LIBRARY_PID, LIBRARY_PID) + u64(2000 + i * 1000, 1)
+            room = (len(said) + 4 + 7) // 8 * 8 - 4
+            records.append(record("SAMPLE", body + u32(room) + said.ljust(room, b"\0"), USER))
+    write_file(path, [event], records, common_features([event]))
 
 
 # ---- what the kernel tells besides --------------------------------------------------------------------------------

@@ -52,6 +52,22 @@ for kind in lbr branch_stacks branch_leaves; do
 	all $kind comm,brstack comm,brstacksym comm,brstacksym,dso brstack,sym,ip,dso +brstack,-dso comm,ip,sym,period
 done
 
+# What hardware tells of memory, which few machines record, and BPF programs' output.  (Asked for bpf-output by name, perf
+# shows all else, too.)
+for kind in memory memory_costs; do
+	"$here/make_recording.py" $kind $kind.data 2>out || continue
+	check "$kind: what is shown anyway" same $kind
+	all $kind data_src addr,ip,sym,symoff,dso comm,addr,data_src,weight +data_src,+weight phys_addr,data_page_size,code_page_size \
+		raw:addr,weight -addr,-ip synth,time,callindent,ipc
+done
+[ -s memory_costs.data ] && all memory_costs ins_lat,weight +ins_lat
+if "$here/make_recording.py" bpf_output bpf_output.data 2>out; then
+	check "bpf_output: what is shown anyway" same bpf_output
+	all bpf_output +misc -ip -bpf-output comm,tid
+fi
+rec places -e page-faults -c 1 -d "$WORKLOAD" faults 0.01 && all places comm,addr ip,addr
+rec daytime -k mono -e cpu-clock -F 2000 "$WORKLOAD" spin && all daytime tod comm,tod,time +tod
+
 # Source lines of the program that is at hand; of libraries tally names the file that the code is from, perf the unit's.
 if rec lines -e cpu-clock -F 2000 --call-graph dwarf "$WORKLOAD" spin && rec leaves -e cpu-clock -F 2000 "$WORKLOAD" spin; then
 	for kind in leaves lines; do
@@ -97,5 +113,7 @@ check "fields of tracepoints for others" refuses sw:trace 2 "only tracepoints ha
 check "nothing at all" refuses "" 2 "nothing is left to show"
 check "an offset from nothing" refuses comm,symoff 2 "needs sym"
 check "a line of nothing" refuses comm,srcline 2 "needs ip"
+check "costs apart that were not recorded" eval '"$TALLY" script -F ins_lat -i memory.data >out 2>&1; [ $? = 1 ] && grep -q "no WEIGHT_STRUCT" out'
+check "a time of day that was not recorded" refuses +tod 1 "does not tell the time of day"
 check "what was not recorded is named" refuses +addr 1 "samples of cpu-clock have no ADDR"
 echo "1..$number"
