@@ -26,8 +26,8 @@ enum { OPTION_CHILDREN = 256, OPTION_NO_CHILDREN, OPTION_SORT, OPTION_PERCENT, O
 static const struct tally_option options[] = {
 	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE", "the recording (tally.data, else perf.data; - is standard input)",
 	  NULL, 0 },
-	{ 's', "sort", TALLY_ARGUMENT_REQUIRED, "KEYS", "of comm,pid,tid,cpu,cgroup,cgroup_id,dso,sym (comm,dso,sym)", NULL,
-	  0 },
+	{ 's', "sort", TALLY_ARGUMENT_REQUIRED, "KEYS", "of comm,pid,tid,cpu,cgroup,cgroup_id,dso,sym,srcfile,\nsrcline (comm,dso,sym)",
+	  "comm pid tid cpu cgroup cgroup_id dso sym srcfile srcline", 0 },
 	{ 'g', "call-graph", TALLY_ARGUMENT_OPTIONAL, "caller|callee",
 	  "show call trees: what an entry called (caller, the default)\nor who called it (callee)", "caller callee none graph fractal flat",
 	  0 },
@@ -66,24 +66,25 @@ struct request {
 	bool children_given, percent_given, errors, json, no_pager, tui, browses, mangled, no_inlines;
 };
 
+static int unknown_key(const char *text, int length, struct tally_error *err)
+{
+	struct tally_buffer names = { 0 };
+	for (unsigned key = 0; key < TALLY_SORT_KEYS; key++)
+		tally_buffer_printf(&names, "%s%s", key ? ", " : "", tally_sort_key_words(key)->name);
+	tally_error_set(err, -EINVAL, "option --sort: '%.*s' is none of %s", length, text, tally_buffer_string(&names));
+	tally_buffer_release(&names);
+	return -EINVAL;
+}
+
 static int parse_sort(const char *text, bool by[TALLY_SORT_KEYS], struct tally_error *err)
 {
-	static const struct { const char *name; enum tally_sort_key key; } keys[] = {
-		{ "comm", TALLY_SORT_COMM }, { "pid", TALLY_SORT_PID }, { "tid", TALLY_SORT_TID },
-		{ "cpu", TALLY_SORT_CPU }, { "dso", TALLY_SORT_OBJECT }, { "object", TALLY_SORT_OBJECT },
-		{ "cgroup", TALLY_SORT_CGROUP }, { "cgroup_id", TALLY_SORT_CGROUP_ID },
-		{ "sym", TALLY_SORT_SYMBOL }, { "symbol", TALLY_SORT_SYMBOL },
-	};
 	memset(by, 0, TALLY_SORT_KEYS * sizeof(*by));
 	while (*text) {
-		size_t length = strcspn(text, ","), k = 0, count = sizeof(keys) / sizeof(keys[0]);
-		while (k < count && (strlen(keys[k].name) != length || strncmp(keys[k].name, text, length)))
-			k++;
-		if (k == count)
-			return tally_error_set(err, -22, "option --sort: '%.*s' is none of comm, pid, tid, cpu, cgroup, cgroup_id, "
-					       "dso, sym",
-					       (int)length, text);
-		by[keys[k].key] = true;
+		size_t length = strcspn(text, ",");
+		enum tally_sort_key key = tally_sort_key_find(text, (unsigned)length);
+		if (key == TALLY_SORT_KEYS)
+			return unknown_key(text, (int)length, err);
+		by[key] = true;
 		text += length + (text[length] == ',');
 	}
 	return 0;
@@ -295,6 +296,8 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		request.input = argv[walk.index++];
 	if (walk.index < argc)
 		return tally_command_misuse(command, "one recording at a time; what is '%s'?", argv[walk.index]);
+	if (request.no_inlines && (request.report.by[TALLY_SORT_SOURCE_FILE] || request.report.by[TALLY_SORT_SOURCE_LINE]))
+		return tally_command_misuse(command, "--sort srcline and srcfile need what --no-inline leaves unread");
 	request.input = tally_recording_path(request.input);
 	if (request.json && !request.percent_given) /* for programs: all of it */
 		request.report.percent_min = request.report.tree_percent_min = 0;

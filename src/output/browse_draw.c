@@ -143,9 +143,8 @@ static void fit_columns(const struct tally_browser *browser, int columns, int wi
 	while (used + last > columns) {
 		unsigned widest = count;
 		for (unsigned i = 0; i + 1 < count; i++) {
-			enum tally_sort_key key = browse->columns[i].key;
-			bool flexible = key == TALLY_SORT_COMM || key == TALLY_SORT_OBJECT || key == TALLY_SORT_CGROUP;
-			if (flexible && widths[i] > SHRUNK_MIN && (widest == count || widths[i] > widths[widest]))
+			bool shrinks = tally_report_key_shrinks(browse->columns[i].key);
+			if (shrinks && widths[i] > SHRUNK_MIN && (widest == count || widths[i] > widths[widest]))
 				widest = i;
 		}
 		if (widest == count)
@@ -164,7 +163,7 @@ static void put_titles(struct row *row, const struct tally_browser *browser, con
 	put_share_title(row, browser, "    SELF", browser->options->by_self);
 	put_text(row, TALLY_STYLE_DIM, "", GAP);
 	for (unsigned i = 0; i < browse->column_count; i++) {
-		put_text(row, TALLY_STYLE_DIM, tally_report_key_title(browse->columns[i].key), widths[i]);
+		put_text(row, TALLY_STYLE_DIM, tally_sort_key_words(browse->columns[i].key)->title, widths[i]);
 		put_text(row, TALLY_STYLE_DIM, "", GAP);
 	}
 }

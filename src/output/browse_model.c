@@ -115,7 +115,7 @@ static int make_lines(struct tally_browse *browse)
 /* Columns that were there before don't get narrower: a live view would jump. */
 static int width_before(const struct tally_browse_column *columns, unsigned count, enum tally_sort_key key)
 {
-	int width = (int)strlen(tally_report_key_title(key));
+	int width = (int)strlen(tally_sort_key_words(key)->title);
 	for (unsigned i = 0; i < count; i++)
 		if (columns[i].key == key)
 			width = columns[i].width;
@@ -124,15 +124,13 @@ static int width_before(const struct tally_browse_column *columns, unsigned coun
 
 static void find_columns(struct tally_browse *browse)
 {
-	const bool *by = browse->options->by;
 	char cell[TALLY_REPORT_CELL_BYTES];
 	struct tally_browse_column before[TALLY_SORT_KEYS];
 	unsigned count_before = browse->column_count;
 	memcpy(before, browse->columns, sizeof(before));
 	browse->column_count = 0;
 	for (unsigned key = 0; key < TALLY_SORT_KEYS; key++) {
-		if (!by[key] || (key == TALLY_SORT_COMM && browse->report->comms <= 1 &&
-				 (by[TALLY_SORT_OBJECT] || by[TALLY_SORT_SYMBOL])))
+		if (!tally_report_is_column(browse->report, browse->options, key))
 			continue;
 		struct tally_browse_column *column = &browse->columns[browse->column_count++];
 		*column = (struct tally_browse_column){ key, width_before(before, count_before, key) };

@@ -21,34 +21,29 @@ void tally_report_function(const struct tally_names *names, uint32_t function, c
 void tally_report_cell(const struct tally_names *names, const struct tally_report_entry *entry, enum tally_sort_key key,
 		       char *out, size_t size)
 {
-	switch (key) {
-	case TALLY_SORT_COMM:
-	case TALLY_SORT_CGROUP:
-	case TALLY_SORT_CGROUP_ID:
-		tally_terminal_clean(tally_strings_text(&names->tasks->strings, entry->key[key]), out, size);
+	uint32_t value = entry->key[key];
+	switch (tally_sort_key_words(key)->kind) {
+	case TALLY_KEY_TASK_TEXT: tally_terminal_clean(tally_strings_text(&names->tasks->strings, value), out, size); break;
+	case TALLY_KEY_TEXT: tally_terminal_clean(tally_strings_text(&names->strings, value), out, size); break;
+	case TALLY_KEY_OBJECT:
+		tally_terminal_clean(entry->function == UINT32_MAX ? "" : tally_names_short_object(names, entry->function), out,
+				     size);
 		break;
-	case TALLY_SORT_OBJECT:
-		tally_terminal_clean(entry->function == UINT32_MAX ? "" :
-								     tally_names_short_object(names, entry->function),
-				     out, size);
-		break;
-	case TALLY_SORT_SYMBOL:
-		tally_report_function(names, entry->function, out, size);
-		break;
-	default:
-		if (entry->key[key] == UINT32_MAX)
-			snprintf(out, size, "?");
-		else
-			snprintf(out, size, "%u", entry->key[key]);
+	case TALLY_KEY_FUNCTION: tally_report_function(names, entry->function, out, size); break;
+	case TALLY_KEY_NUMBER: snprintf(out, size, value == UINT32_MAX ? "?" : "%u", value); break;
 	}
 }
 
-const char *tally_report_key_title(enum tally_sort_key key)
+bool tally_report_is_column(const struct tally_report *report, const struct tally_report_options *options,
+			    enum tally_sort_key key)
 {
-	static const char *const titles[TALLY_SORT_KEYS] = {
-		[TALLY_SORT_COMM] = "COMMAND", [TALLY_SORT_PID] = "PID", [TALLY_SORT_TID] = "TID", [TALLY_SORT_CPU] = "CPU",
-		[TALLY_SORT_CGROUP] = "CGROUP", [TALLY_SORT_CGROUP_ID] = "CGROUP ID", [TALLY_SORT_OBJECT] = "OBJECT",
-		[TALLY_SORT_SYMBOL] = "FUNCTION",
-	};
-	return titles[key];
+	bool frames = false;
+	for (unsigned other = TALLY_SORT_OBJECT; other < TALLY_SORT_KEYS; other++)
+		frames |= options->by[other];
+	return options->by[key] && (key != TALLY_SORT_COMM || report->comms > 1 || !frames);
+}
+
+bool tally_report_key_shrinks(enum tally_sort_key key)
+{
+	return tally_sort_key_words(key)->kind != TALLY_KEY_NUMBER;
 }

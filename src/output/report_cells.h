@@ -16,7 +16,11 @@ void tally_report_function(const struct tally_names *names, uint32_t function, c
 void tally_report_cell(const struct tally_names *names, const struct tally_report_entry *entry, enum tally_sort_key key,
 		       char *out, size_t size);
 
-/* "COMMAND" */
-const char *tally_report_key_title(enum tally_sort_key key);
+/* Whether a key has a column: one command alone stands in the head. */
+bool tally_report_is_column(const struct tally_report *report, const struct tally_report_options *options,
+			    enum tally_sort_key key);
+
+/* Whether its column may be cut where there is little room. */
+bool tally_report_key_shrinks(enum tally_sort_key key);
 
 #endif

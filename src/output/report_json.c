@@ -46,24 +46,28 @@ static void put_error(const struct tally_report *report, const char *name, uint6
 	tally_json_double(json, name, (double)(int64_t)(1000 * tally_report_error(report, period, samples) + 0.5) / 1000);
 }
 
+static void put_key(const struct tally_profile *profile, enum tally_sort_key key, uint32_t value, struct tally_json *json)
+{
+	const struct tally_sort_key_words *words = tally_sort_key_words(key);
+	if (!words->json)
+		return;
+	switch (words->kind) {
+	case TALLY_KEY_TASK_TEXT:
+		tally_json_text(json, words->json, tally_strings_text(&profile->recording->tasks.strings, value));
+		break;
+	case TALLY_KEY_NUMBER: tally_json_i64(json, words->json, (int32_t)value); break;
+	default: tally_json_text(json, words->json, tally_strings_text(&profile->recording->names.strings, value));
+	}
+}
+
 static void put_entry(const struct tally_profile *profile, const struct tally_report *report,
 		      const struct tally_report_options *options, const struct tally_report_entry *entry,
 		      struct tally_json *json)
 {
-	const struct tally_tasks *tasks = &profile->recording->tasks;
 	tally_json_object(json, NULL);
-	if (options->by[TALLY_SORT_COMM])
-		tally_json_text(json, "command", tally_strings_text(&tasks->strings, entry->key[TALLY_SORT_COMM]));
-	if (options->by[TALLY_SORT_PID])
-		tally_json_u64(json, "pid", entry->key[TALLY_SORT_PID]);
-	if (options->by[TALLY_SORT_TID])
-		tally_json_u64(json, "tid", entry->key[TALLY_SORT_TID]);
-	if (options->by[TALLY_SORT_CPU])
-		tally_json_i64(json, "cpu", (int32_t)entry->key[TALLY_SORT_CPU]);
-	if (options->by[TALLY_SORT_CGROUP])
-		tally_json_text(json, "cgroup", tally_strings_text(&tasks->strings, entry->key[TALLY_SORT_CGROUP]));
-	if (options->by[TALLY_SORT_CGROUP_ID])
-		tally_json_text(json, "cgroup_id", tally_strings_text(&tasks->strings, entry->key[TALLY_SORT_CGROUP_ID]));
+	for (unsigned key = 0; key < TALLY_SORT_KEYS; key++)
+		if (options->by[key])
+			put_key(profile, key, entry->key[key], json);
 	if (options->by[TALLY_SORT_SYMBOL])
 		put_function(profile, entry->function, json);
 	else if (options->by[TALLY_SORT_OBJECT])

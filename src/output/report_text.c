@@ -62,13 +62,10 @@ static void choose_columns(struct table *table)
 {
 	char cell[NAME_BYTES];
 	for (unsigned key = 0; key < TALLY_SORT_KEYS; key++) {
-		if (!table->options->by[key])
-			continue;
-		if (key == TALLY_SORT_COMM && table->report->comms <= 1 &&
-		    (table->options->by[TALLY_SORT_OBJECT] || table->options->by[TALLY_SORT_SYMBOL]))
+		if (!tally_report_is_column(table->report, table->options, key))
 			continue;
 		struct column *column = &table->columns[table->column_count++];
-		*column = (struct column){ .key = key, .title = tally_report_key_title(key) };
+		*column = (struct column){ .key = key, .title = tally_sort_key_words(key)->title };
 		column->width = (int)strlen(column->title);
 		for (size_t i = 0; i < table->report->entries.count; i++) {
 			tally_report_cell(names_of(table), &table->report->entries.items[i], key, cell, sizeof(cell));
@@ -101,9 +98,7 @@ static void shrink_columns(struct table *table)
 		struct column *widest = NULL;
 		for (unsigned i = 0; i + 1 < table->column_count; i++) {
 			struct column *column = &table->columns[i];
-			bool flexible = column->key == TALLY_SORT_COMM || column->key == TALLY_SORT_OBJECT ||
-				column->key == TALLY_SORT_CGROUP;
-			if (flexible && column->width > SHRUNK_MIN && (!widest || column->width > widest->width))
+			if (tally_report_key_shrinks(column->key) && column->width > SHRUNK_MIN && (!widest || column->width > widest->width))
 				widest = column;
 		}
 		if (!widest)

@@ -78,8 +78,9 @@ static int find_children(struct merger *merger, size_t first)
 		uint32_t child = turns[turn].child, end = turns[turn].end;
 		if (child < end) {
 			uint32_t next = nodes[child].end;
-			result = find_one(merger, (struct member){ .node = child, .end = next }, nodes[child].code,
-					  nodes[child].total, next > child + 1);
+			result = find_one(merger, (struct member){ .node = child, .end = next },
+					  tally_report_plain_code(merger->builder, nodes[child].code), nodes[child].total,
+					  next > child + 1);
 			child = next;
 		}
 		idle = child < end || left ? 0 : idle + 1;
@@ -105,7 +106,7 @@ static int find_caller(struct merger *merger, const struct member *member)
 	struct found *last = merger->found.count ? &merger->found.items[merger->found.count - 1] : NULL;
 	if (!last || last->member.node != caller)
 		return find_one(merger, (struct member){ .node = caller, .weight = member->weight },
-				merger->nodes[caller].code, member->weight, true);
+				tally_report_plain_code(merger->builder, merger->nodes[caller].code), member->weight, true);
 	last->member.weight += member->weight;
 	merger->buckets[last->code].weight += member->weight;
 	return 0;

@@ -59,139 +59,122 @@ static int make_codes(struct tally_report_builder *builder)
 	return 0;
 }
 
-static int make_function_keys(struct tally_report_builder *builder)
+static int intern_key(struct tally_report_builder *builder, struct tally_map *index, const struct tally_report_key *key,
+		      uint32_t *number)
 {
-	const struct tally_names *names = &builder->profile->recording->names;
-	const bool *by = builder->options->by;
-	struct tally_map index = { 0 };
-	struct tally_report_key none = { by[TALLY_SORT_OBJECT] ? TALLY_REPORT_NONE - 1 : 0,
-					 by[TALLY_SORT_SYMBOL] ? TALLY_REPORT_NONE - 1 : 0 };
-	builder->key_of_code = malloc(((size_t)builder->code_max + 1) * sizeof(*builder->key_of_code));
-	int result = builder->key_of_code ? tally_vector_push(&builder->keys, none) : -ENOMEM;
-	for (uint32_t code = 1; !result && code <= builder->code_max; code++) {
-		const struct tally_function *function = &names->functions.items[builder->function_of_code[code]];
-		struct tally_report_key key = { by[TALLY_SORT_OBJECT] ? function->object : 0,
-						by[TALLY_SORT_SYMBOL] ? function->name : 0 };
-		bool added = false;
-		builder->key_of_code[code] = TALLY_REPORT_NONE;
-		if (is_inlined(function))
-			continue;
-		uint64_t *slot = tally_map_put(&index, (uint64_t)key.object << 32 | key.symbol, &added);
-		result = slot ? 0 : -ENOMEM;
-		if (added) {
-			*slot = builder->keys.count;
-			result = tally_vector_push(&builder->keys, key);
-		}
-		if (!result)
-			builder->key_of_code[code] = (uint32_t)*slot;
-	}
-	tally_map_release(&index);
-	return result;
+	uint64_t hash = ((uint64_t)key->object << 32 | key->symbol) ^ tally_hash64((uint64_t)key->file << 32 | key->line);
+	bool added = false;
+	uint64_t *slot;
+	do {
+		slot = tally_map_put(index, hash++, &added);
+	} while (slot && !added && memcmp(&builder->keys.items[*slot], key, sizeof(*key)) != 0);
+	if (!slot)
+		return -ENOMEM;
+	if (added)
+		*slot = builder->keys.count;
+	*number = (uint32_t)*slot;
+	return added ? tally_vector_push(&builder->keys, *key) : 0;
 }
 
-static int make_place_keys(struct tally_report_builder *builder)
+static struct tally_report_key function_key(const struct tally_report_builder *builder, uint32_t code)
 {
-	size_t count = builder->profile->places.places.count;
-	builder->key_of_place = malloc((count + 1) * sizeof(*builder->key_of_place));
-	if (!builder->key_of_place)
-		return -ENOMEM;
-	for (uint32_t place = 0; place < count; place++) {
+	const struct tally_names *names = &builder->profile->recording->names;
+	const struct tally_function *function = &names->functions.items[builder->function_of_code[code]];
+	return (struct tally_report_key){ .object = builder->options->by[TALLY_SORT_OBJECT] ? function->object : 0,
+					  .symbol = builder->options->by[TALLY_SORT_SYMBOL] ? function->name : 0 };
+}
+
+static int make_function_keys(struct tally_report_builder *builder, struct tally_map *index)
+{
+	const struct tally_names *names = &builder->profile->recording->names;
+	int result = 0;
+	for (uint32_t code = 1; !result && code <= builder->code_max; code++) {
+		const struct tally_report_key key = function_key(builder, code);
+		builder->key_of_code[code] = TALLY_REPORT_NONE;
+		if (!is_inlined(&names->functions.items[builder->function_of_code[code]]))
+			result = intern_key(builder, index, &key, &builder->key_of_code[code]);
+	}
+	for (uint32_t place = 0; !result && place < builder->profile->places.places.count; place++) {
 		uint32_t function = tally_profile_function(builder->profile, place);
 		builder->key_of_place[place] = builder->key_of_code[builder->code_of_function[function]];
 	}
-	return 0;
-}
-
-/* ---- roots --------------------------------------------------------------------------------------------- */
-
-static struct tally_report_root root_of(const struct tally_report_builder *builder, const struct tally_class *class)
-{
-	const struct tally_tasks *tasks = &builder->profile->recording->tasks;
-	const bool *by = builder->options->by;
-	struct tally_report_root root = {
-		.comm = by[TALLY_SORT_COMM] ? class->comm : 0,
-		.cpu = by[TALLY_SORT_CPU] ? class->cpu : 0,
-		.cgroup = by[TALLY_SORT_CGROUP] ? class->cgroup : 0,
-		.cgroup_id = by[TALLY_SORT_CGROUP_ID] ? class->cgroup_id : 0,
-	};
-	if (class->thread < tasks->threads.count) {
-		root.pid = by[TALLY_SORT_PID] ? tasks->threads.items[class->thread].pid : 0;
-		root.tid = by[TALLY_SORT_TID] ? tasks->threads.items[class->thread].tid : 0;
-	}
-	return root;
-}
-
-static int make_roots(struct tally_report_builder *builder)
-{
-	const struct tally_profile *profile = builder->profile;
-	struct tally_map index = { 0 };
-	int result = 0;
-	builder->root_of_class = malloc((profile->classes.count + 1) * sizeof(*builder->root_of_class));
-	if (!builder->root_of_class)
-		return -ENOMEM;
-	for (size_t i = 0; !result && i < profile->classes.count; i++) {
-		const struct tally_class *class = &profile->classes.items[i];
-		bool added = false;
-		uint64_t *slot;
-		builder->root_of_class[i] = TALLY_REPORT_NONE;
-		if (class->event != builder->options->event)
-			continue;
-		struct tally_report_root root = root_of(builder, class);
-		uint64_t key = tally_hash64((uint64_t)root.pid << 32 | root.tid) ^ ((uint64_t)root.comm << 32 | root.cpu) ^
-			       tally_hash64((uint64_t)root.cgroup_id << 32 | (root.cgroup + 1));
-		do {
-			slot = tally_map_put(&index, key++, &added);
-		} while (slot && !added && memcmp(&builder->roots.items[*slot], &root, sizeof(root)));
-		result = slot ? 0 : -ENOMEM;
-		if (added) {
-			*slot = builder->roots.count;
-			result = tally_vector_push(&builder->roots, root);
-		}
-		if (!result)
-			builder->root_of_class[i] = (uint32_t)*slot;
-	}
-	tally_map_release(&index);
 	return result;
 }
 
-static int sort_rows_by_root(struct tally_report_builder *builder)
+/* ---- with sources a function has several keys ---------------------------------------------------------- */
+
+static int add_source(const struct tally_report_builder *builder, uint32_t place, struct tally_report_key *key)
 {
-	const struct tally_profile *profile = builder->profile;
-	size_t count = profile->rows.rows.count;
-	builder->root_rows = calloc(builder->roots.count + 2, sizeof(*builder->root_rows));
-	builder->rows = malloc((count + 1) * sizeof(*builder->rows));
-	if (!builder->root_rows || !builder->rows)
+	const bool *by = builder->options->by;
+	key->file = by[TALLY_SORT_SOURCE_FILE] ? tally_report_source_file(builder->profile, place) : 0;
+	key->line = by[TALLY_SORT_SOURCE_LINE] ? tally_report_source_line(builder->profile, place) : 0;
+	return key->file == TALLY_STRING_NONE || key->line == TALLY_STRING_NONE ? -ENOMEM : 0;
+}
+
+/* A code for each function and key that go together. */
+static int make_source_keys(struct tally_report_builder *builder, struct tally_map *index)
+{
+	struct tally_map pairs = { 0 };
+	int result = 0;
+	for (uint32_t code = 1; code <= builder->code_max; code++) {
+		builder->key_of_code[code] = TALLY_REPORT_NONE;
+		builder->plain_of_code[code] = code;
+	}
+	for (uint32_t place = 0; !result && place < builder->profile->places.places.count; place++) {
+		uint32_t code = builder->code_of_function[tally_profile_function(builder->profile, place)], number = 0;
+		struct tally_report_key key = function_key(builder, code);
+		bool added = false;
+		result = add_source(builder, place, &key);
+		if (!result)
+			result = intern_key(builder, index, &key, &number);
+		uint64_t *head = result ? NULL : tally_map_put(&pairs, (uint64_t)code << 32 | number, &added);
+		if (!head) {
+			result = -ENOMEM;
+			break;
+		}
+		if (added) {
+			*head = ++builder->head_max;
+			builder->key_of_code[*head] = number;
+			builder->plain_of_code[*head] = code;
+		}
+		builder->key_of_place[place] = number;
+		builder->head_of_place[place] = (uint32_t)*head;
+	}
+	tally_map_release(&pairs);
+	return result;
+}
+
+static int make_frame_keys(struct tally_report_builder *builder)
+{
+	const bool *by = builder->options->by;
+	bool sources = by[TALLY_SORT_SOURCE_FILE] || by[TALLY_SORT_SOURCE_LINE];
+	size_t places = builder->profile->places.places.count, codes = builder->code_max + (sources ? places : 0);
+	struct tally_map index = { 0 };
+	const uint32_t missing = TALLY_REPORT_NONE - 1;
+	const struct tally_report_key none = {
+		.object = by[TALLY_SORT_OBJECT] ? missing : 0, .symbol = by[TALLY_SORT_SYMBOL] ? missing : 0,
+		.file = by[TALLY_SORT_SOURCE_FILE] ? missing : 0, .line = by[TALLY_SORT_SOURCE_LINE] ? missing : 0,
+	};
+	builder->head_max = builder->code_max;
+	builder->key_of_code = malloc((codes + 1) * sizeof(*builder->key_of_code));
+	builder->key_of_place = malloc((places + 1) * sizeof(*builder->key_of_place));
+	if (sources) {
+		builder->head_of_place = malloc((places + 1) * sizeof(*builder->head_of_place));
+		builder->plain_of_code = malloc((codes + 1) * sizeof(*builder->plain_of_code));
+	}
+	if (!builder->key_of_code || !builder->key_of_place || (sources && (!builder->head_of_place || !builder->plain_of_code)))
 		return -ENOMEM;
-	size_t *next = builder->root_rows + 1; /* by root: where the next row goes; the end, when all are there */
-	for (size_t i = 0; i < count; i++) {
-		uint32_t root = builder->root_of_class[profile->rows.rows.items[i].class];
-		if (root != TALLY_REPORT_NONE)
-			next[root]++;
-	}
-	size_t sum = 0;
-	for (size_t root = 0; root < builder->roots.count; root++) {
-		size_t here = next[root];
-		next[root] = sum;
-		sum += here;
-	}
-	for (size_t i = 0; i < count; i++) {
-		uint32_t root = builder->root_of_class[profile->rows.rows.items[i].class];
-		if (root != TALLY_REPORT_NONE)
-			builder->rows[next[root]++] = (uint32_t)i;
-	}
-	return 0;
+	int result = tally_vector_push(&builder->keys, none);
+	if (!result)
+		result = sources ? make_source_keys(builder, &index) : make_function_keys(builder, &index);
+	tally_map_release(&index);
+	return result;
 }
 
 int tally_report_make_keys(struct tally_report_builder *builder)
 {
 	int result = make_codes(builder);
-	if (!result)
-		result = make_function_keys(builder);
-	if (!result)
-		result = make_place_keys(builder);
-	if (!result)
-		result = make_roots(builder);
-	return result ? result : sort_rows_by_root(builder);
+	return result ? result : make_frame_keys(builder);
 }
 
 void tally_report_release_keys(struct tally_report_builder *builder)
@@ -200,11 +183,7 @@ void tally_report_release_keys(struct tally_report_builder *builder)
 	free(builder->function_of_code);
 	free(builder->key_of_code);
 	free(builder->key_of_place);
-	free(builder->root_of_class);
-	free(builder->rows);
-	free(builder->root_rows);
-	free(builder->leaf_entry);
+	free(builder->head_of_place);
+	free(builder->plain_of_code);
 	tally_vector_release(&builder->keys);
-	tally_vector_release(&builder->roots);
-	tally_vector_release(&builder->met);
 }

@@ -19,20 +19,23 @@ static int compare_texts(const struct tally_strings *strings, uint32_t a, uint32
 	return order ? order : (a > b) - (a < b);
 }
 
+static int compare_key(const struct tally_recording *recording, enum tally_sort_key key, uint32_t a, uint32_t b)
+{
+	switch (tally_sort_key_words(key)->kind) {
+	case TALLY_KEY_TASK_TEXT: return compare_texts(&recording->tasks.strings, a, b);
+	case TALLY_KEY_NUMBER: return (a > b) - (a < b);
+	default: return compare_texts(&recording->names.strings, a, b);
+	}
+}
+
 /* Entries of equal weight, by what the reader sees of them. */
 static int compare_keys(const struct tally_recording *recording, const uint32_t *a, const uint32_t *b)
 {
-	int order = compare_texts(&recording->tasks.strings, a[TALLY_SORT_COMM], b[TALLY_SORT_COMM]);
-	for (unsigned key = TALLY_SORT_PID; !order && key <= TALLY_SORT_CPU; key++)
-		order = (a[key] > b[key]) - (a[key] < b[key]);
-	if (!order)
-		order = compare_texts(&recording->tasks.strings, a[TALLY_SORT_CGROUP], b[TALLY_SORT_CGROUP]);
-	if (!order)
-		order = compare_texts(&recording->tasks.strings, a[TALLY_SORT_CGROUP_ID], b[TALLY_SORT_CGROUP_ID]);
-	if (!order)
-		order = compare_texts(&recording->names.strings, a[TALLY_SORT_OBJECT], b[TALLY_SORT_OBJECT]);
-	return order ? order :
-		       compare_texts(&recording->names.strings, a[TALLY_SORT_SYMBOL], b[TALLY_SORT_SYMBOL]);
+	int order = 0;
+	for (unsigned key = 0; !order && key < TALLY_SORT_KEYS; key++)
+		if (a[key] != b[key])
+			order = compare_key(recording, key, a[key], b[key]);
+	return order;
 }
 
 static int compare_entries(const void *a, const void *b, void *context)
@@ -85,12 +88,17 @@ int tally_report_build(const struct tally_profile *profile, const struct tally_r
 	if (!result)
 		result = tally_report_make_keys(&builder);
 	if (!result)
+		result = tally_report_make_roots(&builder);
+	if (!result)
 		result = tally_report_sum_rows(&builder);
 	if (!result)
 		result = keep_heaviest(&builder);
 	if (!result && options->tree != TALLY_TREE_NONE)
 		result = tally_report_make_trees(&builder);
 	tally_report_release_keys(&builder);
+	tally_report_release_roots(&builder);
+	free(builder.leaf_entry);
+	tally_vector_release(&builder.met);
 	if (result < 0)
 		tally_report_release(report);
 	return result;

@@ -2,25 +2,15 @@
  *
  * `self` is what was sampled in a function itself, `total` what was sampled in it or in anything that it called:
  * each sample counts once for each distinct key in its stack, however deep a recursion.  Entries are of functions that
- * have a symbol; what was inlined into them (TALLY_FRAME_INLINED) is in call trees.
+ * have a symbol; what was inlined into them (TALLY_FRAME_INLINED) is in call trees.  Source files and lines are those of
+ * the innermost frame.
  */
 #ifndef TALLY_PROFILE_REPORT_MODEL_H
 #define TALLY_PROFILE_REPORT_MODEL_H
 
 #include "profile/profile.h"
 #include "profile/share_error.h"
-
-enum tally_sort_key {
-	TALLY_SORT_COMM,
-	TALLY_SORT_PID,
-	TALLY_SORT_TID,
-	TALLY_SORT_CPU,
-	TALLY_SORT_CGROUP,
-	TALLY_SORT_CGROUP_ID, /* the cgroup namespace */
-	TALLY_SORT_OBJECT,
-	TALLY_SORT_SYMBOL,
-	TALLY_SORT_KEYS
-};
+#include "profile/sort_keys.h"
 
 enum tally_tree_order {
 	TALLY_TREE_NONE,
@@ -47,7 +37,7 @@ struct tally_branch_node {
 };
 
 struct tally_report_entry {
-	uint32_t key[TALLY_SORT_KEYS]; /* string ids of tasks (comm, cgroup, its namespace) and names (object, symbol); numbers */
+	uint32_t key[TALLY_SORT_KEYS]; /* sort_keys.h says what of; 0 what is not sorted by */
 	uint32_t function;             /* one of its functions: of names */
 	uint64_t self, total;          /* periods */
 	uint64_t self_samples, total_samples;

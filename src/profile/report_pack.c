@@ -6,20 +6,30 @@
 #include <errno.h>
 #include <stdlib.h>
 
-int tally_report_packer_init(struct tally_report_packer *packer, const struct tally_report_builder *builder)
+/* The code of a frame of a place. */
+static uint32_t frame_code(const struct tally_report_packer *packer, uint32_t place, uint32_t frame)
+{
+	const struct tally_report_builder *builder = packer->builder;
+	const struct tally_place_name *name = &builder->profile->names[place];
+	if (packer->heads && builder->head_of_place && frame == name->count - 1)
+		return builder->head_of_place[place];
+	return builder->code_of_function[builder->profile->recording->names.frames.items[name->first + frame].function];
+}
+
+int tally_report_packer_init(struct tally_report_packer *packer, const struct tally_report_builder *builder, bool heads)
 {
 	const struct tally_profile *profile = builder->profile;
-	const struct tally_place_frame *frames = profile->recording->names.frames.items;
 	size_t count = profile->places.places.count;
 	*packer = (struct tally_report_packer){
 		.builder = builder, .code_of_place = malloc((count + 1) * sizeof(*packer->code_of_place)), .frames_max = 1,
+		.heads = heads,
 	};
-	tally_stack_sort_init(&packer->sort, builder->code_max);
+	tally_stack_sort_init(&packer->sort, heads ? builder->head_max : builder->code_max);
 	if (!packer->code_of_place)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
 		const struct tally_place_name *name = &profile->names[i];
-		packer->code_of_place[i] = name->count == 1 ? builder->code_of_function[frames[name->first].function] : 0;
+		packer->code_of_place[i] = name->count == 1 ? frame_code(packer, (uint32_t)i, 0) : 0;
 		if (name->count > packer->frames_max)
 			packer->frames_max = name->count;
 	}
@@ -38,13 +48,9 @@ void tally_report_packer_release(struct tally_report_packer *packer)
 static void put_inlined(const struct tally_report_packer *packer, struct tally_stack_packer *stack, uint32_t place,
 			bool outermost_first)
 {
-	const struct tally_report_builder *builder = packer->builder;
-	const struct tally_place_name *name = &builder->profile->names[place];
-	const struct tally_place_frame *frames = &builder->profile->recording->names.frames.items[name->first];
-	for (uint32_t i = 0; i < name->count; i++) {
-		uint32_t function = frames[outermost_first ? name->count - 1 - i : i].function;
-		tally_stack_sort_put(&packer->sort, stack, builder->code_of_function[function]);
-	}
+	uint32_t count = packer->builder->profile->names[place].count;
+	for (uint32_t i = 0; i < count; i++)
+		tally_stack_sort_put(&packer->sort, stack, frame_code(packer, place, outermost_first ? count - 1 - i : i));
 }
 
 static inline void put_place(const struct tally_report_packer *packer, struct tally_stack_packer *stack, uint32_t place,

@@ -1,8 +1,11 @@
 /* What a report is put together from.  For report_*.c.
  *
  * Rows of the profile come under roots (what of command, process, thread and CPU the report is sorted by); functions
- * have codes in the order of their names and objects, equal ones one code, and keys: what of symbol and object the
- * report is sorted by.  A root and a key make an entry.
+ * have codes in the order of their names and objects, equal ones one code, and places have keys: what of symbol, object
+ * and source the report is sorted by.  A root and a key make an entry.
+ *
+ * Where trees are made, an entry's nodes are found by their codes.  With sources a function has several keys, so there its
+ * frames have a code for each, above the functions' own (code_max): what is shown of a branch is the plain code's.
  */
 #ifndef TALLY_PROFILE_REPORT_PARTS_H
 #define TALLY_PROFILE_REPORT_PARTS_H
@@ -17,11 +20,11 @@ enum { TALLY_BRANCHES_MAX = 4 << 20 };
 static const uint32_t TALLY_REPORT_NONE = UINT32_MAX;
 
 struct tally_report_root {
-	uint32_t comm, pid, tid, cpu, cgroup, cgroup_id; /* as an entry's key has them: 0 what is not sorted by */
+	uint32_t key[TALLY_SORT_KEYS]; /* as an entry's: 0 what is not sorted by, or is a frame's */
 };
 
 struct tally_report_key {
-	uint32_t object, symbol; /* string ids of names, 0 what is not sorted by */
+	uint32_t object, symbol, file, line; /* string ids of names, 0 what is not sorted by */
 };
 
 /* An entry on its way into the report. */
@@ -38,9 +41,11 @@ struct tally_report_builder {
 
 	uint32_t *code_of_function; /* by function of names: 1 … code_max */
 	uint32_t *function_of_code; /* one of those that have it */
-	uint32_t *key_of_code;      /* TALLY_REPORT_NONE: inlined, heads no entry */
-	uint32_t code_max;
+	uint32_t code_max, head_max; /* head_max: of codes with sources; code_max where there are none */
+	uint32_t *key_of_code;      /* TALLY_REPORT_NONE: heads no entry; up to head_max */
 	uint32_t *key_of_place;
+	uint32_t *head_of_place;    /* code of its symbol's frame; NULL: the function's */
+	uint32_t *plain_of_code;    /* NULL: the same */
 	struct { struct tally_report_key *items; size_t count, capacity; } keys; /* 0: of samples without any address */
 	uint32_t *root_of_class;    /* TALLY_REPORT_NONE: of another event */
 	struct { struct tally_report_root *items; size_t count, capacity; } roots;
@@ -53,9 +58,23 @@ struct tally_report_builder {
 	size_t branches;
 };
 
-/* Codes, keys, roots.  0 or -ENOMEM. */
+/* Codes and keys.  0 or -ENOMEM. */
 int tally_report_make_keys(struct tally_report_builder *builder);
 void tally_report_release_keys(struct tally_report_builder *builder);
+
+/* Roots, and the event's rows by root.  0 or -ENOMEM. */
+int tally_report_make_roots(struct tally_report_builder *builder);
+void tally_report_release_roots(struct tally_report_builder *builder);
+
+/* A place's source as an interned string of names: its file's last part, with the line "x.c:12"; where the line is not
+ * known "f+12" or "libc.so.6[1a2b]", as perf has it.  TALLY_STRING_NONE when memory is out. */
+uint32_t tally_report_source_file(const struct tally_profile *profile, uint32_t place);
+uint32_t tally_report_source_line(const struct tally_profile *profile, uint32_t place);
+
+static inline uint32_t tally_report_plain_code(const struct tally_report_builder *builder, uint32_t code)
+{
+	return builder->plain_of_code ? builder->plain_of_code[code] : code;
+}
 
 /* Fills `met`.  0 or -ENOMEM. */
 int tally_report_sum_rows(struct tally_report_builder *builder);
@@ -66,10 +85,11 @@ struct tally_report_packer {
 	struct tally_stack_sort sort;
 	uint32_t *code_of_place; /* of its only frame; 0: it has several */
 	uint32_t frames_max;     /* of a place */
+	bool heads;              /* symbols' frames have the codes of entries */
 };
 
 /* 0 or -ENOMEM; released in both cases. */
-int tally_report_packer_init(struct tally_report_packer *packer, const struct tally_report_builder *builder);
+int tally_report_packer_init(struct tally_report_packer *packer, const struct tally_report_builder *builder, bool heads);
 void tally_report_packer_release(struct tally_report_packer *packer);
 
 /* Adds a row's stack to packer->sort: all of it from the outermost frame, or from the leaf's caller upwards.

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* What a root's rows come to. */
 struct key_sums {
@@ -44,13 +45,14 @@ static int meet(struct summer *summer, uint32_t key, uint32_t row)
 	const struct tally_report_root *root = &builder->roots.items[summer->root];
 	const struct tally_report_key *names = &builder->keys.items[key];
 	struct tally_report_met met = {
-		.entry = { .key = { [TALLY_SORT_COMM] = root->comm, [TALLY_SORT_PID] = root->pid,
-				    [TALLY_SORT_TID] = root->tid, [TALLY_SORT_CPU] = root->cpu,
-				    [TALLY_SORT_CGROUP] = root->cgroup, [TALLY_SORT_CGROUP_ID] = root->cgroup_id,
-				    [TALLY_SORT_OBJECT] = names->object, [TALLY_SORT_SYMBOL] = names->symbol },
-			   .function = function_of_key(builder, row, key) },
+		.entry.function = function_of_key(builder, row, key),
 		.root = summer->root, .key = key, .shown = TALLY_REPORT_NONE,
 	};
+	memcpy(met.entry.key, root->key, sizeof(root->key));
+	met.entry.key[TALLY_SORT_OBJECT] = names->object;
+	met.entry.key[TALLY_SORT_SYMBOL] = names->symbol;
+	met.entry.key[TALLY_SORT_SOURCE_FILE] = names->file;
+	met.entry.key[TALLY_SORT_SOURCE_LINE] = names->line;
 	summer->sums[key] = (struct key_sums){ .root = summer->root + 1, .entry = (uint32_t)builder->met.count };
 	return builder->met.count >= TALLY_REPORT_NONE ? -ENOMEM : tally_vector_push(&builder->met, met);
 }

@@ -159,7 +159,7 @@ static int make_leaf_trees(struct tally_report_builder *builder)
 {
 	struct tally_report_packer packer;
 	struct tally_call_tree tree = { 0 };
-	int result = tally_report_packer_init(&packer, builder);
+	int result = tally_report_packer_init(&packer, builder, false);
 	if (!result)
 		result = add_leaf_rows(builder, &packer);
 	if (!result)
@@ -375,7 +375,7 @@ static int make_passing_trees(struct tally_report_builder *builder)
 {
 	struct tally_report_packer packer;
 	struct tally_call_tree tree = { 0 };
-	int result = tally_report_packer_init(&packer, builder);
+	int result = tally_report_packer_init(&packer, builder, true);
 	if (!result)
 		result = add_all_rows(builder, &packer);
 	if (!result)

@@ -41,4 +41,40 @@ assert any(abs(float(r[3]) - entry["self_error"]) < 0.006 and r[-1] == entry["fu
 P
 LC_ALL=C "$TALLY" report --stdio --error -i perf.data >out 2>err
 check "without UTF-8 they are +-" eval 'grep -q "(+-.* at 10%)" out && ! LC_ALL=C grep -q "[^ -~	]" out'
+
+# ---- line for line as perf has them ---------------------------------------------------------------------
+cat >same.py <<'P'
+import re, sys
+def rows(path, theirs):
+    found = []
+    for line in open(path):
+        if not re.match(r" *[0-9.]+%", line):
+            continue
+        cells = re.split(r"  +", line.strip())
+        mark = (r"^\[[.kHgu]\] +", "") if theirs else (r" \[k\]$", "")
+        found.append([re.sub(*mark, cell) for cell in cells])
+    return sorted(found)
+theirs, ours = rows("perf.txt", True), rows("tally.txt", False)
+if theirs != ours or not ours:
+    sys.exit("perf's %d rows, tally's %d\nonly perf: %s\nonly tally: %s" % (len(theirs), len(ours),
+             [row for row in theirs if row not in ours][:8], [row for row in ours if row not in theirs][:8]))
+P
+# same FILE KEYS OPTION…: perf's table is tally's; PERF_KEYS are keys by perf's names, SED makes perf's cells tally's.
+same() {
+	timeout 60 perf report --stdio --no-children -g none --sort "${PERF_KEYS:-$2}" "${@:3}" -i "$1" 2>out |
+		sed -E "${SED:-}" >perf.txt
+	timeout 60 "$TALLY" report --stdio --no-children --percent-limit 0 --sort "$2" "${@:3}" -i "$1" >tally.txt 2>out &&
+		python3 same.py >out 2>&1
+}
+for keys in sym srcline sym,srcline dso,sym; do
+	check "as perf: $keys" same perf.data $keys
+done
+SED='s/(%) +$/\1  [unknown]/' check "as perf: srcfile" same perf.data srcfile
+check "… with totals the lines of callers have theirs" eval '"$TALLY" report --stdio --children -s sym,srcline -i perf.data >out 2>err && grep -Eq " 0.00%  .*record_workload.c:[0-9]+$" out'
+check "… and call trees are of functions" eval '"$TALLY" report --stdio --children -g -s srcline -i perf.data >out 2>err && grep -Eq "%  record_workload.c:[0-9]+$" out && grep -Eq "─ 100.00% spin$" out'
+"$TALLY" report --sort srcline --no-inline -i perf.data >out 2>&1
+check "lines that are not read can't be sorted by" test $? = 2
+"$TALLY" report --sort nonsense -i perf.data >out 2>&1
+exit_status=$?
+check "a key that nobody knows" eval 'test $exit_status = 2 && grep -q "none of comm, .*srcline" out'
 echo "1..$number"

@@ -4,7 +4,7 @@
 #define TALLY_TEST_REFERENCE_REPORT_H
 
 #include "base/vector.h"
-#include "profile/report_model.h"
+#include "profile/report_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +27,7 @@ struct reference_report {
 	const struct tally_report_options *options;
 	struct { struct reference_entry *items; size_t count, capacity; } entries;
 	struct { uint32_t *items; size_t count, capacity; } path; /* functions of a stack, leaf first */
+	struct { uint32_t *items; size_t count, capacity; } places; /* by frame of the path */
 	uint64_t period, samples;
 };
 
@@ -50,23 +51,27 @@ static inline bool reference_same(const struct reference_report *report, uint32_
 static inline void reference_path(struct reference_report *report, size_t row)
 {
 	const uint8_t *end, *at = tally_row_stack(&report->profile->rows, row, &end);
-	report->path.count = 0;
+	report->path.count = report->places.count = 0;
 	while (at < end) {
-		const struct tally_place_name *name = &report->profile->names[tally_stack_next_place(&at)];
-		for (uint32_t i = 0; i < name->count; i++)
+		uint32_t place = tally_stack_next_place(&at);
+		const struct tally_place_name *name = &report->profile->names[place];
+		for (uint32_t i = 0; i < name->count; i++) {
 			assert_int_equal(tally_vector_push(&report->path, report->profile->recording->names.frames
 								   .items[name->first + i].function), 0);
+			assert_int_equal(tally_vector_push(&report->places, place), 0);
+		}
 	}
 }
 
 static inline struct reference_entry *reference_entry(struct reference_report *report, const struct tally_row *row,
-						      uint32_t function)
+						      size_t frame)
 {
 	const struct tally_profile *profile = report->profile;
+	bool known = frame < report->path.count;
+	uint32_t function = known ? report->path.items[frame] : UINT32_MAX;
 	const struct tally_class *class = &profile->classes.items[row->class];
 	const bool *by = report->options->by;
 	struct reference_entry fresh = { 0 };
-	bool known = function != UINT32_MAX;
 	fresh.key[TALLY_SORT_COMM] = by[TALLY_SORT_COMM] ? class->comm : 0;
 	if (by[TALLY_SORT_PID])
 		fresh.key[TALLY_SORT_PID] = profile->recording->tasks.threads.items[class->thread].pid;
@@ -78,6 +83,12 @@ static inline struct reference_entry *reference_entry(struct reference_report *r
 		fresh.key[TALLY_SORT_OBJECT] = known ? reference_function(report, function)->object : UINT32_MAX - 1;
 	if (by[TALLY_SORT_SYMBOL])
 		fresh.key[TALLY_SORT_SYMBOL] = known ? reference_function(report, function)->name : UINT32_MAX - 1;
+	if (by[TALLY_SORT_SOURCE_FILE])
+		fresh.key[TALLY_SORT_SOURCE_FILE] =
+			known ? tally_report_source_file(profile, report->places.items[frame]) : UINT32_MAX - 1;
+	if (by[TALLY_SORT_SOURCE_LINE])
+		fresh.key[TALLY_SORT_SOURCE_LINE] =
+			known ? tally_report_source_line(profile, report->places.items[frame]) : UINT32_MAX - 1;
 	for (size_t i = 0; i < report->entries.count; i++)
 		if (!memcmp(report->entries.items[i].key, fresh.key, sizeof(fresh.key)))
 			return &report->entries.items[i];
@@ -129,7 +140,7 @@ static inline void reference_add_trees(struct reference_report *report, const st
 		if (reference_is_inlined(report, report->path.items[at]) ||
 		    (!report->options->children && at != reference_leaf(report)))
 			continue;
-		struct reference_entry *entry = reference_entry(report, row, report->path.items[at]);
+		struct reference_entry *entry = reference_entry(report, row, (size_t)at);
 		if (entry->seen == stamp)
 			continue;
 		entry->seen = stamp;
@@ -148,12 +159,11 @@ static inline void reference_sum(struct reference_report *report, const struct t
 	report->samples += row->samples;
 	report->period += row->period;
 	for (size_t i = 0; i < report->path.count || (is_leaf && !report->path.count); i++) {
-		uint32_t function = report->path.count ? report->path.items[i] : UINT32_MAX;
-		if (report->path.count && reference_is_inlined(report, function))
+		if (report->path.count && reference_is_inlined(report, report->path.items[i]))
 			continue;
 		if (!is_leaf && !report->options->children)
 			break;
-		struct reference_entry *entry = reference_entry(report, row, function);
+		struct reference_entry *entry = reference_entry(report, row, i);
 		if (is_leaf) {
 			entry->self += row->period;
 			entry->self_samples += row->samples;
@@ -203,6 +213,7 @@ static inline void reference_release(struct reference_report *report)
 		reference_free_branches(report->entries.items[i].tree);
 	tally_vector_release(&report->entries);
 	tally_vector_release(&report->path);
+	tally_vector_release(&report->places);
 }
 
 #endif

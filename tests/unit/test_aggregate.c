@@ -145,6 +145,8 @@ static void inline_some(struct tally_profile *profile, uint64_t seed)
 		name->count = 2 + chance / 3 % 2;
 		for (uint32_t n = 0; n + 1 < name->count; n++) {
 			frame.function = first + (uint32_t)(chance / 7 + n) % INLINED;
+			frame.file = tally_strings_intern(&names->strings, chance & 64 ? "/a/one.c" : "/b/two.c");
+			frame.line = chance >> 8 & 3;
 			assert_int_equal(tally_vector_push(&names->frames, frame), 0);
 		}
 		assert_int_equal(tally_vector_push(&names->frames, own), 0);
@@ -314,7 +316,7 @@ static void reports_are_those_of_the_plain_way(void **state)
 		struct tally_profile *profile = fixture_profile(&recording->fixture, NULL);
 		if (seed & 1)
 			inline_some(profile, seed);
-		for (unsigned keys = 1 + seed % 3; keys < 1u << TALLY_SORT_KEYS; keys += 3)
+		for (unsigned keys = 1 + seed % 3; keys < 1u << (TALLY_SORT_SOURCE_LINE + 1); keys += 37)
 			for (unsigned mode = 0; mode < 6; mode++) {
 				struct tally_report_options options = {
 					.children = mode & 1, .tree = (enum tally_tree_order)(mode / 2),

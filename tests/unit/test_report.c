@@ -171,8 +171,9 @@ static void text_fits_its_columns(void **state)
 {
 	(void)state;
 	struct tally_report_options options = by_symbol();
-	memset(options.by, 1, sizeof(options.by));
-	options.by[TALLY_SORT_CGROUP] = options.by[TALLY_SORT_CGROUP_ID] = false; /* 80 columns have room for six keys */
+	for (unsigned key = TALLY_SORT_COMM; key <= TALLY_SORT_CPU; key++) /* 80 columns have room for six keys */
+		options.by[key] = true;
+	options.by[TALLY_SORT_OBJECT] = true;
 	options.tree = TALLY_TREE_CALLER;
 	struct tally_report report = build(&options);
 	for (unsigned ascii = 0; ascii < 2; ascii++) {

@@ -1,0 +1,44 @@
+/* What a report can be sorted by: names, titles, and what a key's number means.  Columns stand in this order. */
+#ifndef TALLY_PROFILE_SORT_KEYS_H
+#define TALLY_PROFILE_SORT_KEYS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum tally_sort_key {
+	/* Of the sample: the same for all of its stack. */
+	TALLY_SORT_COMM,
+	TALLY_SORT_PID,
+	TALLY_SORT_TID,
+	TALLY_SORT_CPU,
+	TALLY_SORT_CGROUP,
+	TALLY_SORT_CGROUP_ID, /* the cgroup namespace */
+	/* Of each frame. */
+	TALLY_SORT_OBJECT,
+	TALLY_SORT_SYMBOL,
+	TALLY_SORT_SOURCE_FILE,
+	TALLY_SORT_SOURCE_LINE,
+	TALLY_SORT_KEYS
+};
+
+enum tally_sort_kind {
+	TALLY_KEY_TASK_TEXT, /* string id of tasks */
+	TALLY_KEY_NUMBER,    /* UINT32_MAX: not recorded */
+	TALLY_KEY_TEXT,      /* string id of names */
+	TALLY_KEY_OBJECT,    /* the same: a path, of which the last part is shown */
+	TALLY_KEY_FUNCTION,  /* its name's string id; what is shown is the entry's function */
+};
+
+struct tally_sort_key_words {
+	const char *name, *alias; /* as --sort has it; NULL: no other name */
+	const char *title;        /* "COMMAND" */
+	const char *json;         /* its field; NULL: written in another way */
+	enum tally_sort_kind kind;
+};
+
+const struct tally_sort_key_words *tally_sort_key_words(enum tally_sort_key key);
+
+/* The key that the first `length` bytes of a text name; TALLY_SORT_KEYS: none. */
+enum tally_sort_key tally_sort_key_find(const char *name, unsigned length);
+
+#endif
