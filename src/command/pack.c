@@ -77,7 +77,12 @@ static int check(const struct request *request, struct tally_error *err)
 		return tally_error_set(err, -EINVAL, "a recording that comes down a pipe can't be packed: name its file");
 	if (stat(request->input, &file) < 0 || S_ISREG(file.st_mode))
 		return 0;
-	return tally_error_set(err, -EINVAL, "%s is no file", request->input);
+	if (!S_ISDIR(file.st_mode))
+		return tally_error_set(err, -EINVAL, "%s is no file", request->input);
+	if (request->output)
+		return tally_error_set(err, -EINVAL, "-o: a recording that is a directory is packed where it is: cp -r %s %s, and "
+				       "tally pack %s", request->input, request->output, request->output);
+	return 0;
 }
 
 static int run(const struct tally_command *command, int argc, char **argv)
@@ -122,7 +127,7 @@ const struct tally_command tally_command_pack = {
 		   "  perf record -g ./program && tally pack perf.data\n"
 		   "  tally pack stream.data -o tally.data\n"
 		   "\n"
-		   "perf reads the file as before.",
+		   "perf reads the file as before.  Of a recording that is a directory (perf record --threads) it is the file 'data' in it.",
 	.options = options,
 	.run = run,
 };

@@ -11,8 +11,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* A format that prints functions by address. */
@@ -117,12 +120,15 @@ int tally_pack_section(const char *path, const struct tally_pack_options *option
 	return result;
 }
 
-static int write_file(const char *path, const struct tally_new_file *file, int from, const struct tally_buffer *section,
-		      struct tally_error *err)
+/* Of a directory the parts go with the file as it is: that isn't written anew. */
+static int write_file(const char *path, bool is_directory, const struct tally_new_file *file, int from,
+		      const struct tally_buffer *section, struct tally_error *err)
 {
 	int result = tally_perfdata_graft(from, file->fd, TALLY_FEATURE_TALLY, section->bytes, section->length, err);
 	if (result != -ENOTSUP)
 		return result;
+	if (is_directory)
+		return tally_error_set(err, result, "%s can't be packed: its data is not laid out as perf does", path);
 	if (ftruncate(file->fd, 0) < 0)
 		return tally_error_set(err, -errno, "%s can't be written: %s", file->path, tally_errno_text(errno));
 	return tally_perfdata_rewrite(path, file->fd, 1, TALLY_FEATURE_TALLY, section->bytes, section->length, err);
@@ -131,12 +137,17 @@ static int write_file(const char *path, const struct tally_new_file *file, int f
 int tally_pack_write(const char *path, const char *output, const struct tally_buffer *section, struct tally_error *err)
 {
 	struct tally_new_file file = { .fd = -1 };
-	int from = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat status;
+	char data[PATH_MAX];
+	bool is_directory = !stat(path, &status) && S_ISDIR(status.st_mode);
+	if (is_directory && snprintf(data, sizeof(data), "%s/data", path) >= (int)sizeof(data))
+		return tally_error_set(err, -ENAMETOOLONG, "%s can't be read: its name is too long", path);
+	int from = open(is_directory ? data : path, O_RDONLY | O_CLOEXEC);
 	if (from < 0)
 		return tally_error_set(err, -errno, "%s can't be read: %s", path, tally_errno_text(errno));
-	int result = tally_new_file_open(&file, output, err);
+	int result = tally_new_file_open(&file, is_directory ? data : output, err);
 	if (!result)
-		result = write_file(path, &file, from, section, err);
+		result = write_file(path, is_directory, &file, from, section, err);
 	if (!result)
 		result = tally_new_file_keep(&file, from, err);
 	tally_new_file_release(&file);

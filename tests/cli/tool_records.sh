@@ -34,10 +34,29 @@ for options in "" -z; do
 		skip "a directory $options" "perf can't record --threads -a"
 	fi
 done
+cp "$WORKLOAD" workload && for options in "" -z; do
+	if perf record -q --threads $options -e cpu-clock -F 999 -o "packed$options" -- ./workload 200 >out 2>&1 && [ -d "packed$options" ]; then
+		timeout 60 perf script -i "packed$options" >perf.before 2>perf.err
+		timeout 60 "$TALLY" script "packed$options" >before.txt 2>tally.err
+		check "it is packed where it is $options" timeout 60 "$TALLY" pack -q "packed$options"
+		timeout 60 perf script -i "packed$options" >perf.txt 2>perf.err
+		diff perf.before perf.txt >out
+		check "… perf reads it as before $options" test -s perf.txt -a ! -s out
+		mv workload hidden
+		timeout 60 "$TALLY" script "packed$options" >after.txt 2>tally.err
+		mv hidden workload
+		diff before.txt after.txt >out
+		check "… and it carries its names $options" test -s after.txt -a ! -s out
+	else
+		skip "a directory $options" "perf can't record --threads -a"
+	fi
+done
 mkdir empty
 "$TALLY" report empty >out 2>&1
 check "a directory that is none" grep -q "without a recording" out
 if [ -d folder ]; then
+	"$TALLY" pack folder -o other >out 2>&1
+	check "a packed copy of a directory is refused, and how to make one is said" grep -q "cp -r folder other" out
 	cp -r folder torn
 	for part in torn/data.*; do truncate -s -5 "$part"; done
 	"$TALLY" script torn >tally.txt 2>out
