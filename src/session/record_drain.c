@@ -276,9 +276,13 @@ int tally_record_drain(struct tally_recorder *recorder, bool last, struct tally_
 	for (size_t i = 0; !result && i < recorder->ring_count; i++)
 		if (recorder->rings[i].page && !recorder->rings[i].is_backward)
 			result = drain_samples(recorder, &recorder->rings[i], err);
+	if (!result)
+		result = tally_record_end_gone(recorder, now_ns, err);
 	tally_endings_pass(&recorder->endings, &recorder->tasks);
 	tally_perf_maps_look(&recorder->perf_maps, now_ns, last);
 	tally_record_trim_objects(recorder);
+	if (!result)
+		result = tally_record_forget_files(recorder, err);
 	if (!result && before != bytes_read(recorder) && !recorder->options.overwrite)
 		result = finish_round(recorder, err);
 	return !result && !last ? tally_record_copies_adapt(recorder, err) : result;

@@ -139,46 +139,6 @@ static int time_features(struct tally_recorder *recorder, struct tally_buffer *b
 	return result ? result : put_feature(recorder, TALLY_FEATURE_SAMPLE_TIME, bytes, err);
 }
 
-/* ---- build-ids ----------------------------------------------------------------------------------------- */
-
-static void put_kernel_build_id(struct tally_buffer *bytes)
-{
-	struct tally_buffer notes = { 0 };
-	struct tally_build_id id;
-	if (!tally_buffer_read_file(&notes, AT_FDCWD, "/sys/kernel/notes", 1 << 16) &&
-	    tally_build_id_from_notes(notes.bytes, notes.length, &id)) {
-		struct tally_recorded_build_id record = { .pid = UINT32_MAX, .misc = TALLY_MISC_KERNEL,
-							  .size = id.size, .filename = "[kernel.kallsyms]" };
-		memcpy(record.bytes, id.bytes, id.size);
-		tally_feature_build_id(bytes, &record);
-	}
-	tally_buffer_release(&notes);
-}
-
-static int build_id_features(struct tally_recorder *recorder, struct tally_buffer *bytes, struct tally_error *err)
-{
-	struct tally_map done = { 0 };
-	put_kernel_build_id(bytes);
-	for (uint32_t file = 0; file < recorder->tasks.files.count; file++) {
-		bool added = false;
-		/* One path may have been several files; the list has room for one. */
-		if (!tally_map_put(&done, recorder->tasks.files.items[file].path, &added) || !added)
-			continue;
-		struct tally_object_entry *entry = tally_objects_get(&recorder->objects, &recorder->tasks, file);
-		if (!entry)
-			continue;
-		const struct tally_build_id *id = tally_objects_build_id(entry);
-		struct tally_recorded_build_id record = { .pid = UINT32_MAX, .misc = TALLY_MISC_USER, .size = id->size,
-							  .filename = tally_tasks_path(&recorder->tasks, file) };
-		memcpy(record.bytes, id->bytes, id->size);
-		if (id->size)
-			tally_feature_build_id(bytes, &record);
-		tally_record_trim_objects(recorder);
-	}
-	tally_map_release(&done);
-	return put_feature(recorder, TALLY_FEATURE_BUILD_ID, bytes, err);
-}
-
 /* ---- tracepoints --------------------------------------------------------------------------------------- */
 
 /* "sched" and "sched_switch" of "sched:sched_switch:u". */
@@ -267,7 +227,9 @@ int tally_record_features(struct tally_recorder *recorder, struct tally_error *e
 	if (!result)
 		result = tracing_features(recorder, &bytes, err);
 	if (!result && !recorder->pipe)
-		result = build_id_features(recorder, &bytes, err);
+		result = tally_record_build_ids(recorder, &bytes, err);
+	if (!result && !recorder->pipe)
+		result = put_feature(recorder, TALLY_FEATURE_BUILD_ID, &bytes, err);
 	tally_buffer_release(&bytes);
 	return result;
 }

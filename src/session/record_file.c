@@ -23,6 +23,7 @@ int tally_record_next_file(struct tally_recorder *recorder, struct tally_error *
 	tally_perfdata_writer_free(recorder->writer);
 	recorder->writer = next;
 	recorder->output_fd = fd;
+	tally_record_forgotten_release(&recorder->forgotten); /* nobody of the next file's had them mapped */
 	recorder->first_sample_ns = recorder->last_sample_ns = 0;
 	recorder->file_samples = recorder->status.samples;
 	recorder->file_start_ns = tally_record_now_ns();

@@ -102,8 +102,10 @@ static struct outer_task *task_of(struct tally_record_outer *outer, uint32_t pid
 	struct outer_task *task = *place;
 	if (!task || (task->pid == pid && task->tid == tid))
 		return task;
-	for (unsigned i = 0; i < SNAPSHOTS; i++)
-		task->snapshots[i].size = 0;
+	for (unsigned i = 0; i < SNAPSHOTS; i++) {
+		free(task->snapshots[i].bytes);
+		task->snapshots[i] = (struct snapshot){ 0 };
+	}
 	task->pid = pid;
 	task->tid = tid;
 	task->pass = task->top = 0;
@@ -126,6 +128,18 @@ static bool reserve(uint8_t **bytes, size_t *capacity, size_t size)
 	return true;
 }
 
+/* A stack's size is guessed at first, and mostly too high. */
+static void shrink(struct snapshot *snapshot)
+{
+	uint8_t *smaller = snapshot->size && snapshot->size < snapshot->capacity / 2 ?
+				   realloc(snapshot->bytes, snapshot->size) :
+				   NULL;
+	if (!smaller)
+		return;
+	snapshot->bytes = smaller;
+	snapshot->capacity = snapshot->size;
+}
+
 static void read_snapshot(struct tally_record_outer *outer, struct outer_task *task, struct snapshot *snapshot,
 			  uint64_t base, uint64_t boundary)
 {
@@ -138,6 +152,7 @@ static void read_snapshot(struct tally_record_outer *outer, struct outer_task *t
 	snapshot->time_ns = outer->now_ns(outer->context);
 	snapshot->base = base;
 	snapshot->size = got > 0 ? (size_t)got : 0;
+	shrink(snapshot);
 }
 
 /* The pass's snapshot, which holds the stack from `boundary` on; NULL where it can't be read. */

@@ -4,6 +4,7 @@
 
 #include "base/buffer.h"
 #include "base/map.h"
+#include "base/strings.h"
 #include "session/record_outer.h"
 #include "session/recorder.h"
 #include "task/endings.h"
@@ -52,6 +53,12 @@ struct tally_record_ring_sizes {
 	size_t sample_pages, side_pages;
 };
 
+/* Build-ids of files that the tasks know no more: record_build_ids.c. */
+struct tally_record_forgotten {
+	struct tally_strings paths;
+	struct { struct tally_build_id *items; size_t count, capacity; } ids; /* by the path's id */
+};
+
 enum tally_record_cpu_state {
 	TALLY_RECORD_CPU_ONLINE,
 	TALLY_RECORD_CPU_OFFLINE,
@@ -92,6 +99,8 @@ struct tally_recorder {
 	struct tally_tasks tasks;
 	struct tally_endings endings;
 	struct tally_objects objects;
+	struct tally_record_forgotten forgotten;
+	uint64_t gone_at; /* when to look who ended untold */
 	struct tally_perf_maps perf_maps; /* of what is recorded here and now (objects.is_live) */
 	struct tally_unwind_chain *chains[TALLY_RECORD_CHAINS]; /* by thread; NULL: none yet */
 	struct tally_record_frames frames; /* of the stack unwound last */
@@ -225,13 +234,21 @@ long tally_record_unwind_sample(struct tally_recorder *recorder, const struct ta
 
 /* record_features.c: what stands behind the data. */
 int tally_record_features(struct tally_recorder *recorder, struct tally_error *err);
+/* record_build_ids.c: of these, the build-ids. */
+int tally_record_build_ids(struct tally_recorder *recorder, struct tally_buffer *bytes, struct tally_error *err);
+/* After a pass: of the files that nobody has mapped any more, all but the last are forgotten. */
+int tally_record_forget_files(struct tally_recorder *recorder, struct tally_error *err);
+void tally_record_forgotten_release(struct tally_record_forgotten *forgotten);
+
+/* record_ended.c: before the end of a pass, once a minute: tasks that are there no more have ended. */
+int tally_record_end_gone(struct tally_recorder *recorder, uint64_t now_ns, struct tally_error *err);
 /* record_machine.c: of these, what the kernel shows of the machine. */
 int tally_record_machine_features(struct tally_recorder *recorder, struct tally_buffer *bytes, struct tally_error *err);
 
 /* Closes files that were not used for long, when too many are open. */
 static inline void tally_record_trim_objects(struct tally_recorder *recorder)
 {
-	static const struct tally_objects_budget budget = { .bytes = 32 << 20, .objects = 4096 };
+	static const struct tally_objects_budget budget = { .bytes = 32 << 20, .mapped = 1 << 30, .objects = 4096 };
 	if (recorder->objects.is_live)
 		tally_objects_trim(&recorder->objects, &budget);
 }

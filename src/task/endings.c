@@ -21,16 +21,20 @@ static int begin(struct tally_endings *endings, const struct tally_record_task *
 	return 0;
 }
 
+/* Told twice, it counts once. */
 static int end(struct tally_endings *endings, const struct tally_record_task *task)
 {
-	struct tally_ending ending = { task->pid, task->tid, ++endings->number };
+	bool added = false;
+	struct tally_ending ending = { task->pid, task->tid, endings->number + 1 };
 	uint64_t *living = tally_map_get(&endings->living, task->pid);
-	if (living && *living)
-		--*living;
-	uint64_t *pending = tally_map_put(&endings->pending, key_of(task->pid, task->tid), NULL);
+	uint64_t *pending = tally_map_put(&endings->pending, key_of(task->pid, task->tid), &added);
+	if (pending && !added)
+		return 0;
 	if (!pending || tally_vector_push(&endings->queue, ending) < 0)
 		return -ENOMEM;
-	*pending = ending.number;
+	*pending = ++endings->number;
+	if (living && *living)
+		--*living;
 	return 0;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/vector.h"
 #include "task/live_file.h"
+#include "task/mapped_files.h"
 #include "unwind/unwind.h"
 
 #include <elf.h>
@@ -206,21 +207,38 @@ static int by_use(const void *a, const void *b, void *context)
 	return used_x != used_y ? (used_x > used_y) - (used_x < used_y) : (*x > *y) - (*x < *y);
 }
 
+static size_t file_bytes(const struct tally_object_entry *entry)
+{
+	size_t size = 0;
+	if (entry->object)
+		tally_object_image(entry->object, &size);
+	return size;
+}
+
+static bool is_within(const struct tally_objects_budget *budget, size_t bytes, size_t mapped, size_t objects)
+{
+	return (!budget->bytes || bytes <= budget->bytes) && (!budget->mapped || mapped <= budget->mapped) &&
+	       (!budget->objects || objects <= budget->objects);
+}
+
 void tally_objects_trim(struct tally_objects *objects, const struct tally_objects_budget *budget)
 {
-	size_t bytes = 0, count = objects->open.count, closed = 0;
+	size_t bytes = 0, mapped = 0, count = objects->open.count, closed = 0;
 	objects->rounds++;
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
 		bytes += entry_bytes(&objects->entries.items[objects->open.items[i]]);
-	if ((!budget->bytes || bytes <= budget->bytes) && (!budget->objects || count <= budget->objects))
+		mapped += file_bytes(&objects->entries.items[objects->open.items[i]]);
+	}
+	if (is_within(budget, bytes, mapped, count))
 		return;
 	/* To half of it: rules that are still in use must be found anew after each time. */
+	const struct tally_objects_budget half = { budget->bytes / 2, budget->mapped / 2, budget->objects / 2 };
 	qsort_r(objects->open.items, count, sizeof(*objects->open.items), by_use, objects->entries.items);
-	while (closed < count && ((budget->bytes && bytes > budget->bytes / 2) ||
-				  (budget->objects && count - closed > budget->objects / 2))) {
+	while (closed < count && !is_within(&half, bytes, mapped, count - closed)) {
 		struct tally_object_entry *entry = &objects->entries.items[objects->open.items[closed++]];
 		struct tally_build_id build_id = *tally_objects_build_id(entry);
 		bytes -= entry_bytes(entry);
+		mapped -= file_bytes(entry);
 		close_entry(entry);
 		entry->build_id = build_id;
 	}
@@ -228,6 +246,48 @@ void tally_objects_trim(struct tally_objects *objects, const struct tally_object
 	memmove(objects->open.items, objects->open.items + closed, objects->open.count * sizeof(*objects->open.items));
 	if (objects->unwind_cache)
 		tally_unwind_cache_clear(objects->unwind_cache);
+}
+
+/* The entries follow their files. */
+static void renumber(struct tally_objects *objects, const uint32_t *numbers)
+{
+	size_t count = 0, open_count = 0;
+	for (size_t i = 0; i < objects->open.count; i++)
+		if (numbers[objects->open.items[i]] != TALLY_FILE_NONE)
+			objects->open.items[open_count++] = numbers[objects->open.items[i]];
+	objects->open.count = open_count;
+	for (size_t i = 0; i < objects->entries.count; i++) {
+		if (numbers[i] == TALLY_FILE_NONE)
+			close_entry(&objects->entries.items[i]);
+		else
+			objects->entries.items[count++] = objects->entries.items[i];
+	}
+	objects->entries.count = count;
+	if (objects->unwind_cache)
+		tally_unwind_cache_clear(objects->unwind_cache);
+}
+
+int tally_objects_forget(struct tally_objects *objects, struct tally_tasks *tasks, size_t limit,
+			 int (*tell)(void *context, const char *path, const struct tally_build_id *id), void *context)
+{
+	size_t at_least = objects->files_kept > limit ? objects->files_kept : limit;
+	if (tasks->files.count <= at_least + limit / 16 || tasks->jits)
+		return 0;
+	uint32_t *numbers = tally_mapped_files_choose(tasks, limit);
+	int result = numbers ? 0 : -ENOMEM;
+	for (uint32_t i = 0; tell && !result && i < tasks->files.count; i++) {
+		struct tally_object_entry *entry = numbers[i] == TALLY_FILE_NONE ? tally_objects_get(objects, tasks, i) : NULL;
+		if (entry && tally_objects_build_id(entry)->size)
+			result = tell(context, tally_tasks_path(tasks, i), tally_objects_build_id(entry));
+	}
+	if (!result)
+		result = tally_mapped_files_renumber(tasks, numbers);
+	if (!result) {
+		renumber(objects, numbers);
+		objects->files_kept = tasks->files.count;
+	}
+	free(numbers);
+	return result;
 }
 
 void tally_objects_release(struct tally_objects *objects)

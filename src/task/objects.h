@@ -38,7 +38,8 @@ struct tally_object_entry {
 
 /* What may stay open; 0: any number. */
 struct tally_objects_budget {
-	size_t bytes; /* of the heap */
+	size_t bytes;  /* of the heap */
+	size_t mapped; /* of the files: one that was deleted is still on the disk */
 	size_t objects;
 };
 
@@ -53,6 +54,7 @@ struct tally_objects {
 	struct tally_object_search search;        /* set before anything is opened */
 	struct { uint32_t *items; size_t count, capacity; } open; /* entries that have an object */
 	uint64_t rounds;
+	size_t files_kept; /* by tally_objects_forget(), the last time */
 };
 
 /* The entry of a file, opened on first use; NULL when memory is out. */
@@ -72,6 +74,13 @@ const struct tally_build_id *tally_objects_build_id(const struct tally_object_en
 /* Closes what was not used for longest, where more is open than the budget has; it is opened again when it is needed.  To be
  * called now and then, while nobody holds an object or a rule. */
 void tally_objects_trim(struct tally_objects *objects, const struct tally_objects_budget *budget);
+
+/* Where the tasks have a sixteenth more files than `limit`: forgets those that nobody has mapped and that were mapped longest ago,
+ * with their entries, so that `limit` are left if so many can go.  `tell` (NULL: nobody) is called before with the path and the
+ * build-id of each that has one; its error ends this.  Ids of files and of strings change.  To be called when
+ * tally_objects_trim() may be, not by who reads dumps of JITs.  0, `tell`'s error, or -ENOMEM with nothing forgotten. */
+int tally_objects_forget(struct tally_objects *objects, struct tally_tasks *tasks, size_t limit,
+			 int (*tell)(void *context, const char *path, const struct tally_build_id *id), void *context);
 
 /* The unwind rules, parsed on first use; NULL when there are none. */
 struct tally_unwind_table *tally_objects_unwind(struct tally_object_entry *entry);

@@ -4,7 +4,8 @@
  * moment; a lookup right after answers for the record that was fed last.  What has exited stays known until its id is used
  * again, since samples of a dying task may follow its EXIT.
  *
- * Paths and commands are interned in `strings`; files in `files`: ids are stable and small.  Not thread-safe.
+ * Paths and commands are interned in `strings`; files in `files`: ids are small, and stable unless files are forgotten
+ * (objects.h).  Not thread-safe.
  */
 #ifndef TALLY_TASK_TASKS_H
 #define TALLY_TASK_TASKS_H
@@ -33,7 +34,8 @@ struct tally_mapped_file {
 	bool is_kernel;
 	bool is_symbol; /* of a KSYMBOL record: kernel code that was made at run time; `path` is its name */
 	uint64_t symbol_start;
-	struct { uint32_t pid; uint64_t start, end; } seen; /* who mapped it last, and where; says nothing of which file it is */
+	/* Who mapped it last, where, and how many mappings were seen before; says nothing of which file it is. */
+	struct { uint32_t pid; uint64_t start, end, number; } seen;
 };
 
 struct tally_mapping {

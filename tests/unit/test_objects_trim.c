@@ -98,6 +98,21 @@ static void rules_beyond_the_bytes_are_freed(void **state)
 	fixture_release(&f);
 }
 
+static void files_beyond_the_mapped_bytes_are_closed(void **state)
+{
+	struct fixture f;
+	size_t size;
+	fixture_init(&f, *state);
+	use_all(&f);
+	tally_object_image(use(&f, 7)->object, &size);
+	tally_objects_trim(&f.objects, &(struct tally_objects_budget){ .mapped = FILES * size });
+	assert_int_equal(f.objects.open.count, FILES);
+	tally_objects_trim(&f.objects, &(struct tally_objects_budget){ .mapped = 4 * size });
+	assert_int_equal(f.objects.open.count, 2);
+	assert_true(is_open(&f, 7));
+	fixture_release(&f);
+}
+
 static void build_ids_of_removed_files_stay_known(void **state)
 {
 	struct fixture f;
@@ -119,6 +134,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_was_not_used_for_longest_is_closed, make_directory, remove_directory),
 		cmocka_unit_test_setup_teardown(it_is_opened_again_with_its_rules, make_directory, remove_directory),
 		cmocka_unit_test_setup_teardown(rules_beyond_the_bytes_are_freed, make_directory, remove_directory),
+		cmocka_unit_test_setup_teardown(files_beyond_the_mapped_bytes_are_closed, make_directory, remove_directory),
 		cmocka_unit_test_setup_teardown(build_ids_of_removed_files_stay_known, make_directory, remove_directory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
