@@ -215,10 +215,11 @@ static size_t file_bytes(const struct tally_object_entry *entry)
 	return size;
 }
 
-static bool is_within(const struct tally_objects_budget *budget, size_t bytes, size_t mapped, size_t objects)
+/* Within so much of the budget as `part` divides it to. */
+static bool is_within(const struct tally_objects_budget *budget, size_t part, size_t bytes, size_t mapped, size_t objects)
 {
-	return (!budget->bytes || bytes <= budget->bytes) && (!budget->mapped || mapped <= budget->mapped) &&
-	       (!budget->objects || objects <= budget->objects);
+	return (!budget->bytes || bytes <= budget->bytes / part) && (!budget->mapped || mapped <= budget->mapped / part) &&
+	       (!budget->objects || objects <= budget->objects / part);
 }
 
 void tally_objects_trim(struct tally_objects *objects, const struct tally_objects_budget *budget)
@@ -229,12 +230,11 @@ void tally_objects_trim(struct tally_objects *objects, const struct tally_object
 		bytes += entry_bytes(&objects->entries.items[objects->open.items[i]]);
 		mapped += file_bytes(&objects->entries.items[objects->open.items[i]]);
 	}
-	if (is_within(budget, bytes, mapped, count))
+	if (is_within(budget, 1, bytes, mapped, count))
 		return;
 	/* To half of it: rules that are still in use must be found anew after each time. */
-	const struct tally_objects_budget half = { budget->bytes / 2, budget->mapped / 2, budget->objects / 2 };
 	qsort_r(objects->open.items, count, sizeof(*objects->open.items), by_use, objects->entries.items);
-	while (closed < count && !is_within(&half, bytes, mapped, count - closed)) {
+	while (closed < count && !is_within(budget, 2, bytes, mapped, count - closed)) {
 		struct tally_object_entry *entry = &objects->entries.items[objects->open.items[closed++]];
 		struct tally_build_id build_id = *tally_objects_build_id(entry);
 		bytes -= entry_bytes(entry);

@@ -133,12 +133,29 @@ static void memory_is_that_of_the_living(void **state)
 	release(&fixture);
 }
 
+static void an_end_that_is_told_twice_counts_once(void **state)
+{
+	struct fixture fixture = { 0 };
+	(void)state;
+	start(&fixture, 7, "seven");
+	task_record(&fixture, TALLY_RECORD_FORK, 7, 17, 7);
+	task_record(&fixture, TALLY_RECORD_FORK, 7, 18, 7);
+	task_record(&fixture, TALLY_RECORD_EXIT, 7, 17, 7);
+	task_record(&fixture, TALLY_RECORD_EXIT, 7, 17, 7);
+	task_record(&fixture, TALLY_RECORD_EXIT, 7, 18, 7);
+	tally_endings_pass(&fixture.endings, &fixture.tasks);
+	tally_endings_pass(&fixture.endings, &fixture.tasks);
+	assert_true(is_mapped(&fixture, 7));
+	release(&fixture);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_ended_is_known_for_another_pass),
 		cmocka_unit_test(who_has_the_number_now_stays),
 		cmocka_unit_test(maps_stay_while_a_thread_lives),
+		cmocka_unit_test(an_end_that_is_told_twice_counts_once),
 		cmocka_unit_test(memory_is_that_of_the_living),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
