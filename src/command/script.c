@@ -13,13 +13,14 @@
 #include "output/script_text.h"
 #include "profile/profile.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 enum { OPTION_RECORDS = 256, OPTION_MANGLED, OPTION_STDIO, OPTION_NO_INLINE, OPTION_EVENT, OPTION_CSV, OPTION_SHOW = 1 << 16,
-       FLUSH_BYTES = 1 << 18 };
+       FLUSH_BYTES = 1 << 18, FIELD_LISTS_MAX = 64 };
 
 /* The kind's bit is in the option's id. */
 #define SHOW_OPTION(kind, bit, help) \
@@ -58,10 +59,13 @@ struct request {
 	const char *input;
 	struct tally_profile_filter filter;
 	struct tally_header_request header;
+	enum tally_script_layout layout;
+	const char *field_lists[FIELD_LISTS_MAX]; /* their layout may be chosen behind them */
+	size_t field_list_count;
 	struct tally_script_fields fields;
 	struct tally_name_sources names;
 	unsigned shown; /* enum tally_script_events */
-	bool json, csv, records, mangled, no_inlines, no_pager;
+	bool records, mangled, no_inlines, no_pager;
 };
 
 /* Names from outside can't drive a terminal; elsewhere bytes pass as they are. */
@@ -97,23 +101,20 @@ static void put_feature(const struct tally_recording *recording, const struct ta
 static int print_all(struct tally_recording *recording, const struct request *request, bool terminal,
 		     struct tally_error *err)
 {
-	struct tally_script *script;
+	struct tally_script *script = NULL;
+	struct tally_script_json *json = NULL;
 	struct tally_buffer out = { 0 };
 	struct tally_raw_record raw;
 	struct tally_record record;
 	struct tally_command_progress progress;
-	int result = tally_script_new(recording, &request->fields, &script, err);
+	int result = request->layout == TALLY_SCRIPT_TEXT ?
+			     tally_script_new(recording, &request->fields, &script, err) :
+			     tally_script_json_new(recording, &request->fields, &json, err);
 	if (result < 0)
 		return result;
-	struct tally_script_json *json = NULL;
-	if (request->json || request->csv) {
-		json = tally_script_json_new(recording, request->csv);
-		if (!json) {
-			tally_script_free(script);
-			return tally_error_set(err, -12, "out of memory");
-		}
+	if (json)
 		tally_script_json_start(json, &out);
-	} else if (request->header.shown)
+	else if (request->header.shown)
 		tally_command_header(recording, request->input, &request->header, &out);
 	tally_command_progress_start(&progress);
 	while ((result = tally_recording_next(recording, &raw, &record, err)) > 0) {
@@ -126,8 +127,7 @@ static int print_all(struct tally_recording *recording, const struct request *re
 		else if (record.header.type != TALLY_RECORD_SAMPLE)
 			tally_script_event(recording, &raw, &record, json ? 0 : request->shown, &out);
 		else if (json)
-			result = tally_script_json_sample(json, &raw, &record, &out) < 0 ?
-					 tally_error_set(err, -12, "out of memory") : 1;
+			result = tally_script_json_sample(json, &raw, &record, &out, err);
 		else
 			result = tally_script_sample(script, &raw, &record, &out, err);
 		if (result >= 0 && out.failed)
@@ -149,10 +149,14 @@ static int take_option(struct request *request, int id, const char *value, struc
 	int result;
 	switch (id) {
 	case 'i': request->input = value; break;
-	case 'F': return tally_script_fields_parse(&request->fields, value, err);
+	case 'F':
+		if (request->field_list_count == FIELD_LISTS_MAX)
+			return tally_error_set(err, -EINVAL, "more than %d options -F", FIELD_LISTS_MAX);
+		request->field_lists[request->field_list_count++] = value;
+		break;
 	case OPTION_EVENT: request->filter.event = value; break;
-	case 'j': request->json = true; break;
-	case OPTION_CSV: request->csv = true; break;
+	case 'j': request->layout = TALLY_SCRIPT_JSON; break;
+	case OPTION_CSV: request->layout = TALLY_SCRIPT_CSV; break;
 	case OPTION_RECORDS: request->records = true; break;
 	case OPTION_MANGLED: request->mangled = true; break;
 	case OPTION_NO_INLINE: request->no_inlines = true; break;
@@ -170,6 +174,15 @@ static int take_option(struct request *request, int id, const char *value, struc
 	return 0;
 }
 
+static int take_fields(struct request *request, struct tally_error *err)
+{
+	int result = 0;
+	tally_script_fields_init(&request->fields, request->layout);
+	for (size_t i = 0; !result && i < request->field_list_count; i++)
+		result = tally_script_fields_parse(&request->fields, request->field_lists[i], err);
+	return result;
+}
+
 static int run(const struct tally_command *command, int argc, char **argv)
 {
 	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
@@ -178,12 +191,13 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	struct tally_recording *recording;
 	struct tally_pager pager;
 	int id;
-	tally_script_fields_init(&request.fields);
 	while ((id = tally_options_next(&walk)) > 0)
 		if (take_option(&request, id, walk.value, &err) < 0)
 			return tally_command_misuse(command, "%s", err.message);
 	if (id != TALLY_OPTION_DONE)
 		return id == TALLY_OPTION_HELP ? TALLY_EXIT_OK : TALLY_EXIT_USAGE;
+	if (take_fields(&request, &err) < 0)
+		return tally_command_misuse(command, "%s", err.message);
 	if (walk.index < argc && !request.input)
 		request.input = argv[walk.index++];
 	if (walk.index < argc)

@@ -1,6 +1,7 @@
 #include "output/frame_lines.h"
 
 #include "base/buffer.h"
+#include "base/csv.h"
 #include "base/digits.h"
 #include "base/json.h"
 #include "base/vector.h"
@@ -89,6 +90,15 @@ static void put_source(struct tally_buffer *out, const struct tally_frame_lines 
 		tally_buffer_printf(out, "\n  %s:%u", tally_object_basename(file), frame->line);
 }
 
+static void put_json_source(struct tally_json *json, const char *file, uint32_t line)
+{
+	tally_json_text(json, "file", file);
+	if (file)
+		tally_json_u64(json, "line", line);
+	else
+		tally_json_null(json, "line");
+}
+
 /* {"address":"0x1139","function":"main","offset":32,"object":"/usr/bin/program","file":"a.c","line":3,"inlined":false}, */
 static void put_json(struct tally_buffer *out, const struct tally_frame_lines *lines, const struct tally_place *place,
 		     const struct tally_place_name *name)
@@ -103,22 +113,54 @@ static void put_json(struct tally_buffer *out, const struct tally_frame_lines *l
 		char address[24];
 		snprintf(address, sizeof(address), "0x%" PRIx64, place->address + place->before);
 		tally_json_object(&json, NULL);
-		tally_json_text(&json, "address", address);
-		tally_json_text(&json, "function", named ? tally_names_text(names, frame->function) : NULL);
-		if (named)
+		if (lines->parts & TALLY_FRAME_ADDRESS)
+			tally_json_text(&json, "address", address);
+		if (lines->parts & TALLY_FRAME_SYMBOL)
+			tally_json_text(&json, "function", named ? tally_names_text(names, frame->function) : NULL);
+		if (lines->parts & TALLY_FRAME_OFFSET && named)
 			tally_json_u64(&json, "offset", name->offset + place->before);
-		else
+		else if (lines->parts & TALLY_FRAME_OFFSET)
 			tally_json_null(&json, "offset");
-		tally_json_text(&json, "object", object);
-		tally_json_text(&json, "file", file);
-		if (file)
-			tally_json_u64(&json, "line", names->no_inlines ? names->frames.items[name->first].line : frame->line);
-		else
-			tally_json_null(&json, "line");
+		if (lines->parts & TALLY_FRAME_OBJECT)
+			tally_json_text(&json, "object", object);
+		if (lines->parts & TALLY_FRAME_SOURCE)
+			put_json_source(&json, file, names->no_inlines ? names->frames.items[name->first].line : frame->line);
 		tally_json_bool(&json, "inlined", i + 1 < name->count);
 		tally_json_end(&json);
 		if (!out->failed)
 			out->bytes[out->length - 1] = ','; /* instead of the line's end */
+	}
+}
+
+/* main,32,/usr/bin/program,a.c:3, */
+static void put_cells(struct tally_buffer *out, const struct tally_frame_lines *lines, const struct tally_place *place,
+		      const struct tally_place_name *name)
+{
+	const struct tally_names *names = lines->names;
+	const struct tally_place_frame *source = &names->frames.items[name->first];
+	uint32_t symbol = source[name->count - 1].function, function = names->no_inlines ? symbol : source->function;
+	const char *file = source_of(names, source);
+	if (lines->parts & TALLY_FRAME_SYMBOL) {
+		tally_csv_quote(out, tally_names_text(names, function));
+		tally_buffer_char(out, ',');
+	}
+	if (lines->parts & TALLY_FRAME_OFFSET) {
+		if (names->functions.items[symbol].name != TALLY_STRING_NONE)
+			tally_buffer_printf(out, "%" PRIu64, name->offset + place->before);
+		tally_buffer_char(out, ',');
+	}
+	if (lines->parts & TALLY_FRAME_OBJECT) {
+		tally_csv_quote(out, tally_names_object(names, symbol));
+		tally_buffer_char(out, ',');
+	}
+	if (lines->parts & TALLY_FRAME_SOURCE) {
+		struct tally_buffer text = { 0 };
+		if (file)
+			tally_buffer_printf(&text, "%s:%u", file, source->line);
+		tally_csv_quote(out, tally_buffer_string(&text));
+		tally_buffer_char(out, ',');
+		out->failed |= text.failed;
+		tally_buffer_release(&text);
 	}
 }
 
@@ -159,7 +201,7 @@ static int put_place(struct tally_buffer *out, const struct tally_frame_lines *l
 {
 	struct tally_names *names = lines->names;
 	bool is_one = names->no_inlines || lines->parts & TALLY_FRAME_ALONE;
-	bool has_lines = lines->parts & (TALLY_FRAME_SOURCE | TALLY_FRAME_JSON);
+	bool has_lines = lines->parts & TALLY_FRAME_SOURCE;
 	struct tally_place_frame only = { .file = TALLY_STRING_NONE };
 	struct tally_place_name name = { .count = 1 };
 	*symbol = 0;
@@ -181,6 +223,8 @@ static int put_place(struct tally_buffer *out, const struct tally_frame_lines *l
 		put_json(out, lines, place, &name);
 	else if (lines->parts & TALLY_FRAME_NAMES)
 		put_names(out, names, &name);
+	else if (lines->parts & TALLY_FRAME_CELLS)
+		put_cells(out, lines, place, &name);
 	else
 		put_text(out, lines, place, &name, is_one, symbol);
 	if (is_one && !has_lines)

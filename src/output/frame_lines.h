@@ -28,8 +28,11 @@ enum tally_frame_parts {
 	TALLY_FRAME_OBJECT = 1 << 2,
 	TALLY_FRAME_SOURCE = 1 << 3, /* "\n  file.c:12" behind it, where it is known */
 	TALLY_FRAME_ALONE = 1 << 4,  /* of an address that heads no stack: the symbol's function alone, at the innermost line */
-	TALLY_FRAME_JSON = 1 << 5,   /* none of it, but an object for each function, with a comma behind each */
-	TALLY_FRAME_NAMES = 1 << 6,  /* none of it, but their names, with a ';' behind each */
+	/* None of that text, but: */
+	TALLY_FRAME_JSON = 1 << 5,   /* an object for each function, with what is asked for, and a comma behind each */
+	TALLY_FRAME_NAMES = 1 << 6,  /* their names, with a ';' behind each */
+	TALLY_FRAME_CELLS = 1 << 7,  /* what is asked for of the innermost as CSV's cells, with a comma behind each */
+	TALLY_FRAME_ADDRESS = 1 << 8, /* asks JSON for it */
 	TALLY_FRAME_USUAL = TALLY_FRAME_SYMBOL | TALLY_FRAME_OFFSET | TALLY_FRAME_OBJECT,
 };
 

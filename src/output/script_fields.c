@@ -7,6 +7,8 @@
 #include <string.h>
 
 enum {
+	OF_ALL = TALLY_FIELD_COMM | TALLY_FIELD_PID | TALLY_FIELD_TID | TALLY_FIELD_CPU | TALLY_FIELD_TIME | TALLY_FIELD_EVENT |
+		 TALLY_FIELD_PERIOD,
 	USUAL = TALLY_FIELD_COMM | TALLY_FIELD_TID | TALLY_FIELD_CPU | TALLY_FIELD_TIME | TALLY_FIELD_EVENT,
 	PLACE = TALLY_FIELD_IP | TALLY_FIELD_SYMBOL | TALLY_FIELD_OFFSET | TALLY_FIELD_OBJECT,
 	ALL_TYPES = (1 << TALLY_SCRIPT_TYPES) - 1,
@@ -52,6 +54,7 @@ static const struct field known_fields[] = {
 	{ "ins_lat", TALLY_FIELD_LATENCY, TALLY_SAMPLE_WEIGHT_STRUCT, "WEIGHT_STRUCT" },
 	{ "bpf-output", TALLY_FIELD_BPF_OUTPUT, TALLY_SAMPLE_RAW, "RAW" },
 	{ "tod", TALLY_FIELD_WALL_TIME, TALLY_SAMPLE_TIME, "TIME" },
+	{ "stack", TALLY_FIELD_STACK, 0, NULL },
 	{ "synth", 0, 0, NULL },
 	{ "callindent", 0, 0, NULL },
 	{ "ipc", 0, 0, NULL },
@@ -62,11 +65,16 @@ enum { FIELDS = sizeof(known_fields) / sizeof(known_fields[0]) };
 
 static const char LIST[] = "comm, tid, pid, time, cpu, event, trace, ip, sym, symoff, dso, addr, srcline, period, iregs, "
 			   "uregs, brstack, brstacksym, flags, phys_addr, weight, ins_lat, data_src, misc, cgroup, "
-			   "data_page_size, code_page_size, bpf-output, tod";
+			   "data_page_size, code_page_size, bpf-output, tod, and stack of --csv";
 
-void tally_script_fields_init(struct tally_script_fields *fields)
+void tally_script_fields_init(struct tally_script_fields *fields, enum tally_script_layout layout)
 {
-	*fields = (struct tally_script_fields){ 0 };
+	*fields = (struct tally_script_fields){ .layout = layout };
+	for (unsigned type = 0; layout != TALLY_SCRIPT_TEXT && type < TALLY_SCRIPT_TYPES; type++)
+		fields->types[type].shown = OF_ALL | (type == TALLY_TYPE_TRACEPOINT ? TALLY_FIELD_TRACE : 0) |
+					    (layout == TALLY_SCRIPT_CSV ? TALLY_FIELD_STACK : PLACE | TALLY_FIELD_LINE | MEMORY);
+	if (layout != TALLY_SCRIPT_TEXT)
+		return;
 	for (unsigned type = 0; type < TALLY_SCRIPT_TYPES; type++)
 		fields->types[type].shown = type == TALLY_TYPE_TRACEPOINT ? USUAL | TALLY_FIELD_TRACE :
 							USUAL | TALLY_FIELD_PERIOD | PLACE;
@@ -172,6 +180,8 @@ int tally_script_fields_parse(struct tally_script_fields *fields, const char *te
 		if (take_field(text, length, has_signs, &field, err) < 0)
 			return -EINVAL;
 		/* What only tracepoints have is left out for the others, but where it is meant for them. */
+		if (field->bit == TALLY_FIELD_STACK && fields->layout != TALLY_SCRIPT_CSV)
+			return tally_error_set(err, -EINVAL, "option -F: stack is a column of --csv; elsewhere ip and sym show it");
 		bool is_tracing = field->bit == TALLY_FIELD_TRACE;
 		if (is_tracing && types != ALL_TYPES && types != TRACEPOINTS)
 			return tally_error_set(err, -EINVAL, "option -F: only tracepoints have the field trace");
@@ -198,7 +208,7 @@ int tally_script_fields_of(const struct tally_script_fields *fields, const struc
 	bool has_stacks = tally_recording_has_stacks(&event->attr);
 	*shown = type->shown;
 	/* Where a tracepoint was is told by its stack alone. */
-	if (number == TALLY_TYPE_TRACEPOINT && !type->is_set && has_stacks)
+	if (fields->layout == TALLY_SCRIPT_TEXT && number == TALLY_TYPE_TRACEPOINT && !type->is_set && has_stacks)
 		*shown |= PLACE;
 	if (!(number == TALLY_TYPE_SOFTWARE && event->attr.config == TALLY_SW_BPF_OUTPUT))
 		*shown &= ~(uint32_t)TALLY_FIELD_BPF_OUTPUT;

@@ -42,13 +42,18 @@ enum tally_script_field {
 	TALLY_FIELD_DATA_SOURCE = 1 << 25,
 	TALLY_FIELD_LATENCY = 1 << 26,
 	TALLY_FIELD_BPF_OUTPUT = 1 << 27,
-	TALLY_FIELD_WALL_TIME = 1 << 28
+	TALLY_FIELD_WALL_TIME = 1 << 28,
+	TALLY_FIELD_STACK = 1 << 29 /* of CSV: the stack's names in a column of their own */
 };
+
+/* In what fields are shown, which each have their own that are shown anyway. */
+enum tally_script_layout { TALLY_SCRIPT_TEXT, TALLY_SCRIPT_JSON, TALLY_SCRIPT_CSV };
 
 /* perf_event's types; events of PMUs of their own are OTHER. */
 enum { TALLY_SCRIPT_TYPE_OTHER = 6, TALLY_SCRIPT_TYPES };
 
 struct tally_script_fields {
+	enum tally_script_layout layout;
 	struct tally_script_type_fields {
 		uint32_t shown;
 		uint32_t asked; /* of these: by name, so that they have to be there */
@@ -57,7 +62,7 @@ struct tally_script_fields {
 };
 
 /* What is shown without -F. */
-void tally_script_fields_init(struct tally_script_fields *fields);
+void tally_script_fields_init(struct tally_script_fields *fields, enum tally_script_layout layout);
 
 /* Takes one "[TYPE:]FIELD,…" or "[TYPE:]+FIELD,-FIELD,…".  0 or -EINVAL. */
 int tally_script_fields_parse(struct tally_script_fields *fields, const char *text, struct tally_error *err);

@@ -1,156 +1,278 @@
 #include "output/script_json.h"
 
+#include "base/csv.h"
 #include "base/json.h"
+#include "base/vector.h"
 #include "output/frame_lines.h"
+#include "output/script_columns.h"
 #include "output/script_trace.h"
+#include "output/script_values.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+enum { FRAMES = TALLY_FIELD_IP | TALLY_FIELD_SYMBOL | TALLY_FIELD_OBJECT | TALLY_FIELD_LINE, LAYOUTS = 32 /* of frames */ };
+
 struct tally_script_json {
 	struct tally_recording *recording;
-	struct tally_frame_lines lines;
+	struct tally_script_fields fields;
+	struct { uint32_t *items; size_t count, capacity; } shown; /* by event; 0: not asked yet, or nothing */
+	uint32_t columns; /* CSV: what any type of events shows */
+	struct tally_frame_lines stacks; /* CSV: names */
+	struct tally_frame_lines *frames[LAYOUTS]; /* JSON: by the parts that are shown; CSV: the first is the sampled address's */
 	struct tally_script_trace trace;
 	struct tally_buffer said; /* by a tracepoint */
-	bool csv;
+	struct tally_buffer text; /* a cell's */
+	uint64_t wall_offset;
 };
 
-struct tally_script_json *tally_script_json_new(struct tally_recording *recording, bool csv)
+/* ---- frames ------------------------------------------------------------------------------------------------- */
+
+static unsigned parts_of(uint32_t fields)
+{
+	return (fields & TALLY_FIELD_SYMBOL ? TALLY_FRAME_SYMBOL : 0) | (fields & TALLY_FIELD_OFFSET ? TALLY_FRAME_OFFSET : 0) |
+	       (fields & TALLY_FIELD_OBJECT ? TALLY_FRAME_OBJECT : 0) | (fields & TALLY_FIELD_LINE ? TALLY_FRAME_SOURCE : 0);
+}
+
+/* With the parts that are shown of each, of a `kind`. */
+static struct tally_frame_lines *frames_of(struct tally_script_json *script, uint32_t fields, unsigned kind)
+{
+	bool shows_address = fields & TALLY_FIELD_IP;
+	unsigned parts = parts_of(fields), place = shows_address ? parts | LAYOUTS / 2 : parts;
+	if (!script->frames[place]) {
+		struct tally_frame_lines *lines = calloc(1, sizeof(*lines));
+		if (!lines || tally_frame_lines_init(lines, &script->recording->names,
+						     parts | kind | (shows_address ? TALLY_FRAME_ADDRESS : 0)) < 0) {
+			free(lines);
+			return NULL;
+		}
+		script->frames[place] = lines;
+	}
+	return script->frames[place];
+}
+
+static int put_frame(struct tally_script_json *script, struct tally_frame_lines *lines, uint32_t pid,
+		     const struct tally_chain_frame *frame, struct tally_buffer *out)
+{
+	const struct tally_tasks *tasks = &script->recording->tasks;
+	uint64_t maps = frame->kernel ? tasks->kernel.generation : tally_tasks_generation(tasks, pid);
+	const struct tally_frame_line *line =
+		tally_frame_line(lines, pid, tally_frame_space(maps, frame->kernel, frame->before), frame->address);
+	if (!line)
+		return -ENOMEM;
+	tally_buffer_append(out, line->text, line->length);
+	return 0;
+}
+
+/* Of the addresses that were just made: leaf first, with the separator behind the last one taken off. */
+static int put_frames(struct tally_script_json *script, struct tally_frame_lines *lines, uint32_t pid,
+		      struct tally_buffer *out)
+{
+	size_t before = out->length;
+	for (size_t i = 0; i < script->recording->chain.count; i++)
+		if (put_frame(script, lines, pid, &script->recording->chain.items[i], out) < 0)
+			return -ENOMEM;
+	if (out->length > before)
+		out->bytes[--out->length] = '\0';
+	return 0;
+}
+
+/* ---- CSV ---------------------------------------------------------------------------------------------------- */
+
+static void put_cell(struct tally_script_json *script, const struct tally_script_column *column,
+		     const struct tally_script_cell *cell, struct tally_buffer *out)
+{
+	if (column->signed_number) {
+		tally_buffer_printf(out, "%" PRId64, column->signed_number(cell));
+	} else if (column->number) {
+		tally_buffer_printf(out, "%" PRIu64, column->number(cell));
+	} else {
+		tally_buffer_clear(&script->text);
+		column->text(cell, &script->text);
+		tally_csv_quote(out, tally_buffer_string(&script->text));
+	}
+}
+
+/* What of the sampled address is asked for, a comma behind each. */
+static int put_place(struct tally_script_json *script, uint32_t shown, const struct tally_sample *sample,
+		     struct tally_buffer *out)
+{
+	uint32_t asked = script->columns & (FRAMES | TALLY_FIELD_OFFSET);
+	bool is_known = script->recording->chain.count && shown & FRAMES;
+	if (asked & TALLY_FIELD_IP && is_known && sample->type & TALLY_SAMPLE_IP)
+		tally_buffer_printf(out, "0x%" PRIx64 ",", sample->ip);
+	else if (asked & TALLY_FIELD_IP)
+		tally_buffer_char(out, ',');
+	asked &= ~(uint32_t)TALLY_FIELD_IP;
+	struct tally_frame_lines *lines = is_known && asked ? frames_of(script, asked, TALLY_FRAME_CELLS) : NULL;
+	if (lines)
+		return put_frame(script, lines, sample->pid, &script->recording->chain.items[0], out);
+	for (int i = __builtin_popcount(asked); i > 0; i--)
+		tally_buffer_char(out, ',');
+	return is_known && asked ? -ENOMEM : 0;
+}
+
+static int put_csv(struct tally_script_json *script, uint32_t shown, const struct tally_script_cell *cell,
+		   struct tally_buffer *out)
+{
+	const struct tally_sample *sample = &cell->record->sample;
+	int result = 0;
+	for (const struct tally_script_column *column = tally_script_columns; column->name; column++) {
+		if (!(script->columns & column->field))
+			continue;
+		if (shown & column->field && tally_script_column_is_there(column, sample))
+			put_cell(script, column, cell, out);
+		tally_buffer_char(out, ',');
+	}
+	if (shown & TALLY_FIELD_STACK) {
+		tally_buffer_clear(&script->text);
+		result = put_frames(script, &script->stacks, sample->pid, &script->text);
+		tally_csv_quote(out, tally_buffer_string(&script->text));
+	}
+	if (script->columns & TALLY_FIELD_STACK)
+		tally_buffer_char(out, ',');
+	if (!result)
+		result = put_place(script, shown, sample, out);
+	if (!out->failed && out->length)
+		out->length--; /* the last comma */
+	tally_buffer_text(out, "\r\n");
+	return result;
+}
+
+void tally_script_json_start(const struct tally_script_json *script, struct tally_buffer *out)
+{
+	static const struct { uint32_t field; const char *name; } places[] = {
+		{ TALLY_FIELD_STACK, "stack" }, { TALLY_FIELD_IP, "ip" }, { TALLY_FIELD_SYMBOL, "symbol" },
+		{ TALLY_FIELD_OFFSET, "offset" }, { TALLY_FIELD_OBJECT, "object" }, { TALLY_FIELD_LINE, "srcline" },
+	};
+	size_t before = out->length;
+	for (const struct tally_script_column *column = tally_script_columns; column->name; column++)
+		if (script->columns & column->field)
+			tally_buffer_printf(out, "%s,", column->name);
+	for (unsigned i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+		if (script->columns & places[i].field)
+			tally_buffer_printf(out, "%s,", places[i].name);
+	if (out->length > before) {
+		out->length--;
+		tally_buffer_text(out, "\r\n");
+	}
+}
+
+/* ---- JSON --------------------------------------------------------------------------------------------------- */
+
+static int put_json(struct tally_script_json *script, uint32_t shown, const struct tally_script_cell *cell,
+		    struct tally_buffer *out)
+{
+	const struct tally_sample *sample = &cell->record->sample;
+	struct tally_json json = { .out = out };
+	int result = 0;
+	tally_json_object(&json, NULL);
+	for (const struct tally_script_column *column = tally_script_columns; column->name; column++) {
+		if (!(shown & column->field) || !tally_script_column_is_there(column, sample))
+			continue;
+		if (column->signed_number) {
+			tally_json_i64(&json, column->name, column->signed_number(cell));
+		} else if (column->number) {
+			tally_json_u64(&json, column->name, column->number(cell));
+		} else {
+			tally_buffer_clear(&script->text);
+			column->text(cell, &script->text);
+			tally_json_text(&json, column->name, tally_buffer_string(&script->text));
+		}
+	}
+	if (shown & FRAMES) {
+		struct tally_frame_lines *lines = frames_of(script, shown, TALLY_FRAME_JSON);
+		tally_json_array(&json, "frames");
+		result = lines ? put_frames(script, lines, sample->pid, out) : -ENOMEM;
+		tally_json_end(&json);
+	}
+	tally_json_end(&json);
+	return result;
+}
+
+/* ---- samples ------------------------------------------------------------------------------------------------ */
+
+static int show_events(struct tally_script_json *script, const struct tally_recorded_event *events, size_t count,
+		       struct tally_error *err)
+{
+	while (script->shown.count < count)
+		if (tally_vector_push(&script->shown, 0) < 0)
+			return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		int result = tally_script_fields_of(&script->fields, &events[i], &script->shown.items[i], err);
+		if (!result && script->shown.items[i] & TALLY_FIELD_WALL_TIME)
+			result = tally_script_wall_offset(script->recording, &script->wall_offset, err);
+		if (result < 0)
+			return result;
+	}
+	return 0;
+}
+
+int tally_script_json_sample(struct tally_script_json *script, const struct tally_raw_record *raw,
+			     const struct tally_record *record, struct tally_buffer *out, struct tally_error *err)
+{
+	size_t count;
+	const struct tally_recorded_event *events = tally_perfdata_events(script->recording->data, &count);
+	size_t index = (size_t)(raw->event - events);
+	int result = script->shown.count == count ? 0 : show_events(script, events, count, err);
+	uint32_t shown = result < 0 ? 0 : script->shown.items[index];
+	tally_buffer_clear(&script->said);
+	if (shown & TALLY_FIELD_TRACE)
+		tally_script_trace_put(&script->trace, raw->event, index, &record->sample, &script->said);
+	if (shown & (FRAMES | TALLY_FIELD_STACK))
+		result = tally_recording_addresses(script->recording, raw, record);
+	const struct tally_script_cell cell = { .recording = script->recording, .event = raw->event, .record = record,
+						.trace = tally_buffer_string(&script->said),
+						.wall_offset = script->wall_offset };
+	if (result >= 0 && shown)
+		result = script->fields.layout == TALLY_SCRIPT_CSV ? put_csv(script, shown, &cell, out) :
+								     put_json(script, shown, &cell, out);
+	if (out->failed || script->said.failed || script->text.failed || script->trace.failed)
+		result = -ENOMEM;
+	return result == -ENOMEM ? tally_error_set(err, result, "out of memory") : result < 0 ? result : 0;
+}
+
+/* ---- its life ----------------------------------------------------------------------------------------------- */
+
+int tally_script_json_new(struct tally_recording *recording, const struct tally_script_fields *fields,
+			  struct tally_script_json **out, struct tally_error *err)
 {
 	struct tally_script_json *script = calloc(1, sizeof(*script));
-	if (!script || tally_frame_lines_init(&script->lines, &recording->names, csv ? TALLY_FRAME_NAMES : TALLY_FRAME_JSON) < 0) {
+	size_t count;
+	if (!script || tally_frame_lines_init(&script->stacks, &recording->names, TALLY_FRAME_NAMES) < 0) {
 		free(script);
-		return NULL;
+		return tally_error_set(err, -ENOMEM, "out of memory");
 	}
 	script->recording = script->trace.recording = recording;
-	script->csv = csv;
-	return script;
+	script->fields = *fields;
+	const struct tally_recorded_event *events = tally_perfdata_events(recording->data, &count);
+	int result = show_events(script, events, count, err);
+	if (result < 0) {
+		tally_script_json_free(script);
+		return result == -ENOMEM ? tally_error_set(err, result, "out of memory") : result;
+	}
+	/* The columns are the same whatever events there are: of pipes they are not known yet. */
+	for (unsigned type = 0; fields->layout == TALLY_SCRIPT_CSV && type < TALLY_SCRIPT_TYPES; type++)
+		script->columns |= fields->types[type].shown;
+	*out = script;
+	return 0;
 }
 
 void tally_script_json_free(struct tally_script_json *script)
 {
 	if (!script)
 		return;
-	tally_frame_lines_release(&script->lines);
+	for (unsigned i = 0; i < LAYOUTS; i++) {
+		if (script->frames[i])
+			tally_frame_lines_release(script->frames[i]);
+		free(script->frames[i]);
+	}
+	tally_frame_lines_release(&script->stacks);
 	tally_script_trace_release(&script->trace);
+	tally_vector_release(&script->shown);
 	tally_buffer_release(&script->said);
+	tally_buffer_release(&script->text);
 	free(script);
-}
-
-void tally_script_json_start(const struct tally_script_json *script, struct tally_buffer *out)
-{
-	if (script->csv)
-		tally_buffer_text(out, "command,pid,tid,cpu,time_ns,event,period,trace,stack\r\n");
-}
-
-/* The frames, leaf first, with a separator behind the last one taken off. */
-static int put_frames(struct tally_script_json *script, const struct tally_raw_record *raw,
-		      const struct tally_record *record, struct tally_buffer *out)
-{
-	struct tally_recording *recording = script->recording;
-	const struct tally_tasks *tasks = &recording->tasks;
-	uint32_t pid = record->sample.pid;
-	size_t before = out->length;
-	if (tally_recording_addresses(recording, raw, record) < 0)
-		return -ENOMEM;
-	for (size_t i = 0; i < recording->chain.count; i++) {
-		const struct tally_chain_frame *frame = &recording->chain.items[i];
-		uint64_t maps = frame->kernel ? tasks->kernel.generation : tally_tasks_generation(tasks, pid);
-		const struct tally_frame_line *line = tally_frame_line(
-			&script->lines, pid, tally_frame_space(maps, frame->kernel, frame->before), frame->address);
-		if (!line)
-			return -ENOMEM;
-		tally_buffer_append(out, line->text, line->length);
-	}
-	if (out->length > before)
-		out->bytes[--out->length] = '\0';
-	return 0;
-}
-
-static void put_quoted(const char *text, struct tally_buffer *out)
-{
-	if (!strpbrk(text, "\",\r\n")) {
-		tally_buffer_text(out, text);
-		return;
-	}
-	tally_buffer_char(out, '"');
-	for (; *text; text++) {
-		if (*text == '"')
-			tally_buffer_char(out, '"');
-		tally_buffer_char(out, *text);
-	}
-	tally_buffer_char(out, '"');
-}
-
-static int put_csv(struct tally_script_json *script, const struct tally_raw_record *raw, const struct tally_record *record,
-		   const char *comm, uint64_t period, struct tally_buffer *out)
-{
-	const struct tally_sample *sample = &record->sample;
-	struct tally_buffer stack = { 0 };
-	put_quoted(comm, out);
-	if (sample->type & TALLY_SAMPLE_TID)
-		tally_buffer_printf(out, ",%d,%d,", (int)sample->pid, (int)sample->tid);
-	else
-		tally_buffer_text(out, ",,,");
-	if (sample->type & TALLY_SAMPLE_CPU)
-		tally_buffer_printf(out, "%" PRIu32, sample->cpu);
-	tally_buffer_char(out, ',');
-	if (sample->type & TALLY_SAMPLE_TIME)
-		tally_buffer_printf(out, "%" PRIu64, sample->time);
-	tally_buffer_char(out, ',');
-	put_quoted(raw->event->name, out);
-	tally_buffer_printf(out, ",%" PRIu64 ",", period);
-	put_quoted(tally_buffer_string(&script->said), out);
-	tally_buffer_char(out, ',');
-	int result = put_frames(script, raw, record, &stack);
-	put_quoted(tally_buffer_string(&stack), out);
-	tally_buffer_text(out, "\r\n");
-	bool failed = stack.failed;
-	tally_buffer_release(&stack);
-	return failed ? -ENOMEM : result;
-}
-
-static int put_json(struct tally_script_json *script, const struct tally_raw_record *raw, const struct tally_record *record,
-		    const char *comm, uint64_t period, struct tally_buffer *out)
-{
-	const struct tally_sample *sample = &record->sample;
-	struct tally_json json = { .out = out };
-	tally_json_object(&json, NULL);
-	tally_json_text(&json, "command", comm);
-	if (sample->type & TALLY_SAMPLE_TID) {
-		tally_json_i64(&json, "pid", (int32_t)sample->pid);
-		tally_json_i64(&json, "tid", (int32_t)sample->tid);
-	}
-	if (sample->type & TALLY_SAMPLE_CPU)
-		tally_json_u64(&json, "cpu", sample->cpu);
-	if (sample->type & TALLY_SAMPLE_TIME)
-		tally_json_u64(&json, "time_ns", sample->time);
-	tally_json_text(&json, "event", raw->event->name);
-	tally_json_u64(&json, "period", period);
-	if (raw->event->attr.type == TALLY_TYPE_TRACEPOINT)
-		tally_json_text(&json, "trace", tally_buffer_string(&script->said));
-	tally_json_array(&json, "frames");
-	int result = put_frames(script, raw, record, out);
-	tally_json_end(&json);
-	tally_json_end(&json);
-	return result;
-}
-
-int tally_script_json_sample(struct tally_script_json *script, const struct tally_raw_record *raw,
-			     const struct tally_record *record, struct tally_buffer *out)
-{
-	size_t count;
-	char buffer[16];
-	const struct tally_recorded_event *events = tally_perfdata_events(script->recording->data, &count);
-	const struct tally_sample *sample = &record->sample;
-	const char *comm = tally_tasks_comm(&script->recording->tasks, sample->pid, sample->tid, buffer);
-	uint64_t period = sample->type & TALLY_SAMPLE_PERIOD ? sample->period : raw->event->attr.sample_period;
-	tally_buffer_clear(&script->said);
-	if (raw->event->attr.type == TALLY_TYPE_TRACEPOINT)
-		tally_script_trace_put(&script->trace, raw->event, (size_t)(raw->event - events), sample, &script->said);
-	int result = script->csv ? put_csv(script, raw, record, comm, period, out) :
-				   put_json(script, raw, record, comm, period, out);
-	return result < 0 || out->failed || script->said.failed || script->trace.failed ? -ENOMEM : 0;
 }

@@ -77,13 +77,6 @@ static struct tally_frame_lines *lines_of(struct tally_script *script, uint32_t 
 	return script->lines[parts] = lines;
 }
 
-static int no_wall_time(struct tally_error *err)
-{
-	tally_error_set(err, -ENODATA, "the recording does not tell the time of day: the field 'tod' can't be shown");
-	tally_error_hint(err, "tally record notes it, and perf record -k mono");
-	return -ENODATA;
-}
-
 /* The columns follow the widest name; a pipe may announce more events later, or other names. */
 static int make_event_heads(struct tally_script *script, const struct tally_recorded_event *events, size_t count,
 			    struct tally_error *err)
@@ -99,9 +92,8 @@ static int make_event_heads(struct tally_script *script, const struct tally_reco
 		struct tally_buffer text = { 0 };
 		struct event_head head = { .name = events[i].name };
 		int result = tally_script_fields_of(&script->fields, &events[i], &head.fields, err);
-		if (!result && head.fields & TALLY_FIELD_WALL_TIME &&
-		    !tally_script_wall_offset(script->recording, &script->wall_offset))
-			result = no_wall_time(err);
+		if (!result && head.fields & TALLY_FIELD_WALL_TIME)
+			result = tally_script_wall_offset(script->recording, &script->wall_offset, err);
 		if (result < 0)
 			return result;
 		head.shows_stacks = head.fields & TALLY_FIELD_IP && tally_recording_has_stacks(&events[i].attr);
@@ -160,19 +152,6 @@ static const struct thread_head *make_thread_head(struct tally_script *script, s
 	return head;
 }
 
-/* "U     ", "KE    ": whose code it was, and whether the address is exact */
-static char *put_misc(char *at, uint16_t misc)
-{
-	static const char modes[8] = { 0, 'K', 'U', 'H', 'G', 'g', 0, 0 };
-	char *end = at + 6;
-	if (modes[misc & TALLY_MISC_CPUMODE_MASK])
-		*at++ = modes[misc & TALLY_MISC_CPUMODE_MASK];
-	if (misc & TALLY_MISC_EXACT_IP)
-		*at++ = 'E';
-	memset(at, ' ', (size_t)(end - at));
-	return end;
-}
-
 /* "[003] 12345.678901:      10000 " */
 static char *put_numbers(char *at, const struct tally_recorded_event *event, const struct tally_record *record,
 			 uint32_t fields, uint64_t wall_offset)
@@ -190,8 +169,10 @@ static char *put_numbers(char *at, const struct tally_recorded_event *event, con
 		*at++ = ']';
 		*at++ = ' ';
 	}
-	if (fields & TALLY_FIELD_MISC)
-		at = put_misc(at, record->header.misc);
+	if (fields & TALLY_FIELD_MISC) {
+		tally_script_misc(at, record->header.misc);
+		at += TALLY_SCRIPT_MISC_SIZE;
+	}
 	if (fields & TALLY_FIELD_WALL_TIME) {
 		at = tally_script_wall_time(at, sample->time + wall_offset);
 		*at++ = ' ';
@@ -423,7 +404,7 @@ int tally_script_new(struct tally_recording *recording, const struct tally_scrip
 	if (fields)
 		script->fields = *fields;
 	else
-		tally_script_fields_init(&script->fields);
+		tally_script_fields_init(&script->fields, TALLY_SCRIPT_TEXT);
 	int result = make_event_heads(script, events, count, err);
 	if (result < 0) {
 		tally_script_free(script);

@@ -77,6 +77,16 @@ int tally_script_put_address(struct tally_recording *recording, const struct tal
 	return 0;
 }
 
+void tally_script_misc(char *at, uint16_t misc)
+{
+	static const char modes[8] = { 0, 'K', 'U', 'H', 'G', 'g', 0, 0 };
+	memset(at, ' ', TALLY_SCRIPT_MISC_SIZE);
+	if (modes[misc & TALLY_MISC_CPUMODE_MASK])
+		*at++ = modes[misc & TALLY_MISC_CPUMODE_MASK];
+	if (misc & TALLY_MISC_EXACT_IP)
+		*at = 'E';
+}
+
 static void put_regs(enum tally_arch arch, const struct tally_sample_regs *regs, uint64_t mask, struct tally_buffer *out)
 {
 	unsigned word = 0;
@@ -153,7 +163,7 @@ void tally_script_put_bpf_output(const struct tally_sample *sample, struct tally
 		tally_buffer_printf(out, "      BPF string: \"%s\"\n", (const char *)sample->raw);
 }
 
-bool tally_script_wall_offset(const struct tally_recording *recording, uint64_t *offset_ns)
+int tally_script_wall_offset(const struct tally_recording *recording, uint64_t *offset_ns, struct tally_error *err)
 {
 	struct tally_feature_bytes bytes = tally_perfdata_feature(recording->data, TALLY_FEATURE_CLOCK_DATA);
 	struct tally_reader reader;
@@ -162,7 +172,11 @@ bool tally_script_wall_offset(const struct tally_recording *recording, uint64_t 
 	tally_reader_u32(&reader); /* which clock the samples' is */
 	uint64_t wall = tally_reader_u64(&reader);
 	*offset_ns = wall - tally_reader_u64(&reader);
-	return !reader.failed && version == 1;
+	if (!reader.failed && version == 1)
+		return 0;
+	tally_error_set(err, -ENODATA, "the recording does not tell the time of day: the field 'tod' can't be shown");
+	tally_error_hint(err, "tally record notes it, and perf record -k mono");
+	return -ENODATA;
 }
 
 char *tally_script_wall_time(char *at, uint64_t time_ns)

@@ -6,8 +6,6 @@
 #include "output/script_fields.h"
 #include "profile/recording.h"
 
-#include <stdbool.h>
-
 /* The fields addr (where sym and dso are shown, of what it is, where that means something), data_src, weight and ins_lat.
  * `source_width`: of the widest data_src so far, which others are made as wide as.  0 or -ENOMEM. */
 int tally_script_put_address(struct tally_recording *recording, const struct tally_recorded_event *event,
@@ -21,11 +19,15 @@ uint64_t tally_script_latency(const struct tally_sample *sample);
 /* bpf-output: lines of their own. */
 void tally_script_put_bpf_output(const struct tally_sample *sample, struct tally_buffer *out);
 
-/* tod: what is added to the samples' time to get the wall's; false: the recording doesn't tell. */
-bool tally_script_wall_offset(const struct tally_recording *recording, uint64_t *offset_ns);
+/* tod: what is added to the samples' time to get the wall's.  0, or -ENODATA: the recording doesn't tell. */
+int tally_script_wall_offset(const struct tally_recording *recording, uint64_t *offset_ns, struct tally_error *err);
 enum { TALLY_SCRIPT_WALL_TIME_MAX = 40 };
 /* "2026-11-22 12:12:12.326022", of at most so many bytes; the byte behind it is returned. */
 char *tally_script_wall_time(char *at, uint64_t time_ns);
+
+enum { TALLY_SCRIPT_MISC_SIZE = 6 };
+/* "U     ", "KE    ", without a NUL: whose code it was, and whether the address is exact. */
+void tally_script_misc(char *at, uint16_t misc);
 
 /* iregs and uregs: " ABI:2    AX:0x1    IP:0x7f3c11a0 " */
 void tally_script_put_regs(const struct tally_recording *recording, const struct tally_recorded_event *event,

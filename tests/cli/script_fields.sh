@@ -103,6 +103,42 @@ P
 "$TALLY" script --csv -i stacks.data >csv 2>err
 check "JSON and CSV tell what the text tells" eval 'python3 compare.py >out 2>&1'
 
+# -F chooses keys and columns: those of the sampled address against the text's line, what hardware tells against its fields.
+cat >chosen.py <<'P'
+import csv, json, re, sys
+text, objects, rows = open(sys.argv[1]).read().splitlines(), [json.loads(l) for l in open(sys.argv[2])], list(csv.DictReader(open(sys.argv[3], newline="")))
+assert len(text) == len(objects) == len(rows) > 10, (len(text), len(objects), len(rows))
+if sys.argv[4] == "place":
+    for line, sample, row in zip(text, objects, rows):
+        head = re.match(r" *(\S.*?) +([0-9a-f]+) (.*) \((.*)\)$", line)
+        assert list(sample) == ["command", "frames"] and list(row) == ["command", "ip", "symbol", "offset", "object"], (sample, row)
+        symbol = row["symbol"] + ("+0x%x" % int(row["offset"]) if row["offset"] else "")
+        assert [row["command"], row["ip"], symbol, row["object"]] == [head[1], "0x" + head[2], head[3], head[4]], (row, line)
+        frame = sample["frames"][0]
+        assert list(frame) == ["address", "function", "offset", "object", "inlined"], frame
+        assert (frame["function"] or "[unknown]") == row["symbol"] and frame["object"] == row["object"]
+else:
+    for line, sample, row in zip(text, objects, rows):
+        address, bits, words, weight, latency, physical = re.match(r" *(\w+) +(\w+) (\|.*\S) +(\d+) +(\d+) +(\w+) \S+ \S+$", line).groups()
+        keys = ["addr", "data_src", "data_source", "weight", "ins_lat", "phys_addr", "data_page_size", "code_page_size"]
+        assert list(sample) == keys and list(row) == keys
+        assert list(sample.values())[:-2] == ["0x" + address, "0x" + bits, words, int(weight), int(latency), "0x" + physical], (sample, line)
+        assert [str(value) for value in sample.values()] == list(row.values())
+P
+chosen() {
+	for out_as in stdio json csv; do
+		"$TALLY" script --no-inline --$out_as -i "$1.data" -F "$3" >"chosen.$out_as" 2>err || return 1
+	done
+	python3 chosen.py chosen.stdio chosen.json chosen.csv "$2" >out 2>&1
+}
+check "-F chooses JSON's keys and CSV's columns: an address" chosen clock place comm,ip,sym,symoff,dso
+[ -s memory_costs.data ] && check "-F chooses JSON's keys and CSV's columns: memory" \
+	chosen memory_costs memory addr,data_src,weight,ins_lat,phys_addr,data_page_size,code_page_size
+heads() { "$TALLY" script --csv -i clock.data "${@:2}" | head -1 | tr -d '\r' >out; [ "$(cat out)" = "$1" ]; }
+check "CSV's usual columns, more of them and less" eval 'heads command,pid,tid,cpu,time_ns,event,period,trace,stack &&
+	heads command,pid,tid,cpu,time_ns,event,period,trace,addr,stack,symbol -F +addr,+sym && heads command,pid,tid,cpu,time_ns,event,trace,stack -F -period &&
+	heads time_ns,stack -F time,stack && heads command,ip,srcline -F comm -F +ip,+srcline'
+
 # ---- what can't be shown -------------------------------------------------------------------------------
 refuses() { "$TALLY" script -F "$1" -i stacks.data >out 2>&1; [ $? = "$2" ] && grep -q "$3" out; }
 check "a field that nobody knows" refuses comm,nonsense 2 "there is no field 'nonsense'"
@@ -111,6 +147,8 @@ check "signs and none in one list" refuses comm,+ip 2 "can't stand beside"
 check "a type that isn't one" refuses nope:comm 2 "'nope' is no type of events"
 check "fields of tracepoints for others" refuses sw:trace 2 "only tracepoints have"
 check "nothing at all" refuses "" 2 "nothing is left to show"
+check "CSV's own column elsewhere" refuses comm,stack 2 "stack is a column of --csv"
+check "what was not recorded, as JSON" eval '"$TALLY" script --json -F +weight -i stacks.data >out 2>&1; [ $? = 1 ] && grep -q "have no WEIGHT" out'
 check "an offset from nothing" refuses comm,symoff 2 "needs sym"
 check "a line of nothing" refuses comm,srcline 2 "needs ip"
 check "costs apart that were not recorded" eval '"$TALLY" script -F ins_lat -i memory.data >out 2>&1; [ $? = 1 ] && grep -q "no WEIGHT_STRUCT" out'

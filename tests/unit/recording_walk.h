@@ -48,7 +48,7 @@ static inline int recording_walk_script(const void *bytes, size_t size, bool rec
 	recording->keep_groups = records;
 	recording_walk_spare_names(recording);
 	struct tally_script_fields fields;
-	tally_script_fields_init(&fields);
+	tally_script_fields_init(&fields, TALLY_SCRIPT_TEXT);
 	if (!records)
 		tally_script_fields_parse(&fields, "+brstack,+brstacksym,+misc,+flags", NULL);
 	if (tally_script_new(recording, &fields, &script, NULL) < 0)
