@@ -99,20 +99,26 @@ static const char *resolver_name(const struct plt *plt, uint64_t address)
 	return best ? best->name : NULL;
 }
 
-static const char *slot_name(struct plt *plt, const struct got_entry *got)
+/* `*out` is NULL where the file names nothing.  0 or -ENOMEM. */
+static int slot_name(struct plt *plt, const struct got_entry *got, const char **out)
 {
 	struct tally_arena *arena = &plt->builder->names;
+	*out = NULL;
 	if (got->symbol != 0) {
 		Elf64_Sym symbol;
 		if (!plt->has_dynsym || got->symbol >= plt->dynsym.count)
-			return NULL;
+			return 0;
 		tally_symtab_entry(&plt->dynsym, got->symbol, &symbol);
 		const char *name = tally_symtab_name(&plt->dynsym, &symbol);
-		return *name ? tally_arena_printf(arena, "%s@plt", name) : NULL;
+		if (!*name)
+			return 0;
+		*out = tally_arena_printf(arena, "%s@plt", name);
+	} else {
+		const char *name = resolver_name(plt, got->addend);
+		*out = name ? tally_arena_printf(arena, "%s@plt", name)
+			    : tally_arena_printf(arena, "*ABS*+0x%llx@plt", (unsigned long long)got->addend);
 	}
-	const char *name = resolver_name(plt, got->addend);
-	return name ? tally_arena_printf(arena, "%s@plt", name)
-		    : tally_arena_printf(arena, "*ABS*+0x%llx@plt", (unsigned long long)got->addend);
+	return *out ? 0 : -ENOMEM;
 }
 
 static uint32_t little32(const uint8_t *bytes)
@@ -197,7 +203,9 @@ static int read_slots(struct plt *plt, const char *section_name)
 		if (slot.size > section.size - at)
 			slot.size = section.size - at;
 		next = at + slot.size;
-		const char *name = slot_name(plt, got);
+		const char *name = NULL;
+		if (rc == 0)
+			rc = slot_name(plt, got, &name);
 		if (rc == 0 && name)
 			rc = add(plt, section.address + at, section.address + next, name);
 	}

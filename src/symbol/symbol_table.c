@@ -57,7 +57,8 @@ static bool sort_by_keys(struct tally_symbols_builder *builder)
 	size_t count = builder->count;
 	struct tally_sort_key *keys = calloc(2 * count, sizeof(*keys));
 	struct tally_symbol_entry *entries = calloc(count, sizeof(*entries));
-	if (keys && entries) {
+	bool done = keys && entries;
+	if (done) {
 		for (size_t i = 0; i < count; i++)
 			keys[i] = (struct tally_sort_key){ builder->entries[i].start, (uint32_t)i };
 		const struct tally_sort_key *sorted = tally_radix_sort(keys, keys + count, count);
@@ -68,7 +69,6 @@ static bool sort_by_keys(struct tally_symbols_builder *builder)
 		builder->capacity = count;
 		entries = NULL;
 	}
-	bool done = keys && !entries;
 	free(keys);
 	free(entries);
 	return done;
