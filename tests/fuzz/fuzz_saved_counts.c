@@ -1,10 +1,12 @@
-/* Saved counts are read or refused with words; what was read can be compared with itself, and is the same. */
+/* Saved counts are read or refused with words; what was read can be compared with itself, and is the same; a comment behind
+ * them, which nothing ends, changes nothing. */
 #include "base/arena.h"
 #include "counts/saved_comparison.h"
 
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
@@ -30,6 +32,24 @@ static void check(const struct tally_saved_counts *counts, struct tally_arena *a
 	tally_saved_comparison_release(&comparison);
 }
 
+static void check_commented(const uint8_t *bytes, size_t size, const struct tally_saved_counts *plain)
+{
+	static const char comment[] = "\n# ended";
+	struct tally_arena arena = TALLY_ARENA_INIT;
+	struct tally_saved_counts counts;
+	char *text = malloc(size + sizeof(comment));
+	require(text);
+	if (size)
+		memcpy(text, bytes, size);
+	memcpy(text + size, comment, sizeof(comment));
+	int result = tally_saved_counts_read("input", text, size + sizeof(comment) - 1, &arena, &counts, NULL);
+	require((result == 0) == (plain != NULL) && (!plain || counts.rows.count == plain->rows.count));
+	if (!result)
+		tally_saved_counts_release(&counts);
+	tally_arena_release(&arena);
+	free(text);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	struct tally_arena arena = TALLY_ARENA_INIT;
@@ -37,6 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	struct tally_error err = TALLY_ERROR_NONE;
 	int result = tally_saved_counts_read("input", (const char *)bytes, size, &arena, &counts, &err);
 	require(result == 0 || (result == err.code && err.message[0]));
+	check_commented(bytes, size, result ? NULL : &counts);
 	if (!result) {
 		check(&counts, &arena);
 		tally_saved_counts_release(&counts);
