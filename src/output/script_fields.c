@@ -206,6 +206,7 @@ int tally_script_fields_of(const struct tally_script_fields *fields, const struc
 	uint32_t number = event->attr.type < TALLY_SCRIPT_TYPE_OTHER ? event->attr.type : TALLY_SCRIPT_TYPE_OTHER;
 	const struct tally_script_type_fields *type = &fields->types[number];
 	bool has_stacks = tally_recording_has_stacks(&event->attr);
+	bool has_samples = number != TALLY_TYPE_SOFTWARE || event->attr.config != TALLY_SW_DUMMY;
 	*shown = type->shown;
 	/* Where a tracepoint was is told by its stack alone. */
 	if (fields->layout == TALLY_SCRIPT_TEXT && number == TALLY_TYPE_TRACEPOINT && !type->is_set && has_stacks)
@@ -220,7 +221,7 @@ int tally_script_fields_of(const struct tally_script_fields *fields, const struc
 				(field->bit == TALLY_FIELD_IP && has_stacks);
 		if (is_there)
 			continue;
-		if (!(type->asked & field->bit)) {
+		if (!(type->asked & field->bit) || !has_samples) {
 			*shown &= ~field->bit;
 			continue;
 		}

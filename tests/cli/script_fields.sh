@@ -40,6 +40,8 @@ rec clock -e cpu-clock -F 2000 --sample-cpu -d --phys-data --data-page-size --co
 rec faults -e page-faults -c 1 "$WORKLOAD" faults 0.02 && all faults comm,tid,time,event,period ip,sym +misc
 rec stacks -e cpu-clock -F 2000 --sample-cpu -g --intr-regs=ip,ax,bx --user-regs=ip,sp "$WORKLOAD" spin &&
 	all stacks $COMMON +iregs,+uregs comm,iregs uregs,time ip,sym,uregs
+"$TALLY" record -q -o own.data -e cpu-clock -F 2000 --call-graph fp "$WORKLOAD" spin >out 2>&1 && # has an event that never hits
+	all own comm,tid ip,sym,dso pid,tid,time,event,ip,sym time,period,cpu
 if rec traces -e sched:sched_switch,cpu-clock -g sh -c 'ls >/dev/null; sleep 0.05' && grep -q . traces.data; then
 	all traces comm,tid,time,event,trace trace:trace trace:comm,time,trace +period -ip -trace trace: sw: ip,sym trace
 	check "fields for each type of event" same traces -F trace:time,trace -F sw:comm,time
