@@ -192,3 +192,30 @@ void tally_header_pmus(struct tally_header_part *part)
 	}
 	tally_buffer_char(part->out, '\n');
 }
+
+/* The scheduler's domains, by CPU; named from version 17 of /proc/schedstat on. */
+void tally_header_cpu_domains(struct tally_header_part *part)
+{
+	enum { WITH_NAMES = 17 };
+	struct tally_reader *reader = &part->reader;
+	uint32_t version = tally_reader_u32(reader), most = tally_reader_u32(reader);
+	if (reader->failed)
+		return;
+	tally_buffer_printf(part->out, "# schedstat version	: %u\n# Maximum sched domains	: %u\n", version, most);
+	while (tally_reader_left(reader) && !reader->failed) {
+		uint32_t cpu = tally_reader_u32(reader), count = tally_reader_u32(reader);
+		if (!reader->failed)
+			tally_buffer_printf(part->out, "# cpu		: %u\n# nr_domains	: %u\n", cpu, count);
+		for (uint32_t i = 0; i < count && !reader->failed; i++) {
+			uint32_t domain = tally_reader_u32(reader);
+			const char *name = version >= WITH_NAMES ? tally_header_string(part) : NULL;
+			const char *mask = tally_header_string(part), *list = tally_header_string(part);
+			if (reader->failed)
+				return;
+			tally_buffer_printf(part->out, "# Domain		: %u\n", domain);
+			if (name)
+				tally_buffer_printf(part->out, "# Domain name      : %s\n", name);
+			tally_buffer_printf(part->out, "# Domain cpu map   : %s\n# Domain cpu list  : %s\n", mask, list);
+		}
+	}
+}

@@ -20,7 +20,8 @@ const char *tally_header_string(struct tally_header_part *part);
 
 /* The machine: header_machine.c */
 tally_header_printer tally_header_cpu_topology, tally_header_numa, tally_header_cache, tally_header_memory,
-	tally_header_hybrid, tally_header_cpu_caps, tally_header_pmu_caps, tally_header_pmus;
+	tally_header_hybrid, tally_header_cpu_caps, tally_header_pmu_caps, tally_header_pmus,
+	tally_header_cpu_domains;
 
 /* Events and clocks: header_events.c */
 tally_header_printer tally_header_event_desc, tally_header_groups, tally_header_clock_data, tally_header_sample_time;

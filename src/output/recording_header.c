@@ -106,6 +106,20 @@ static void put_compressed(struct tally_header_part *part)
 				    type == 1 ? "Zstd" : "Unknown", level, ratio);
 }
 
+static void put_elf_machine(struct tally_header_part *part)
+{
+	uint32_t machine = tally_reader_u32(&part->reader), flags = tally_reader_u32(&part->reader);
+	if (!part->reader.failed)
+		tally_buffer_printf(part->out, "# e_machine : %u\n#   e_flags : %u\n", machine, flags);
+}
+
+static void put_cache_line(struct tally_header_part *part)
+{
+	uint32_t bytes = tally_reader_u32(&part->reader);
+	if (!part->reader.failed)
+		tally_buffer_printf(part->out, "# cacheline size: %u\n", bytes);
+}
+
 static void put_branches(struct tally_header_part *part)
 {
 	tally_buffer_text(part->out, "# contains samples with branch stack\n");
@@ -157,8 +171,10 @@ static const struct {
 	[TALLY_FEATURE_CLOCK_DATA] = { "CLOCK_DATA", tally_header_clock_data, false },
 	[TALLY_FEATURE_HYBRID_TOPOLOGY] = { "HYBRID_TOPOLOGY", tally_header_hybrid, true },
 	[TALLY_FEATURE_PMU_CAPS] = { "PMU_CAPS", tally_header_pmu_caps, false },
+	[TALLY_FEATURE_CPU_DOMAIN_INFO] = { "CPU_DOMAIN_INFO", tally_header_cpu_domains, true },
+	[TALLY_FEATURE_E_MACHINE] = { "E_MACHINE", put_elf_machine, false },
+	[TALLY_FEATURE_CLN_SIZE] = { "CLN_SIZE", put_cache_line, false },
 };
-enum { KNOWN_FEATURES = sizeof(features) / sizeof(features[0]) };
 
 void tally_recording_header_feature(const struct tally_perfdata *data, unsigned feature, bool full,
 				    struct tally_buffer *out)
@@ -167,7 +183,7 @@ void tally_recording_header_feature(const struct tally_perfdata *data, unsigned 
 	struct tally_header_part part = { .data = data, .out = out };
 	if (!bytes.bytes)
 		return;
-	if (feature >= KNOWN_FEATURES) {
+	if (feature >= TALLY_FEATURE_KNOWN_MAX) {
 		/* Empty: perf's mark behind the last one in a pipe. */
 		if (feature != TALLY_FEATURE_TALLY && bytes.size)
 			tally_buffer_printf(out, "# feature section %u, which tally doesn't know: %zu bytes\n", feature,
@@ -186,10 +202,14 @@ void tally_recording_header_feature(const struct tally_perfdata *data, unsigned 
 		tally_buffer_printf(out, "# %s: cut short\n", features[feature].name);
 }
 
+/* Of those that the recorder could have written: it knew all that come before one that it wrote. */
 static void put_missing(const struct tally_perfdata *data, struct tally_buffer *out)
 {
+	unsigned end = TALLY_FEATURE_KNOWN_MAX;
+	while (end > TALLY_FEATURE_PMU_CAPS + 1 && !tally_perfdata_feature(data, end - 1).bytes)
+		end--;
 	tally_buffer_text(out, "# missing features: ");
-	for (unsigned feature = 1; feature < KNOWN_FEATURES; feature++)
+	for (unsigned feature = 1; feature < end; feature++)
 		if (!tally_perfdata_feature(data, feature).bytes)
 			tally_buffer_printf(out, "%s ", features[feature].name);
 	tally_buffer_char(out, '\n');

@@ -37,6 +37,16 @@ static void swap_cpu_topology(struct tally_swapper *swapper, uint32_t cpu_count)
 	tally_swap_fields(swapper, "{s}4*");      /* dies, of each CPU */
 }
 
+/* Domains by CPU; before version 17 of what the kernel tells of them they have no names. */
+static void swap_cpu_domains(struct tally_swapper *swapper)
+{
+	enum { WITH_NAMES = 17 };
+	bool has_names = tally_swap_u32(swapper) >= WITH_NAMES;
+	tally_swap_u32(swapper);
+	while (swapper->at < swapper->end)
+		tally_swap_fields(swapper, has_names ? "4{4sss}" : "4{4ss}");
+}
+
 static const char *const layouts[TALLY_FEATURE_MAX] = {
 	[TALLY_FEATURE_HOSTNAME] = "s",
 	[TALLY_FEATURE_OSRELEASE] = "s",
@@ -63,6 +73,8 @@ static const char *const layouts[TALLY_FEATURE_MAX] = {
 	[TALLY_FEATURE_CLOCK_DATA] = "4488",
 	[TALLY_FEATURE_HYBRID_TOPOLOGY] = "{ss}",
 	[TALLY_FEATURE_PMU_CAPS] = "{{ss}s}",
+	[TALLY_FEATURE_E_MACHINE] = "44",
+	[TALLY_FEATURE_CLN_SIZE] = "4",
 };
 
 bool tally_feature_swap(unsigned feature, void *bytes, size_t size, uint32_t cpu_count)
@@ -74,6 +86,8 @@ bool tally_feature_swap(unsigned feature, void *bytes, size_t size, uint32_t cpu
 		swap_build_ids(&swapper);
 	else if (feature == TALLY_FEATURE_CPU_TOPOLOGY)
 		swap_cpu_topology(&swapper, cpu_count);
+	else if (feature == TALLY_FEATURE_CPU_DOMAIN_INFO)
+		swap_cpu_domains(&swapper);
 	else if (feature < TALLY_FEATURE_MAX && layouts[feature])
 		tally_swap_fields(&swapper, layouts[feature]);
 	else

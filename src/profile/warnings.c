@@ -84,7 +84,7 @@ static void warn_cut(const struct tally_recording_counts *counts, struct tally_b
 static void warn_features(const struct tally_perfdata *data, struct tally_buffer *out)
 {
 	unsigned unknown = 0;
-	for (unsigned feature = TALLY_FEATURE_PMU_CAPS + 1; feature < TALLY_FEATURE_MAX; feature++)
+	for (unsigned feature = TALLY_FEATURE_KNOWN_MAX; feature < TALLY_FEATURE_MAX; feature++)
 		unknown += feature != TALLY_FEATURE_TALLY && tally_perfdata_feature(data, feature).size;
 	if (unknown)
 		tally_buffer_printf(out, "%u feature sections of unknown kinds were skipped\n", unknown);

@@ -21,7 +21,7 @@ SPECIAL = {"hostname": 3, "osrelease": 4, "version": 5, "arch": 6, "nrcpus": 7, 
            "total_mem": 10, "cmdline": 11, "event_desc": 12, "cpu_topology": 13, "numa": 14, "branch_stack": 15,
            "pmus": 16, "groups": 17, "auxtrace": 18, "stat": 19, "cache": 20, "sample_time": 21, "memory": 22,
            "clockid": 23, "dir_format": 24, "bpf_programs": 25, "bpf_types": 26, "compressed": 27, "cpu_caps": 28,
-           "clock_data": 29, "hybrid": 30, "pmu_caps": 31}
+           "clock_data": 29, "hybrid": 30, "pmu_caps": 31, "cpu_domains": 32, "e_machine": 33, "cache_line": 34}
 
 
 def u16(*words):
@@ -182,6 +182,21 @@ def features_old(path):
     parts[SPECIAL["pmus"]] = u32(0)
     parts[SPECIAL["cpu_caps"]] = u32(0)
     for name in ("bpf_programs", "bpf_types", "compressed", "pmu_caps", "hybrid", "clock_data", "memory", "cache"):
+        del parts[SPECIAL[name]]
+    write_file(path, events, NOTHING, parts)
+
+
+def features_newer(path):
+    """As of perf 7."""
+    events = feature_events()
+    domains = u32(17, 2)
+    for cpu in range(3):
+        domains += u32(cpu, 2) + u32(0) + text("SMT") + text("00000003") + text("0-1")
+        domains += u32(1) + text("MC") + text("0000000f") + text("0-3")
+    parts = {**every_feature(events), SPECIAL["cpu_domains"]: domains, SPECIAL["e_machine"]: u32(62, 0),
+             SPECIAL["cache_line"]: u32(64)}
+    parts[SPECIAL["compressed"]] = u32(1, 1, 1, 12, 65536)
+    for name in ("bpf_programs", "bpf_types", "event_desc", "groups"): # which it prints otherwise
         del parts[SPECIAL[name]]
     write_file(path, events, NOTHING, parts)
 

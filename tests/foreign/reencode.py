@@ -34,13 +34,14 @@ import sys
  S_CODE_PAGE, S_WEIGHT_STRUCT) = (1 << bit for bit in range(25))
 MISC_MMAP_BUILD_ID = 1 << 14
 SAMPLE_ID_ALL = 1 << 18
-F_TRACING, F_BUILD_ID, F_HOSTNAME, F_ARCH, F_NRCPUS, F_EVENT_DESC, F_TOPOLOGY, F_COMPRESSED = 1, 2, 3, 6, 7, 12, 13, 27
+F_TRACING, F_BUILD_ID, F_HOSTNAME, F_ARCH, F_NRCPUS, F_EVENT_DESC, F_TOPOLOGY, F_COMPRESSED, F_DOMAINS = 1, 2, 3, 6, 7, 12, 13, 27, 32
 BRANCH_HW_INDEX, BRANCH_COUNTERS = 1 << 17, 1 << 19
 FIRST_FLAG_BITS = 64
 
 FEATURES = {3: 's', 4: 's', 5: 's', 6: 's', 7: '44', 8: 's', 9: 's', 10: '8', 11: '{s}', 14: '{488s}', 15: '',
             16: '{4s}', 17: '{s44}', 18: '8*', 19: '', 20: '4{4444sss}', 21: '88', 22: '8*', 23: '8', 24: '8',
-            27: '4*', 28: '{ss}', 29: '4488', 30: '{ss}', 31: '{{ss}s}'}
+            27: '4*', 28: '{ss}', 29: '4488', 30: '{ss}', 31: '{{ss}s}',
+            33: '44', 34: '4'}
 BPF = (25, 26)
 RECORDS = {MMAP: '44888', LOST: '88', COMM: '44', EXIT: '44448', FORK: '44448', THROTTLE: '888', UNTHROTTLE: '888',
            READ: '448*', AUX: '888', ITRACE_START: '44', LOST_SAMPLES: '8', SWITCH: '', SWITCH_CPU_WIDE: '44',
@@ -274,6 +275,10 @@ class Recording:
         elif bit == F_TOPOLOGY:
             cpus = struct.unpack_from('<I', self.features[F_NRCPUS])[0]
             turner.fields('{s}{s}' + '44' * cpus + '{s}4*')
+        elif bit == F_DOMAINS:
+            turner.fields('44')
+            while turner.left():
+                turner.fields('4{4sss}')
         elif bit in FEATURES:
             turner.fields(FEATURES[bit])
         elif bit in BPF:
