@@ -181,11 +181,11 @@ void tally_recording_header_feature(const struct tally_perfdata *data, unsigned 
 {
 	struct tally_feature_bytes bytes = tally_perfdata_feature(data, feature);
 	struct tally_header_part part = { .data = data, .out = out };
-	if (!bytes.bytes)
+	/* Empty: a perf's mark, behind the last one that it knows, in a pipe. */
+	if (!bytes.bytes || (!bytes.size && feature > TALLY_FEATURE_PMU_CAPS))
 		return;
 	if (feature >= TALLY_FEATURE_KNOWN_MAX) {
-		/* Empty: perf's mark behind the last one in a pipe. */
-		if (feature != TALLY_FEATURE_TALLY && bytes.size)
+		if (feature != TALLY_FEATURE_TALLY)
 			tally_buffer_printf(out, "# feature section %u, which tally doesn't know: %zu bytes\n", feature,
 					    bytes.size);
 		return;

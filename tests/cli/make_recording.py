@@ -195,8 +195,7 @@ def features_newer(path):
         domains += u32(1) + text("MC") + text("0000000f") + text("0-3")
     parts = {**every_feature(events), SPECIAL["cpu_domains"]: domains, SPECIAL["e_machine"]: u32(62, 0),
              SPECIAL["cache_line"]: u32(64)}
-    parts[SPECIAL["compressed"]] = u32(1, 1, 1, 12, 65536)
-    for name in ("bpf_programs", "bpf_types", "event_desc", "groups"): # which it prints otherwise
+    for name in ("bpf_programs", "bpf_types", "event_desc", "groups", "compressed"): # which it prints otherwise
         del parts[SPECIAL[name]]
     write_file(path, events, NOTHING, parts)
 
