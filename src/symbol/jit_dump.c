@@ -6,8 +6,7 @@
  *
  * Two things that JITs do must be seen through.  V8 and those who learnt from it add 0x40 to the addresses of lines,
  * because perf puts code behind an ELF header before it reads them: where every function's first line lies that far
- * in, all are put back.  And V8 of Node.js 16 to 20 writes file names from memory that was freed, of the right length but
- * with anything inside, NULs too: jit_lines.c finds the next entry by its address.
+ * in, all are put back.  And V8 of Node.js 16 to 20 writes file names from memory that was freed: jit_lines.c.
  */
 #include "symbol/jit_dump.h"
 
@@ -293,7 +292,7 @@ const struct tally_jit_line *tally_jit_dump_line(const struct tally_jit_dump *du
 		if (line->offset <= address - function->base && (!best || line->offset >= best->offset))
 			best = line;
 	}
-	return best;
+	return best && best->file ? best : NULL;
 }
 
 int tally_jit_dump_symbols(const struct tally_jit_dump *dump, struct tally_symbols **out)

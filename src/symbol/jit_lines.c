@@ -1,3 +1,14 @@
+/* A JIT's lines, and V8's way with file names.
+ *
+ * V8 of Node.js 16 to 20 copies the name of the function's script, frees the copy, and writes it then, entry by entry.  malloc
+ * has put words of its own where the name began, two as a rule: its bytes are anything, NULs among them; the length alone is
+ * right.  (Names of Node's own scripts are not copied, and whole; and now and then nothing happened to a copy.)
+ *
+ * So a name's length is taken from where the next entry begins, which an address inside the code tells.  A name that was
+ * damaged is that of the function's own script, in which the function's name ends ("JS:*name FILE:LINE:COLUMN"), if that has
+ * this length; else there is no file, and so no line: a wrong one would be worse.  (V8 names the function's own script for what
+ * was inlined from another one, too, damaged or not: there the line is wrong, and nothing in the dump says so.)
+ */
 #include "symbol/jit_lines.h"
 
 #include "base/vector.h"
@@ -28,73 +39,128 @@ static bool is_readable(const char *text)
 	return at != (const uint8_t *)text;
 }
 
-/* "JS:*name FILE:LINE:COLUMN", as V8 calls its functions; NULL: no such name, or no memory. */
-static char *file_of_name(const char *name)
+/* Where in "JS:*name FILE:LINE:COLUMN", as V8 calls its functions, the file ends; NULL: no such name. */
+static const char *end_of_file(const char *name)
 {
-	const char *start = strchr(name, ' '), *end = name + strlen(name);
-	for (int numbers = 0; start && numbers < 2; numbers++) {
+	const char *end = name + strlen(name);
+	for (int numbers = 0; numbers < 2; numbers++) {
 		const char *digits = end;
-		while (digits > start && isdigit((unsigned char)digits[-1]))
+		while (digits > name && isdigit((unsigned char)digits[-1]))
 			digits--;
-		if (digits == end || digits == start || digits[-1] != ':')
+		if (digits == end || digits == name || digits[-1] != ':')
 			return NULL;
 		end = digits - 1;
 	}
-	return start && end > start + 1 ? strndup(start + 1, (size_t)(end - start) - 1) : NULL;
+	return memchr(name, ' ', (size_t)(end - name)) ? end : NULL;
 }
 
-/* The entry behind a name that can't be read: by an address in the code and a line that may be one. */
-static bool find_next(struct tally_reader *reader, size_t from, uint64_t address, uint64_t size)
+struct walk {
+	struct tally_jit_dump *dump;
+	struct tally_reader *reader;
+	const struct tally_jit_function *function;
+	uint64_t address;
+	const char *file_end; /* in the function's name; NULL: it is none of V8's */
+	const char *own;      /* the function's own file, once it was needed */
+};
+
+static bool is_entry(struct walk *walk, size_t at)
 {
-	size_t end = (size_t)(reader->end - reader->start);
-	for (size_t at = from + 1; at + ENTRY_BYTES < end; at++) {
-		tally_reader_seek(reader, at);
-		uint64_t offset = tally_reader_u64(reader) - address;
-		uint32_t line = tally_reader_u32(reader);
-		if (offset <= size + ELF_HEADER_BYTES && line < LINES_MAX) {
-			tally_reader_seek(reader, at);
-			return true;
-		}
-	}
-	return false;
+	if (at + ENTRY_BYTES >= (size_t)(walk->reader->end - walk->reader->start))
+		return false;
+	tally_reader_seek(walk->reader, at);
+	uint64_t offset = tally_reader_u64(walk->reader) - walk->address;
+	return offset <= walk->function->size + ELF_HEADER_BYTES && tally_reader_u32(walk->reader) < LINES_MAX;
 }
 
-/* What stands for file names that can't be read: made once for a function. */
-static const char *made_file(struct tally_jit_dump *dump, const char *name, bool *is_made)
+/* Where the entry behind the name at `from` begins; 0: nowhere. */
+static size_t find_next(struct walk *walk, size_t from)
 {
-	char *file = *is_made ? NULL : file_of_name(name);
+	const uint8_t *bytes = walk->reader->start;
+	size_t end = (size_t)(walk->reader->end - bytes), at = from + strlen((const char *)bytes + from) + 1;
+	while (at + ENTRY_BYTES < end && (bytes[at - 1] || !is_entry(walk, at)))
+		at++;
+	return at + ENTRY_BYTES < end ? at : 0;
+}
+
+/* ---- files of V8's ------------------------------------------------------------------------------------- */
+
+/* The function's own file, if it can be so long.  NULL, too: no memory. */
+static const char *own_file(struct walk *walk, size_t length)
+{
+	struct tally_jit_dump *dump = walk->dump;
+	const char *name = walk->function->name, *start = walk->file_end - length;
+	if (walk->own && strlen(walk->own) == length)
+		return walk->own;
+	if (!length || (size_t)(walk->file_end - name) <= length || start[-1] != ' ')
+		return NULL;
+	char *file = strndup(start, length);
 	if (file && tally_vector_push(&dump->files, file) < 0) {
 		free(file);
 		file = NULL;
 	}
-	*is_made = true;
+	walk->own = file;
 	return file;
+}
+
+/* What the bytes stand for; NULL: nobody can tell. */
+static const char *file_of_bytes(struct walk *walk, const char *bytes, size_t length)
+{
+	bool is_name = length >= sizeof(void *) && strlen(bytes) == length && is_readable(bytes); /* a pointer has NULs */
+	return is_name && strpbrk(bytes, "/:") ? bytes : own_file(walk, length);
+}
+
+/* ---- entries ------------------------------------------------------------------------------------------- */
+
+/* The last entry's: behind its name zeroes may fill the record up, and the name may have been overwritten with some. */
+static const char *last_file(struct walk *walk, size_t at)
+{
+	const char *bytes = (const char *)walk->reader->start + at;
+	size_t room = (size_t)(walk->reader->end - walk->reader->start) - at, length = room;
+	while (length && !bytes[length - 1])
+		length--;
+	for (size_t most = length + 2 * sizeof(uint64_t); length < room && length <= most; length++) {
+		const char *file = file_of_bytes(walk, bytes, length);
+		if (file)
+			return file;
+	}
+	return NULL;
+}
+
+/* The file of an entry, whose name begins at `at`; false: what follows can't be read. */
+static bool read_file(struct walk *walk, size_t at, bool is_last, const char **file)
+{
+	const char *bytes = (const char *)walk->reader->start + at;
+	bool is_whole = !walk->file_end && is_readable(bytes);
+	if (walk->file_end && is_last) {
+		*file = last_file(walk, at);
+		return false;
+	}
+	size_t next = is_whole ? at + strlen(bytes) + 1 : find_next(walk, at);
+	*file = is_whole ? bytes : walk->file_end && next ? file_of_bytes(walk, bytes, next - at - 1) : NULL;
+	tally_reader_seek(walk->reader, next);
+	return next;
 }
 
 int tally_jit_lines_read(struct tally_jit_dump *dump, struct tally_reader *reader, const struct tally_jit_function *function,
 			 uint64_t address)
 {
+	struct walk walk = { .dump = dump, .reader = reader, .function = function, .address = address,
+			     .file_end = end_of_file(function->name) };
 	uint64_t count = tally_reader_u64(reader);
-	const char *last = NULL, *made = NULL;
-	bool is_made = false;
-	for (uint64_t i = 0; i < count && tally_reader_left(reader) > ENTRY_BYTES; i++) {
+	const char *last = NULL;
+	bool goes_on = true;
+	for (uint64_t i = 0; i < count && goes_on && tally_reader_left(reader) > ENTRY_BYTES; i++) {
 		struct tally_jit_line line = { .offset = tally_reader_u64(reader) - address };
 		line.line = tally_reader_u32(reader);
 		line.column = tally_reader_u32(reader);
 		size_t name_at = tally_reader_offset(reader);
 		line.file = tally_reader_string(reader);
-		bool is_same = line.file && !strcmp(line.file, SAME_FILE);
 		if (line.offset > function->size + ELF_HEADER_BYTES || !line.file)
 			break;
-		if (is_same) {
+		if (!strcmp(line.file, SAME_FILE))
 			line.file = last;
-		} else if (!is_readable(line.file)) {
-			if (!is_made)
-				made = made_file(dump, function->name, &is_made);
-			line.file = made;
-			if (!find_next(reader, name_at, address, function->size))
-				i = count - 1;
-		}
+		else
+			goes_on = read_file(&walk, name_at, i + 1 == count, &line.file);
 		last = line.file;
 		if (tally_vector_push(&dump->lines, line) < 0)
 			return -ENOMEM;

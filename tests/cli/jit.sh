@@ -30,6 +30,13 @@ timeout 60 "$TALLY" script --stdio -i dump.data >script 2>out
 grep -E '^\s+[0-9a-f]+ JS:[*^~]fib ' script >out
 check "code has an offset from its function's start" grep -Eq 'JS:[*^~]fib .*\+0x[0-9a-f]+ \(.*/jit-[0-9]+\.dump\)' out
 
+# node damages the names of scripts: a line is of the script, or there is none.
+timeout 60 "$TALLY" script --stdio -F +srcline -i dump.data 2>err |
+	sed -En '/ JS:[^ ]+ .*work\.js:[0-9]+:[0-9]+\+0x/ { s/.*JS:([^ ]*) .*/\1/; h; n; s/^ */ /; H; x; s/\n//; p }' >lines
+sort lines | uniq -c | sort -rn >out
+check "lines of JIT code are its script's" eval '[ "$(grep -c " work.js:[1-5]$" lines)" -ge 100 ]'
+check "… and fib's is the one that it is on" test -z "$(grep "^.fib " lines | grep -v " work.js:1$")"
+
 # What perf says of a recording of its own.
 if ! timeout 60 perf record -q -k mono -e cpu-clock -F 500 -g -o perf.data node --perf-prof work.js >out 2>&1 </dev/null; then
 	skip "names are perf's after perf inject --jit" "perf can't record it"
