@@ -120,9 +120,9 @@ const struct tally_command tally_command_pack = {
 	.name = "pack",
 	.summary = "put into a recording the names of what was sampled, to read it on any machine",
 	.usage = "[options] [FILE]",
-	.details = "Functions, inlined frames, source lines and build-ids of all sampled addresses are added to the file, which is\n"
-		   "replaced once the new one is whole.  `tally record` does so by itself; recordings of perf's, or that came\n"
-		   "down a pipe, are packed where the programs are:\n"
+	.details = "Functions, inlined frames, source lines and build-ids of all sampled addresses are added to the file, and the\n"
+		   "code of the hottest functions, for annotate; it is replaced once the new one is whole.  `tally record` does so\n"
+		   "by itself; recordings of perf's, or that came down a pipe, are packed where the programs are:\n"
 		   "\n"
 		   "  perf record -g ./program && tally pack perf.data\n"
 		   "  tally pack stream.data -o tally.data\n"

@@ -89,6 +89,11 @@ static int unpack(const void *bytes, size_t stored, uint64_t size, struct tally_
 	return 1;
 }
 
+void tally_own_put_step(struct tally_buffer *out, uint64_t step)
+{
+	tally_own_put_number(out, step >> 63 ? ~(step << 1) : step << 1);
+}
+
 int tally_own_feature_get(const void *section, size_t size, enum tally_own_part type, struct tally_buffer *out)
 {
 	struct tally_reader reader;

@@ -16,6 +16,7 @@ enum tally_own_part {
 	TALLY_OWN_PLACES,
 	TALLY_OWN_STACKS,
 	TALLY_OWN_JITS,
+	TALLY_OWN_CODE,
 };
 
 /* Starts a section in an empty buffer. */
@@ -29,5 +30,8 @@ int tally_own_feature_get(const void *section, size_t size, enum tally_own_part 
 
 /* LEB128 of DWARF 5, 7.6, as tally_reader_uleb() reads it. */
 void tally_own_put_number(struct tally_buffer *out, uint64_t value);
+
+/* A step in either direction, in zigzag: 0, −1, 1, −2 are 0, 1, 2, 3. */
+void tally_own_put_step(struct tally_buffer *out, uint64_t step);
 
 #endif

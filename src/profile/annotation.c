@@ -13,7 +13,6 @@
 #include "profile/share_error.h"
 #include "symbol/lines.h"
 #include "symbol/symbol.h"
-#include "task/jit.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -88,7 +87,7 @@ static int gather_spots(struct maker *maker, uint32_t event)
 		if (!weights[place].samples || !tally_hot_function_has(maker->profile, maker->hot, place))
 			continue;
 		struct spot spot = { .place = place, .weight = weights[place] };
-		if (!tally_function_code_address(maker->names, &maker->profile->places.places.items[place], &spot.address))
+		if (!tally_function_code_address(maker->names, &maker->code, &maker->profile->places.places.items[place], &spot.address))
 			spot.address = maker->profile->places.places.items[place].address;
 		spot.address += maker->code.shown;
 		result = tally_vector_push(&maker->spots, spot);
@@ -159,12 +158,12 @@ static int find_lines(struct maker *maker)
 	size_t count = out->instructions.count;
 	uint64_t *addresses = malloc((count + 1) * sizeof(*addresses));
 	struct tally_line_answer *answers = calloc(count + 1, sizeof(*answers));
-	struct tally_line_frame *scratch = calloc(count + 1, sizeof(*scratch));
+	struct tally_line_frame *scratch = calloc(2 * count + 1, sizeof(*scratch));
 	int result = addresses && answers && scratch ? 0 : -ENOMEM;
 	for (size_t i = 0; !result && i < count; i++)
 		addresses[i] = out->instructions.items[i].address - maker->code.shown;
 	if (!result)
-		result = tally_function_code_lines(maker->names, maker->place, addresses, count, answers, scratch);
+		result = tally_function_code_lines(maker->names, &maker->code, maker->place, addresses, count, answers, scratch);
 	for (size_t i = 0; !result && i < count; i++)
 		if (answers[i].count)
 			see_frames(maker, &answers[i], &out->instructions.items[i]);
@@ -176,19 +175,10 @@ static int find_lines(struct maker *maker)
 
 /* ---- instructions -------------------------------------------------------------------------------------- */
 
-/* What an address is called, and how far behind its start it is: of the function's own file, or for JITs of whatever its
- * process had mapped there in the end.  A text to be freed; NULL: not known. */
+/* What an address is called, and how far behind its start it is.  A text to be freed; NULL: not known. */
 static char *name_at(struct maker *maker, uint64_t address, uint64_t *offset)
 {
-	struct tally_tasks *tasks = maker->names->tasks;
-	const struct tally_jit *jit = tally_jits_of_file(tasks, maker->place->file);
-	if (jit) {
-		struct tally_place place = tally_place_of(tasks, jit->pid, false, address);
-		uint32_t function = place.file == TALLY_FILE_NONE ? UINT32_MAX : tally_names_function(maker->names, &place, offset);
-		bool is_named = function != UINT32_MAX && maker->names->functions.items[function].name != TALLY_STRING_NONE;
-		return is_named ? strdup(tally_names_plain_text(maker->names, function)) : NULL;
-	}
-	const char *name = tally_function_code_symbol(maker->names, maker->place, address - maker->code.shown, offset);
+	const char *name = tally_function_code_symbol(maker->names, &maker->code, maker->place, address - maker->code.shown, offset);
 	char *readable = name && !maker->names->keep_mangled ? tally_demangle(name) : NULL;
 	return readable ? readable : name ? strdup(name) : NULL;
 }

@@ -4,6 +4,7 @@
 #include "profile/kernel_modules.h"
 #include "profile/name_functions.h"
 #include "profile/name_tables.h"
+#include "profile/packed_code.h"
 #include "symbol/jit_dump.h"
 #include "symbol/lines.h"
 #include "task/jit.h"
@@ -40,11 +41,15 @@ static int know(struct tally_names *names, const struct tally_place *place, bool
 	return 0;
 }
 
-bool tally_function_code_address(struct tally_names *names, const struct tally_place *place, uint64_t *address)
+bool tally_function_code_address(struct tally_names *names, const struct tally_function_code *code,
+				 const struct tally_place *place, uint64_t *address)
 {
 	struct known known;
-	return !know(names, place, false, &known) &&
-	       tally_name_table_address(names, known.table, known.entry, place, address);
+	const struct tally_packed_place *packed = code->packed ? tally_names_packed_place(names, place) : NULL;
+	if (packed)
+		*address = code->start + packed->offset;
+	return packed || (!know(names, place, false, &known) &&
+			  tally_name_table_address(names, known.table, known.entry, place, address));
 }
 
 bool tally_function_code_bounds(struct tally_names *names, const struct tally_place *place, uint64_t *start, uint64_t *end)
@@ -65,10 +70,29 @@ static const struct tally_symbol *symbol_at(struct tally_names *names, const str
 	return known->table->is_kernel ? tally_kernel_module_symbol(names, known->table, &place, symbol) : symbol;
 }
 
-const char *tally_function_code_symbol(struct tally_names *names, const struct tally_place *place, uint64_t address,
-				       uint64_t *offset)
+/* Of code that a JIT made: whatever its process had mapped there in the end. */
+static const char *symbol_of_process(struct tally_names *names, uint32_t pid, uint64_t address, uint64_t *offset)
+{
+	struct tally_place place = tally_place_of(names->tasks, pid, false, address);
+	uint32_t function = place.file == TALLY_FILE_NONE ? UINT32_MAX : tally_names_function(names, &place, offset);
+	bool is_named = function != UINT32_MAX && names->functions.items[function].name != TALLY_STRING_NONE;
+	return is_named ? tally_names_plain_text(names, function) : NULL;
+}
+
+const char *tally_function_code_symbol(struct tally_names *names, const struct tally_function_code *code,
+				       const struct tally_place *place, uint64_t address, uint64_t *offset)
 {
 	struct known known;
+	const struct tally_jit *jit = tally_jits_of_file(names->tasks, place->file);
+	*offset = 0;
+	if (code->packed) {
+		const struct tally_packed_code_target *target =
+			tally_packed_code_target(names->packed_codes, code->packed, address);
+		*offset = target ? target->offset : 0;
+		return target ? target->name : NULL;
+	}
+	if (jit)
+		return symbol_of_process(names, jit->pid, address + code->shown, offset);
 	if (know(names, place, false, &known) < 0)
 		return NULL;
 	const struct tally_symbol *symbol = symbol_at(names, &known, address);
@@ -87,12 +111,33 @@ static int module_lines(struct tally_names *names, struct tally_name_table *tabl
 	return result;
 }
 
-int tally_function_code_lines(struct tally_names *names, const struct tally_place *place, const uint64_t *addresses,
-			      size_t count, struct tally_line_answer *answers, struct tally_line_frame *scratch)
+static void packed_lines(const struct tally_names *names, const struct tally_function_code *code,
+			 const uint64_t *addresses, size_t count, struct tally_line_answer *answers,
+			 struct tally_line_frame *scratch)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct tally_packed_code_row *row =
+			tally_packed_code_row(names->packed_codes, code->packed, addresses[i] - code->start);
+		struct tally_line_frame *frames = &scratch[2 * i];
+		if (!row)
+			continue;
+		frames[0] = (struct tally_line_frame){ .function = row->inlined, .file = row->file, .line = row->line };
+		frames[1] = (struct tally_line_frame){ .file = code->packed->main_file };
+		answers[i] = (struct tally_line_answer){ frames, row->inlined ? 2 : 1 };
+	}
+}
+
+int tally_function_code_lines(struct tally_names *names, const struct tally_function_code *code,
+			      const struct tally_place *place, const uint64_t *addresses, size_t count,
+			      struct tally_line_answer *answers, struct tally_line_frame *scratch)
 {
 	struct known known;
-	int result = know(names, place, true, &known);
 	memset(answers, 0, count * sizeof(*answers));
+	if (code->packed) {
+		packed_lines(names, code, addresses, count, answers, scratch);
+		return 0;
+	}
+	int result = know(names, place, true, &known);
 	if (result < 0)
 		return result == -ENOMEM ? result : 0;
 	for (size_t i = 0; known.table->dump && i < count; i++) {
@@ -186,8 +231,8 @@ static void find_in_dump(struct tally_names *names, const struct known *known, u
 			code->shown = dump->places.items[i].address - function->base;
 }
 
-int tally_function_code_find(struct tally_names *names, const struct tally_place *place, uint64_t start, uint64_t end,
-			     struct tally_function_code *out)
+static int find_in_files(struct tally_names *names, const struct tally_place *place, uint64_t start, uint64_t end,
+			 struct tally_function_code *out)
 {
 	struct known known;
 	uint64_t address = 0;
@@ -217,6 +262,28 @@ int tally_function_code_find(struct tally_names *names, const struct tally_place
 	else
 		tally_code_because(out, "neither a symbol nor unwind rules tell where it begins and ends");
 	return 0;
+}
+
+static void find_packed(struct tally_names *names, const struct tally_place *place, struct tally_function_code *out)
+{
+	const struct tally_packed_code *packed = tally_names_packed_code(names, place);
+	if (!packed)
+		return;
+	tally_function_code_release(out);
+	*out = (struct tally_function_code){
+		.start = packed->start, .end = packed->start + packed->size, .shown = packed->shown, .bytes = packed->bytes,
+		.size = packed->size, .packed = packed, .machine = packed->machine, .is_64bit = packed->is_64bit,
+		.is_big_endian = packed->is_big_endian,
+	};
+}
+
+int tally_function_code_find(struct tally_names *names, const struct tally_place *place, uint64_t start, uint64_t end,
+			     struct tally_function_code *out)
+{
+	int result = find_in_files(names, place, start, end, out);
+	if (!result && !out->size)
+		find_packed(names, place, out);
+	return result;
 }
 
 void tally_function_code_release(struct tally_function_code *code)

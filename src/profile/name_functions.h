@@ -26,8 +26,11 @@ uint32_t tally_names_intern_function(struct tally_names *names, uint32_t file, s
 /* The string id of the readable form of `text`, which lives as long as `texts`: each pointer is demangled once. */
 uint32_t tally_names_intern_text(struct tally_names *names, struct tally_map *texts, const char *text);
 
-/* names_packed.c: what the recording itself says of a place, or NULL; and its function. */
+/* names_packed.c: what the recording itself says of a place, or NULL; of its function's code; and its
+ * function. */
 const struct tally_packed_place *tally_names_packed_place(struct tally_names *names, const struct tally_place *place);
+struct tally_packed_code;
+const struct tally_packed_code *tally_names_packed_code(struct tally_names *names, const struct tally_place *place);
 uint32_t tally_names_packed_function(struct tally_names *names, const struct tally_place *place,
 				     const struct tally_packed_place *packed, uint64_t *offset);
 

@@ -5,7 +5,7 @@
 #include "profile/kernel_modules.h"
 #include "profile/name_functions.h"
 #include "profile/name_tables.h"
-#include "profile/packed_names.h"
+#include "profile/packed_code.h"
 #include "task/jit.h"
 #include "profile/place_table.h"
 
@@ -38,6 +38,7 @@ void tally_names_release(struct tally_names *names)
 	if (names->kernel)
 		tally_name_table_release(names->kernel);
 	free(names->kernel);
+	tally_packed_codes_free(names->packed_codes);
 	tally_packed_names_free(names->packed);
 	tally_cache_close(names->cache);
 	tally_vector_release(&names->tables);

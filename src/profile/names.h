@@ -102,8 +102,9 @@ struct tally_names {
 	bool no_inlines; /* set by who wants the symbols' functions alone */
 	const struct tally_perf_maps *perf_maps; /* held while recording; NULL: none, they are looked for where they lie */
 	struct tally_disk_cache *cache; /* NULL: nothing is kept for the next run */
-	struct { const void *bytes; size_t size; } packed_section; /* not read yet; NULL: none, or read */
+	struct { const void *bytes; size_t size; bool is_read, code_is_read; } packed_section; /* NULL: none */
 	struct tally_packed_names *packed; /* what the recording says of its places; NULL: nothing */
+	struct tally_packed_codes *packed_codes; /* the code that it has; NULL: none, or nobody asked */
 	struct tally_names_gaps gaps;
 };
 

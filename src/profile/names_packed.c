@@ -3,7 +3,7 @@
 #include "base/vector.h"
 #include "profile/name_functions.h"
 #include "profile/name_tables.h"
-#include "profile/packed_names.h"
+#include "profile/packed_code.h"
 #include "symbol/symbol.h"
 
 #include <errno.h>
@@ -19,10 +19,10 @@ void tally_names_use_packed(struct tally_names *names, const void *section, size
 static struct tally_packed_names *packed_of(struct tally_names *names)
 {
 	const void *section = names->packed_section.bytes;
-	if (names->packed || !section)
+	if (names->packed_section.is_read || !section)
 		return names->packed;
 	int result = tally_packed_names_read(section, names->packed_section.size, &names->packed);
-	names->packed_section.bytes = NULL;
+	names->packed_section.is_read = true;
 	names->gaps.packed_damaged = result == -EBADMSG;
 	names->gaps.packed_newer = result == -ENOTSUP;
 	return names->packed;
@@ -48,6 +48,19 @@ const struct tally_packed_place *tally_names_packed_place(struct tally_names *na
 	/* What had no name then may have one by now: of a debug file that was installed since. */
 	const struct tally_packed_frame *outer = known ? &packed->frames.items[known->first + known->count - 1] : NULL;
 	return outer && packed->functions.items[outer->function].name ? known : NULL;
+}
+
+const struct tally_packed_code *tally_names_packed_code(struct tally_names *names, const struct tally_place *place)
+{
+	const struct tally_packed_place *known = tally_names_packed_place(names, place);
+	if (!known)
+		return NULL;
+	if (!names->packed_section.code_is_read)
+		names->gaps.packed_damaged |= tally_packed_codes_read(names->packed_section.bytes, names->packed_section.size,
+								      names->packed, &names->packed_codes) == -EBADMSG;
+	names->packed_section.code_is_read = true;
+	uint32_t function = names->packed->frames.items[known->first + known->count - 1].function;
+	return names->packed_codes ? tally_packed_code_find(names->packed_codes, function) : NULL;
 }
 
 static uint32_t intern_name(struct tally_names *names, const char *text)

@@ -1,5 +1,6 @@
 /* A profile's places with their names, as feature section 255 has them. */
-#include "base/vector.h"
+#include "profile/pack_parts.h"
+
 #include "perfdata/own_feature.h"
 #include "profile/name_functions.h"
 #include "profile/name_tables.h"
@@ -10,26 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-struct known_place {
-	uint32_t file; /* as tally_names_file() has it */
-	const struct tally_place *place;
-	const struct tally_place_name *name;
-};
-
-struct packer {
-	struct tally_names *names;
-	struct tally_place_name *other_names;
-	struct known_place *known;
-	size_t count, asked;
-	struct tally_map string_ids; /* the text's address → id + 1: interned texts have one */
-	uint32_t string_count;
-	uint32_t *function_ids; /* by the names' function: id + 1 */
-	uint32_t function_count;
-	struct tally_buffer strings, functions, places;
-};
-
-/* 0 when memory is out; else the id + 1. */
-static uint64_t string_id(struct packer *packer, const char *text)
+uint64_t tally_pack_string(struct tally_packer *packer, const char *text)
 {
 	bool added;
 	uint64_t *id = tally_map_put(&packer->string_ids, (uint64_t)(uintptr_t)text, &added);
@@ -43,20 +25,20 @@ static uint64_t string_id(struct packer *packer, const char *text)
 	return *id;
 }
 
-static void put_string(struct packer *packer, const char *text)
+static void put_string(struct tally_packer *packer, const char *text)
 {
-	uint64_t id = string_id(packer, text);
+	uint64_t id = tally_pack_string(packer, text);
 	packer->strings.failed |= !id;
 	tally_own_put_number(&packer->places, id - 1);
 }
 
-static uint32_t function_id(struct packer *packer, uint32_t number)
+uint32_t tally_pack_function(struct tally_packer *packer, uint32_t number)
 {
 	const struct tally_strings *strings = &packer->names->strings;
 	const struct tally_function *function = &packer->names->functions.items[number];
 	if (!packer->function_ids[number]) {
-		uint64_t name = function->name == TALLY_STRING_NONE ? 0 : string_id(packer, tally_strings_text(strings, function->name));
-		uint64_t object = string_id(packer, tally_strings_text(strings, function->object));
+		uint64_t name = function->name == TALLY_STRING_NONE ? 0 : tally_pack_string(packer, tally_strings_text(strings, function->name));
+		uint64_t object = tally_pack_string(packer, tally_strings_text(strings, function->object));
 		packer->strings.failed |= !object || (function->name != TALLY_STRING_NONE && !name);
 		tally_own_put_number(&packer->functions, function->kind);
 		tally_own_put_number(&packer->functions, name);
@@ -67,20 +49,20 @@ static uint32_t function_id(struct packer *packer, uint32_t number)
 	return packer->function_ids[number] - 1;
 }
 
-static void put_frames(struct packer *packer, const struct tally_place_name *name)
+static void put_frames(struct tally_packer *packer, const struct tally_place_name *name)
 {
 	const struct tally_names *names = packer->names;
 	for (uint32_t i = 0; i < name->count; i++) {
 		const struct tally_place_frame *frame = &names->frames.items[name->first + i];
 		bool has_file = frame->file != TALLY_STRING_NONE;
-		tally_own_put_number(&packer->places, function_id(packer, frame->function));
+		tally_own_put_number(&packer->places, tally_pack_function(packer, frame->function));
 		tally_own_put_number(&packer->places,
-				     has_file ? string_id(packer, tally_strings_text(&names->strings, frame->file)) : 0);
+				     has_file ? tally_pack_string(packer, tally_strings_text(&names->strings, frame->file)) : 0);
 		tally_own_put_number(&packer->places, frame->line);
 	}
 }
 
-static void put_build_id(struct packer *packer, uint32_t id)
+static void put_build_id(struct tally_packer *packer, uint32_t id)
 {
 	struct tally_names *names = packer->names;
 	struct tally_build_id build_id = id == TALLY_FILE_KERNEL ? names->kernel_build_id : names->tasks->files.items[id].build_id;
@@ -97,7 +79,7 @@ static void put_build_id(struct packer *packer, uint32_t id)
 }
 
 /* What the places up to `count` have in common. */
-static void put_object(struct packer *packer, const struct known_place *first, size_t count)
+static void put_object(struct tally_packer *packer, const struct tally_known_place *first, size_t count)
 {
 	static const struct tally_mapped_file nothing;
 	uint32_t id = first->file;
@@ -127,7 +109,7 @@ static void put_object(struct packer *packer, const struct known_place *first, s
 
 static int by_file_and_address(const void *a_, const void *b_)
 {
-	const struct known_place *a = a_, *b = b_;
+	const struct tally_known_place *a = a_, *b = b_;
 	if (a->file != b->file)
 		return a->file < b->file ? -1 : 1;
 	if (a->place->address != b->place->address)
@@ -137,7 +119,7 @@ static int by_file_and_address(const void *a_, const void *b_)
 
 /* Where symbols could be looked at, or named the place.  What couldn't be looked at is left to who reads: the file may be
  * there then. */
-static bool is_known(struct packer *packer, uint32_t file, const struct tally_place_name *name,
+static bool is_known(struct tally_packer *packer, uint32_t file, const struct tally_place_name *name,
 		     const struct tally_place *place)
 {
 	const struct tally_names *names = packer->names;
@@ -150,7 +132,7 @@ static bool is_known(struct packer *packer, uint32_t file, const struct tally_pl
 }
 
 /* The kernel's places may have been in several of its mappings, or in none: they are one object's. */
-static void drop_doubles(struct packer *packer)
+static void drop_doubles(struct tally_packer *packer)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < packer->count; i++)
@@ -160,18 +142,18 @@ static void drop_doubles(struct packer *packer)
 	packer->count = kept;
 }
 
-static void choose(struct packer *packer, const struct tally_place_table *table, const struct tally_place_name *names)
+static void choose(struct tally_packer *packer, const struct tally_place_table *table, const struct tally_place_name *names)
 {
 	for (size_t i = 0; i < table->places.count; i++) {
 		const struct tally_place *place = &table->places.items[i];
 		uint32_t file = tally_names_file(packer->names, place);
 		packer->asked += file != TALLY_FILE_NONE;
 		if (file != TALLY_FILE_NONE && is_known(packer, file, &names[i], place))
-			packer->known[packer->count++] = (struct known_place){ file, place, &names[i] };
+			packer->known[packer->count++] = (struct tally_known_place){ file, place, &names[i] };
 	}
 }
 
-static int choose_places(struct packer *packer, const struct tally_profile *profile, const struct tally_place_table *others)
+static int choose_places(struct tally_packer *packer, const struct tally_profile *profile, const struct tally_place_table *others)
 {
 	const struct tally_place_table none = { 0 };
 	others = others ? others : &none;
@@ -191,7 +173,7 @@ static int choose_places(struct packer *packer, const struct tally_profile *prof
 	return 0;
 }
 
-static void put_places(struct packer *packer)
+static void put_places(struct tally_packer *packer)
 {
 	for (size_t first = 0, end; first < packer->count; first = end) {
 		end = first + 1;
@@ -204,13 +186,17 @@ static void put_places(struct packer *packer)
 int tally_pack_names(struct tally_profile *profile, const struct tally_place_table *others, struct tally_buffer *out,
 		     size_t *places, size_t *known)
 {
-	struct packer packer = { .names = &profile->recording->names };
+	struct tally_packer packer = { .names = &profile->recording->names };
 	const struct tally_packed_stacks *stacks = profile->recording->stacks.noted;
+	struct tally_buffer code = { 0 };
 	bool has_stacks = stacks && stacks->chains.count;
 	int result = choose_places(&packer, profile, others);
 	if (!result && (packer.count || has_stacks)) {
 		put_places(&packer);
+		result = tally_pack_code(&packer, profile, &code);
 		tally_own_feature_begin(out);
+		if (code.length)
+			tally_own_feature_add(out, TALLY_OWN_CODE, code.bytes, code.length);
 		tally_own_feature_add(out, TALLY_OWN_STRINGS, packer.strings.bytes, packer.strings.length);
 		tally_own_feature_add(out, TALLY_OWN_FUNCTIONS, packer.functions.bytes, packer.functions.length);
 		tally_own_feature_add(out, TALLY_OWN_PLACES, packer.places.bytes, packer.places.length);
@@ -218,7 +204,7 @@ int tally_pack_names(struct tally_profile *profile, const struct tally_place_tab
 			tally_packed_stacks_write(stacks, out);
 		tally_packed_jits_write(packer.names->tasks, out);
 	}
-	if (packer.strings.failed || packer.functions.failed || packer.places.failed || out->failed)
+	if (packer.strings.failed || packer.functions.failed || packer.places.failed || code.failed || out->failed)
 		result = -ENOMEM;
 	if (places)
 		*places = packer.asked;
@@ -227,6 +213,7 @@ int tally_pack_names(struct tally_profile *profile, const struct tally_place_tab
 	tally_buffer_release(&packer.strings);
 	tally_buffer_release(&packer.functions);
 	tally_buffer_release(&packer.places);
+	tally_buffer_release(&code);
 	tally_map_release(&packer.string_ids);
 	free(packer.known);
 	free(packer.other_names);

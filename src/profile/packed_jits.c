@@ -11,11 +11,6 @@
 
 /* ---- writing ------------------------------------------------------------------------------------------- */
 
-static void put_signed(struct tally_buffer *out, uint64_t step)
-{
-	tally_own_put_number(out, step >> 63 ? ~(step << 1) : step << 1);
-}
-
 static void put_dump(struct tally_buffer *out, const struct tally_tasks *tasks, const struct tally_jit *jit)
 {
 	const struct tally_mapped_file *file = &tasks->files.items[jit->file];
@@ -37,7 +32,7 @@ static void put_dump(struct tally_buffer *out, const struct tally_tasks *tasks, 
 	for (size_t i = 0; i < dump->places.count; i++) {
 		const struct tally_jit_place *place = &dump->places.items[i];
 		tally_own_put_number(out, place->time_ns - time_ns);
-		put_signed(out, place->address - address);
+		tally_own_put_step(out, place->address - address);
 		tally_own_put_number(out, place->function);
 		time_ns = place->time_ns;
 		address = place->address;

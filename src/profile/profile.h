@@ -26,7 +26,7 @@ struct tally_profile_options {
 	struct tally_profile_filter filter;
 	bool merge_threads, merge_cpus; /* don't tell them apart: fewer rows */
 	bool by_cgroup, by_cgroup_id; /* tell cgroups apart; namespaces of cgroups */
-	bool only_places; /* and their names: `rows` stay empty, memory goes with the places */
+	bool only_places; /* and their names: rows are of the leaf alone, memory goes with the places */
 	uint64_t split_samples; /* a second thread helps from this one on; 0: of long recordings, where there are CPUs for it */
 	/* Called now and then with the share read, 0…1; NULL: nobody. */
 	void (*progress)(void *context, double share);

@@ -8,8 +8,8 @@
  * The table of chains merely remembers; when a recording has many more chains than stacks (thousands of short processes,
  * each with its own addresses), it is emptied, and memory goes with the stacks.
  *
- * Who wants the names of places alone needs no rows.  Then a chain is walked from its leaf up to where it goes on as the
- * chain before: most have nine of ten callers in common.
+ * Who wants the names of places alone needs rows of the leaves only.  Then a chain is walked from its leaf up to where it
+ * goes on as the chain before: most have nine of ten callers in common.
  */
 #include "profile/row_maker.h"
 
@@ -236,15 +236,16 @@ static int make_room(struct last_chain *last, size_t count)
 	return 0;
 }
 
-/* Finds the places of a chain up to where the last one goes on with the same words, in the same state of the walk. */
-static int find_places(struct tally_row_maker *maker, const struct tally_hashed_sample *sample)
+/* Finds the places of a chain up to where the last one goes on with the same words, in the same state of the walk.  The first is
+ * put behind `*leaf`; none is where there is none. */
+static int find_places(struct tally_row_maker *maker, const struct tally_hashed_sample *sample, uint8_t **leaf)
 {
 	struct last_chain *last = &maker->last;
 	struct tally_chain_walk walk = {
 		.at = sample->words, .end = sample->words + sample->count, .kernel = sample->is_kernel,
 	};
 	size_t common = count_common(last, sample), from = sample->count - common, kept = last->count - common, at;
-	uint8_t ignored[TALLY_PLACE_BYTES_MAX];
+	uint8_t ignored[TALLY_PLACE_BYTES_MAX], *put, *begin = *leaf;
 	uint64_t address;
 	if (make_room(last, sample->count > last->count ? sample->count : last->count) < 0)
 		return -ENOMEM;
@@ -252,12 +253,13 @@ static int find_places(struct tally_row_maker *maker, const struct tally_hashed_
 	memset(last->states, NO_STATE, from);
 	for (; (at = (size_t)(walk.at - sample->words)) < sample->count;) {
 		uint8_t state = (uint8_t)(walk.kernel | walk.has_innermost << 1);
-		if (at >= from && last->states[at] == state)
+		bool has_leaf = *leaf > begin;
+		if (has_leaf && at >= from && last->states[at] == state)
 			break;
 		last->states[at] = state;
-		uint8_t *put = ignored;
+		put = ignored;
 		if (tally_chain_walk_next(&walk, &address) &&
-		    push_address(maker, sample, walk.kernel, address, walk.is_return && address, &put) < 0)
+		    push_address(maker, sample, walk.kernel, address, walk.is_return && address, has_leaf ? &put : leaf) < 0)
 			return -ENOMEM;
 	}
 	memcpy(last->words, sample->words, sample->count * sizeof(*last->words));
@@ -268,22 +270,34 @@ static int find_places(struct tally_row_maker *maker, const struct tally_hashed_
 	return 0;
 }
 
+/* The row of the leaf that was put into `stack`. */
+static uint32_t leaf_row(struct tally_row_maker *maker, uint32_t class, const uint8_t *stack, const uint8_t *end)
+{
+	size_t bytes = (size_t)(end - stack);
+	return tally_row_table_put(&maker->profile->rows, tally_row_table_hash(class, stack, bytes), class, stack, bytes);
+}
+
 static int add_places(struct tally_row_maker *maker, const struct tally_hashed_sample *samples, size_t count)
 {
 	struct tally_chain_table *chains = &maker->chains;
-	for (size_t i = 0; i < count; i++) {
+	int result = 0;
+	for (size_t i = 0; !result && i < count; i++) {
 		const struct tally_hashed_sample *sample = &samples[i];
-		uint8_t ignored[TALLY_PLACE_BYTES_MAX], *put = ignored;
-		if (tally_chain_table_find(chains, sample->hash) != NO_ROW)
-			continue;
-		if (chains->count >= CHAINS_LEAST)
-			tally_chain_table_clear(chains);
-		if (tally_chain_table_add(chains, sample->hash, 0) < 0 ||
-		    (sample->is_ip && push_address(maker, sample, sample->is_kernel, sample->ip, 0, &put) < 0) ||
-		    (!sample->is_ip && find_places(maker, sample) < 0))
-			return -ENOMEM;
+		uint8_t leaf[TALLY_PLACE_BYTES_MAX], *end = leaf;
+		uint32_t row = tally_chain_table_find(chains, sample->hash);
+		if (row == NO_ROW) {
+			if (chains->count >= CHAINS_LEAST)
+				tally_chain_table_clear(chains);
+			if (sample->is_ip ? push_address(maker, sample, sample->is_kernel, sample->ip, 0, &end) < 0 :
+					    find_places(maker, sample, &end) < 0)
+				return -ENOMEM;
+			row = leaf_row(maker, sample->class, leaf, end);
+			if (row == NO_ROW || tally_chain_table_add(chains, sample->hash, row) < 0)
+				return -ENOMEM;
+		}
+		result = add_to_row(maker, row, sample->period);
 	}
-	return 0;
+	return result;
 }
 
 /* ---- rows of many ---------------------------------------------------------------------------------------- */
@@ -328,16 +342,17 @@ int tally_row_maker_add_unwound(struct tally_row_maker *maker, uint32_t class, u
 	size_t count = recording->chain.count;
 	if (tally_vector_reserve(&maker->stack, count * TALLY_PLACE_BYTES_MAX) < 0)
 		return -ENOMEM;
-	uint8_t *at = maker->stack.items;
+	uint8_t *at = maker->stack.items, *leaf_end = at;
 	for (size_t i = 0; i < count; i++) {
 		uint32_t place = tally_place_table_intern(&maker->profile->places, &recording->chain.items[i].place);
 		if (place == UINT32_MAX)
 			return -ENOMEM;
 		at = tally_stack_put_place(at, place);
+		leaf_end = i ? leaf_end : at;
 	}
 	maker->stack.count = count ? (size_t)(at - maker->stack.items) : 0;
 	if (maker->options->only_places)
-		return 0;
+		return add_to_row(maker, leaf_row(maker, class, maker->stack.items, leaf_end), period);
 	end_stack(maker, class, &outcome);
 	return add_to_row(maker, put_row(maker, class, &outcome), period);
 }

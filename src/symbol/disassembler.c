@@ -11,6 +11,7 @@
 
 #include "base/loaded.h"
 
+#include <ctype.h>
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
@@ -64,8 +65,8 @@ struct tally_disassembler {
 /* The library stays loaded: its targets are registered for good. */
 static void *load_library(void)
 {
-	static const char *const NAMES[] = { "libLLVM-14.so.1", "libLLVM-15.so.1", "libLLVM-16.so.1", "libLLVM-17.so.1",
-					     "libLLVM.so.18.1", "libLLVM.so.19.1", "libLLVM.so.20.1", "libLLVM.so.21.1" };
+	static const char *const NAMES[] = { "libLLVM.so.21.1", "libLLVM.so.20.1", "libLLVM.so.19.1", "libLLVM.so.18.1",
+					     "libLLVM-17.so.1", "libLLVM-16.so.1", "libLLVM-15.so.1", "libLLVM-14.so.1" };
 	const char *asked = getenv("TALLY_LIBLLVM");
 	void *handle = asked ? dlopen(asked, RTLD_NOW | RTLD_LOCAL) : NULL;
 	for (size_t i = 0; !asked && !handle && i < sizeof(NAMES) / sizeof(NAMES[0]); i++)
@@ -213,6 +214,23 @@ static bool read_distance(const struct tally_disassembler *disassembler, struct 
 	return true;
 }
 
+/* What x86-64 code refers to by its own address.  LLVM 14 leaves prefixes out of the instruction's length there. */
+static bool read_reference(struct tally_instruction *out, uint64_t address)
+{
+	const char *att = strstr(out->text, "(%rip"), *intel = strstr(out->text, "[rip");
+	const char *number = intel ? intel + 4 : att;
+	bool is_negative = false;
+	if (!number)
+		return false;
+	while (!intel && number > out->text && (isxdigit((unsigned char)number[-1]) || strchr("x-", number[-1])))
+		number--;
+	for (; *number == ' ' || *number == '+' || *number == '-'; number++)
+		is_negative |= *number == '-';
+	uint64_t distance = strtoull(number, NULL, 0);
+	out->reference = address + out->size + (is_negative ? -distance : distance);
+	return true;
+}
+
 static void put_data(const struct tally_disassembler *disassembler, const uint8_t *bytes, size_t available,
 		     struct tally_instruction *out)
 {
@@ -243,7 +261,8 @@ void tally_disassemble(struct tally_disassembler *disassembler, const uint8_t *b
 	}
 	tidy(out->text);
 	out->size = (uint32_t)used;
-	out->reference = disassembler->reference;
+	if (disassembler->target->machine != EM_X86_64 || !read_reference(out, address))
+		out->reference = disassembler->reference;
 	out->operand = strlen(out->text);
 	out->target = disassembler->branch;
 	if (!disassembler->has_target && !read_distance(disassembler, out, address))

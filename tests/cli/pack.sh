@@ -53,6 +53,21 @@ carried() {
 	if [ -s out ]; then not_ok "$1"; else ok "$1"; fi
 }
 
+# annotated NAME FILE: the code of its hottest functions, as it was here.
+llvm=$(ldconfig -p 2>/dev/null | grep -o '/[^ ]*/libLLVM[-.0-9so]*$' | head -n 1)
+if [ -n "$hide" ] && [ -n "$llvm" ]; then
+	ldd "$llvm" | grep -o '/[^ ]*' | while read -r library; do cp -nL "$library" root/t/lib/; done
+	cp -L "$llvm" root/t/lib/
+fi
+annotate() { timeout 60 "$TALLY" annotate --stdio --no-source --all-hot 1 -i "$1" 2>annotate.err </dev/null | sed '/ of the [0-9]* samples of /,/^$/d' >here; }
+annotated() {
+	if [ -z "$hide" ] || [ -z "$llvm" ]; then skip "$1" "no namespaces or chroot for this user, or no libLLVM"; return; fi
+	cp "$2" root/w/
+	$hide annotate --stdio --no-source --all-hot 1 -i "/w/$2" 2>annotate.err </dev/null | sed '/ of the [0-9]* samples of /,/^$/d' >there
+	rm -f "root/w/$2"
+	diff here there >out && grep -q '^[ 0-9.%+~-]* [0-9a-f]\{4,\} ' there && ok "$1" || { cat annotate.err there >>out; not_ok "$1"; }
+}
+
 names() { "$TALLY" report --stdio --percent-limit 0 "$1" 2>/dev/null; }
 # without FILE: the same recording, the bit of section 255 taken away
 without() { cp "$1" plain.data; printf '\0' | dd of=plain.data bs=1 seek=103 conv=notrunc 2>/dev/null; }
@@ -93,6 +108,10 @@ P
 if have cc && cc -O2 -g -fno-omit-frame-pointer -o inlines inlines.c 2>out; then
 	record -F 4000 -o inlines.data -- ./inlines
 	carried "inlined functions" inlines.data
+	annotate inlines.data
+	annotated "their code" inlines.data
+	"$TALLY" pack -q inlines.data
+	annotated "... packed again" inlines.data
 	"$TALLY" script --stdio inlines.data >before
 	without inlines.data
 	"$TALLY" script --stdio plain.data >plain
@@ -128,6 +147,8 @@ fi
 if have python3; then
 	record -F 2000 -o python.data -- python3 -c 'print(sum(len(str(i * i)) for i in range(600000)))'
 	carried "python3" python.data
+	annotate python.data
+	annotated "its code" python.data
 fi
 if have node; then
 	echo 'let s = 0; for (let i = 0; i < 3e7; i++) s = (s * 31 + i) % 1000003; function f(n) { return n < 2 ? n : f(n - 1) + f(n - 2); } console.log(s, f(30));
@@ -143,6 +164,8 @@ fi
 if have node; then
 	record -F 2000 -o dump.data -- sh -c 'node --perf-prof program.js'
 	if ls jit-*.dump >/dev/null 2>&1; then
+		annotate dump.data
+		annotated "what a JIT made, its code too" dump.data
 		rm -f jit-*.dump
 		carried "node, with its dump gone" dump.data
 		check "its functions are named by the dump that was there" sh -c "'$TALLY' report --percent-limit 0 --stdio dump.data | grep -q program.js"

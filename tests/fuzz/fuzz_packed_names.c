@@ -1,17 +1,18 @@
 /* Bytes as feature section 255: names of places, stacks of samples.
  *
  * Byte 0 odd: the section as it is.  Even: three lengths of 16 bits, then the unpacked bytes of the parts 1 to 4, the last of
- * which has the rest, and is part 5, too; they are packed first, since a checksum keeps out what isn't.  What is read is looked up, and what is
+ * which has the rest, and is parts 5 and 6, too; they are packed first, since a checksum keeps out what isn't.  What is read is looked up, and what is
  * read of stacks is written and read again: the same must come out.
  */
 #include "base/reader.h"
 #include "perfdata/own_feature.h"
 #include "profile/packed_jits.h"
-#include "profile/packed_names.h"
+#include "profile/packed_code.h"
 #include "profile/packed_stacks.h"
 #include "symbol/jit_dump.h"
 #include "task/tasks.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,31 @@ static void check(bool holds)
 {
 	if (!holds)
 		abort();
+}
+
+static void look_at_codes(const void *section, size_t size, const struct tally_packed_names *packed)
+{
+	struct tally_packed_codes *codes = NULL;
+	unsigned sum = 0;
+	if (tally_packed_codes_read(section, size, packed, &codes) <= 0) {
+		check(!codes);
+		return;
+	}
+	for (size_t i = 0; i < codes->codes.count; i++) {
+		const struct tally_packed_code *code = &codes->codes.items[i];
+		check(tally_packed_code_find(codes, code->function) == code);
+		for (size_t at = 0; at < code->size; at++) {
+			const struct tally_packed_code_row *row = tally_packed_code_row(codes, code, at);
+			check(!row || row->offset <= at);
+			sum += code->bytes[at];
+		}
+		for (size_t at = 0; at < code->target_count; at++) {
+			const struct tally_packed_code_target *target = &codes->targets.items[code->first_target + at];
+			check(tally_packed_code_target(codes, code, target->address) == target);
+		}
+	}
+	check(sum < UINT_MAX);
+	tally_packed_codes_free(codes);
 }
 
 static void look_at_names(const void *section, size_t size)
@@ -50,6 +76,7 @@ static void look_at_names(const void *section, size_t size)
 		const struct tally_place asked = { TALLY_FILE_KERNEL, place->before, place->address };
 		check(tally_packed_names_find(packed, &tasks, TALLY_FILE_KERNEL, &asked) == place);
 	}
+	look_at_codes(section, size, packed);
 	tally_packed_names_free(packed);
 }
 
@@ -121,8 +148,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			size_t left = tally_reader_left(&reader), length = i < 3 && lengths[i] < left ? lengths[i] : left;
 			const void *bytes = tally_reader_bytes(&reader, length);
 			tally_own_feature_add(&section, TALLY_OWN_STRINGS + i, bytes ? bytes : "", bytes ? length : 0);
-			if (i == 3)
-				tally_own_feature_add(&section, TALLY_OWN_JITS, bytes ? bytes : "", bytes ? length : 0);
+			for (enum tally_own_part type = TALLY_OWN_JITS; i == 3 && type <= TALLY_OWN_CODE; type++)
+				tally_own_feature_add(&section, type, bytes ? bytes : "", bytes ? length : 0);
 		}
 	}
 	look_at_names(tally_buffer_string(&section), section.length);

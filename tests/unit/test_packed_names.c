@@ -3,7 +3,7 @@
 #include "perfdata/graft.h"
 #include "perfdata/own_feature.h"
 #include "perfdata_fixture.h"
-#include "profile/packed_names.h"
+#include "profile/packed_code.h"
 #include "profile/packed_stacks.h"
 
 #include <errno.h>
@@ -67,6 +67,89 @@ static void make_names(struct tally_buffer *section, bool sorted)
 	tally_own_feature_add(section, TALLY_OWN_PLACES, places.bytes, places.length);
 	tally_buffer_release(&functions);
 	tally_buffer_release(&places);
+}
+
+/* Six bytes of main at 0x1000: a row without a file, one of a.c, one of what was inlined; two addresses; then four bytes of inner. */
+static void make_code(struct tally_buffer *code, bool sorted)
+{
+	PUT(code, sorted ? 0 : 1, 0x1000, 6, 1 /* shown: -1 */, 62, 1);
+	tally_buffer_append(code, "\x90\x91\x92\x93\x94\x95", 6);
+	PUT(code, 4, 3, 1, 4, 7, 0, 2, 4, 8, 0, 1, 4, 9, 3);
+	PUT(code, 2, 0x2000, 0, 4, 1, 0x10, 3);
+	PUT(code, sorted ? 1 : 0, 0x3000, 4, 0, 183, 3);
+	tally_buffer_append(code, "abcd", 4);
+	PUT(code, 0, 0, 0);
+}
+
+static int read_code(const struct tally_buffer *code, struct tally_packed_names **names, struct tally_packed_codes **codes)
+{
+	struct tally_buffer section = { 0 };
+	make_names(&section, true);
+	tally_own_feature_add(&section, TALLY_OWN_CODE, code->bytes, code->length);
+	assert_int_equal(tally_packed_names_read(section.bytes, section.length, names), 1);
+	int result = tally_packed_codes_read(section.bytes, section.length, *names, codes);
+	tally_buffer_release(&section);
+	return result;
+}
+
+static void code_is_found_by_its_function(void **state)
+{
+	(void)state;
+	struct tally_buffer code = { 0 };
+	struct tally_packed_names *names;
+	struct tally_packed_codes *codes;
+	make_code(&code, true);
+	assert_int_equal(read_code(&code, &names, &codes), 1);
+	const struct tally_packed_code *main_ = tally_packed_code_find(codes, 0), *inner = tally_packed_code_find(codes, 1);
+	assert_non_null(main_);
+	assert_non_null(inner);
+	assert_null(tally_packed_code_find(codes, 2));
+	assert_int_equal(main_->start, 0x1000);
+	assert_int_equal(main_->size, 6);
+	assert_int_equal(main_->shown, UINT64_MAX);
+	assert_int_equal(main_->machine, 62);
+	assert_true(main_->is_64bit && !main_->is_big_endian && inner->is_big_endian);
+	assert_memory_equal(inner->bytes, "abcd", 4);
+	assert_string_equal(main_->main_file, "a.c");
+	assert_null(tally_packed_code_row(codes, main_, 0));
+	const struct tally_packed_code_row *row = tally_packed_code_row(codes, main_, 2);
+	assert_int_equal(row->line, 7);
+	assert_null(row->inlined);
+	row = tally_packed_code_row(codes, main_, 5);
+	assert_int_equal(row->line, 9);
+	assert_string_equal(row->inlined, "inner");
+	assert_null(tally_packed_code_row(codes, main_, 6));
+	assert_null(tally_packed_code_row(codes, inner, 0));
+	assert_string_equal(tally_packed_code_target(codes, main_, 0x2000)->name, "a.c");
+	assert_int_equal(tally_packed_code_target(codes, main_, 0x2001)->offset, 0x10);
+	assert_null(tally_packed_code_target(codes, main_, 0x2002));
+	tally_packed_codes_free(codes);
+	tally_packed_names_free(names);
+	tally_buffer_release(&code);
+}
+
+static void code_that_is_cut_or_out_of_order_is_damage(void **state)
+{
+	(void)state;
+	struct tally_buffer code = { 0 }, part = { 0 };
+	struct tally_packed_names *names;
+	struct tally_packed_codes *codes;
+	make_code(&code, true);
+	for (size_t size = 1; size < code.length; size++) {
+		tally_buffer_clear(&part);
+		tally_buffer_append(&part, code.bytes, size);
+		int result = read_code(&part, &names, &codes); /* behind the first function nothing is missing */
+		assert_true(result == -EBADMSG || (result == 1 && codes->codes.count == 1));
+		tally_packed_codes_free(codes);
+		tally_packed_names_free(names);
+	}
+	tally_buffer_clear(&code);
+	make_code(&code, false);
+	assert_int_equal(read_code(&code, &names, &codes), -EBADMSG);
+	assert_null(codes);
+	tally_packed_names_free(names);
+	tally_buffer_release(&code);
+	tally_buffer_release(&part);
 }
 
 static uint32_t map_file(struct tally_tasks *tasks, uint64_t inode)
@@ -258,6 +341,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(parts_are_found_and_unknown_ones_skipped),
+		cmocka_unit_test(code_is_found_by_its_function),
+		cmocka_unit_test(code_that_is_cut_or_out_of_order_is_damage),
 		cmocka_unit_test(places_are_found_by_file_address_and_kind),
 		cmocka_unit_test(stacks_come_back_as_they_were),
 		cmocka_unit_test(a_finished_file_is_added_to),

@@ -1,0 +1,291 @@
+/* The code of the functions that most samples are in, as feature section 255 has it.
+ *
+ * Who annotates them elsewhere needs the bytes, the source lines of these and the names of what they call.  Nothing is
+ * disassembled for it, which would need libLLVM wherever something is recorded: lines are asked for byte by byte, of which
+ * those of an instruction agree, and every four bytes that could be a distance to a symbol are taken for one.  What was none
+ * of a call names a place that nothing refers to, and is never looked at. */
+#include "profile/pack_parts.h"
+
+#include "base/vector.h"
+#include "perfdata/own_feature.h"
+#include "profile/function_code.h"
+#include "profile/hot_functions.h"
+#include "symbol/lines.h"
+#include "task/jit.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CODE_BYTES_MAX = 256 << 10, HOT_PER_MILLE = 5, SAMPLES_MIN = 2 };
+
+struct hot_code {
+	struct tally_hot_function hot;
+	uint32_t id; /* of the packed functions */
+	double share; /* of the event that it has most of */
+	struct tally_function_code code;
+};
+
+struct code_packer {
+	struct tally_packer *packer;
+	struct tally_profile *profile;
+	struct { struct hot_code *items; size_t count, capacity; } hot;
+	struct tally_buffer *out;
+};
+
+/* ---- which functions ----------------------------------------------------------------------------------- */
+
+static double share_of(const struct tally_annotation_weight *part, uint64_t samples, uint64_t period)
+{
+	return period ? (double)part->period / (double)period : samples ? (double)part->samples / (double)samples : 0;
+}
+
+static int add_event(struct code_packer *self, struct tally_map *index, uint32_t event)
+{
+	struct tally_hot_functions all = { 0 };
+	struct tally_error err = TALLY_ERROR_NONE;
+	uint64_t samples, period;
+	tally_profile_totals(self->profile, event, &samples, &period);
+	int result = samples ? tally_hot_functions_find(self->profile, event, NULL, &all, &err) : 0;
+	for (size_t i = 0; !result && i < all.count; i++) {
+		double share = share_of(&all.items[i].weight, samples, period);
+		bool is_named = self->packer->names->functions.items[all.items[i].function].name != TALLY_STRING_NONE;
+		if (!is_named || share * 1000 < HOT_PER_MILLE || all.items[i].weight.samples < SAMPLES_MIN)
+			continue;
+		bool added;
+		uint64_t *slot = tally_map_put(index, all.items[i].function, &added);
+		struct hot_code hot = { .hot = all.items[i], .share = share };
+		if (!slot || (added && tally_vector_push(&self->hot, hot) < 0)) {
+			result = -ENOMEM;
+		} else if (added) {
+			*slot = self->hot.count - 1;
+		} else if (share > self->hot.items[*slot].share) {
+			self->hot.items[*slot].share = share;
+		}
+	}
+	tally_vector_release(&all);
+	return result == -ENOMEM ? result : 0; /* samples without addresses have no functions */
+}
+
+static int hotter_first(const void *a_, const void *b_)
+{
+	const struct hot_code *a = a_, *b = b_;
+	if (a->share != b->share)
+		return a->share > b->share ? -1 : 1;
+	return a->hot.place < b->hot.place ? -1 : a->hot.place > b->hot.place;
+}
+
+/* What a reader takes for the address of a place has to be the file's. */
+static bool is_sound(const struct code_packer *self, const struct hot_code *hot)
+{
+	const struct tally_place *place = &self->profile->places.places.items[hot->hot.place];
+	uint64_t address;
+	return hot->code.size && tally_function_code_address(self->packer->names, &hot->code, place, &address) &&
+	       address == hot->code.start + self->profile->names[hot->hot.place].offset;
+}
+
+static int find_code(struct code_packer *self)
+{
+	size_t kept = 0, total = 0;
+	int result = 0;
+	for (size_t i = 0; i < self->hot.count; i++) {
+		struct hot_code *hot = &self->hot.items[i];
+		const struct tally_place *place = &self->profile->places.places.items[hot->hot.place];
+		if (!result)
+			result = tally_function_code_find(self->packer->names, place, 0, 0, &hot->code);
+		if (result || !is_sound(self, hot) || hot->code.size > CODE_BYTES_MAX - total) {
+			tally_function_code_release(&hot->code);
+			continue;
+		}
+		total += hot->code.size;
+		hot->id = tally_pack_function(self->packer, hot->hot.function);
+		self->hot.items[kept++] = *hot;
+	}
+	self->hot.count = kept;
+	return result;
+}
+
+/* ---- what is said of one ------------------------------------------------------------------------------- */
+
+static void put_string(struct code_packer *self, const char *text, struct tally_buffer *out)
+{
+	uint64_t id = text ? tally_pack_string(self->packer, text) : 0;
+	self->out->failed |= text && !id;
+	tally_own_put_number(out, id);
+}
+
+/* Texts that are equal are so by address: the same tables' answers. */
+static bool is_same_row(const struct tally_line_answer *a, const struct tally_line_answer *b)
+{
+	const struct tally_line_frame *x = a->frames, *y = b->frames;
+	if (!a->count || !b->count)
+		return a->count == b->count;
+	return x->file == y->file && x->line == y->line && (a->count > 1) == (b->count > 1) &&
+	       (a->count == 1 || x->function == y->function);
+}
+
+static void put_rows(struct code_packer *self, const struct tally_line_answer *answers, size_t size)
+{
+	struct tally_buffer rows = { 0 };
+	size_t count = 0, last = 0;
+	const char *main_file = NULL;
+	for (size_t i = 0; i < size; i++) {
+		const struct tally_line_answer *answer = &answers[i];
+		if (i ? is_same_row(answer, &answers[i - 1]) : !answer->count)
+			continue;
+		tally_own_put_number(&rows, i - last);
+		put_string(self, answer->count ? answer->frames->file : NULL, &rows);
+		tally_own_put_number(&rows, answer->count ? answer->frames->line : 0);
+		put_string(self, answer->count > 1 ? answer->frames->function : NULL, &rows);
+		if (!main_file && answer->count)
+			main_file = answer->frames[answer->count - 1].file;
+		last = i;
+		count++;
+	}
+	put_string(self, main_file, self->out);
+	tally_own_put_number(self->out, count);
+	tally_buffer_append(self->out, rows.bytes, rows.length);
+	self->out->failed |= rows.failed;
+	tally_buffer_release(&rows);
+}
+
+static int put_lines(struct code_packer *self, const struct hot_code *hot)
+{
+	const struct tally_function_code *code = &hot->code;
+	const struct tally_place *place = &self->profile->places.places.items[hot->hot.place];
+	uint64_t *addresses = malloc((code->size + 1) * sizeof(*addresses));
+	struct tally_line_answer *answers = calloc(code->size + 1, sizeof(*answers));
+	struct tally_line_frame *scratch = calloc(2 * code->size + 1, sizeof(*scratch));
+	int result = addresses && answers && scratch ? 0 : -ENOMEM;
+	for (size_t i = 0; !result && i < code->size; i++)
+		addresses[i] = code->start + i;
+	if (!result)
+		result = tally_function_code_lines(self->packer->names, code, place, addresses, code->size, answers, scratch);
+	if (!result)
+		put_rows(self, answers, code->size);
+	free(addresses);
+	free(answers);
+	free(scratch);
+	return result;
+}
+
+struct target {
+	uint64_t address, offset;
+	const char *name;
+};
+
+struct targets {
+	struct target *items;
+	size_t count, capacity;
+};
+
+/* What the bytes at `at` refer to, if it is a distance; `goes`: it may lie anywhere in a function, else it is where one begins. */
+static bool target_of(const struct tally_function_code *code, size_t at, uint64_t *address, bool *goes)
+{
+	const uint8_t *bytes = code->bytes;
+	uint32_t word;
+	if (at + sizeof(word) > code->size || code->is_big_endian)
+		return false;
+	memcpy(&word, bytes + at, sizeof(word));
+	if (code->machine == EM_AARCH64) { /* B, BL */
+		*goes = true;
+		*address = code->start + at + (uint64_t)((int64_t)((uint64_t)word << 38) >> 36);
+		return at % 4 == 0 && (word & 0x7c000000) == 0x14000000;
+	}
+	*goes = (at >= 1 && (bytes[at - 1] & 0xfe) == 0xe8) || (at >= 2 && bytes[at - 2] == 0x0f && (bytes[at - 1] & 0xf0) == 0x80);
+	*address = code->start + at + sizeof(word) + (uint64_t)(int64_t)(int32_t)word;
+	return code->machine == EM_X86_64 || code->machine == EM_386;
+}
+
+static int by_address(const void *a_, const void *b_)
+{
+	const struct target *a = a_, *b = b_;
+	return a->address < b->address ? -1 : a->address > b->address;
+}
+
+static int find_targets(const struct code_packer *self, const struct hot_code *hot, struct targets *out)
+{
+	const struct tally_function_code *code = &hot->code;
+	const struct tally_place *place = &self->profile->places.places.items[hot->hot.place];
+	bool is_jit = tally_jits_of_file(self->packer->names->tasks, place->file); /* which has no functions to begin with */
+	size_t kept = 0;
+	for (size_t at = 0; at < code->size; at++) {
+		struct target target;
+		bool goes;
+		if (!target_of(code, at, &target.address, &goes) || (!goes && is_jit) ||
+		    (target.address > code->start && target.address < code->end))
+			continue;
+		target.name = tally_function_code_symbol(self->packer->names, code, place, target.address, &target.offset);
+		if (target.name && (goes || !target.offset) && tally_vector_push(out, target) < 0)
+			return -ENOMEM;
+	}
+	if (out->count)
+		qsort(out->items, out->count, sizeof(*out->items), by_address);
+	for (size_t i = 0; i < out->count; i++)
+		if (!kept || out->items[kept - 1].address != out->items[i].address)
+			out->items[kept++] = out->items[i];
+	out->count = kept;
+	return 0;
+}
+
+static int put_targets(struct code_packer *self, const struct hot_code *hot)
+{
+	struct targets targets = { 0 };
+	uint64_t last = 0;
+	int result = find_targets(self, hot, &targets);
+	tally_own_put_number(self->out, targets.count);
+	for (size_t i = 0; !result && i < targets.count; i++) {
+		tally_own_put_number(self->out, targets.items[i].address - last);
+		tally_own_put_number(self->out, targets.items[i].offset);
+		put_string(self, targets.items[i].name, self->out);
+		last = targets.items[i].address;
+	}
+	tally_vector_release(&targets);
+	return result;
+}
+
+static int put_code(struct code_packer *self, const struct hot_code *hot)
+{
+	const struct tally_function_code *code = &hot->code;
+	tally_own_put_number(self->out, hot->id);
+	tally_own_put_number(self->out, code->start);
+	tally_own_put_number(self->out, code->size);
+	tally_own_put_step(self->out, code->shown);
+	tally_own_put_number(self->out, code->machine);
+	tally_own_put_number(self->out, (uint64_t)code->is_64bit | (uint64_t)code->is_big_endian << 1);
+	tally_buffer_append(self->out, code->bytes, code->size);
+	int result = put_lines(self, hot);
+	return result ? result : put_targets(self, hot);
+}
+
+static int by_id(const void *a_, const void *b_)
+{
+	const struct hot_code *a = a_, *b = b_;
+	return a->id < b->id ? -1 : a->id > b->id;
+}
+
+int tally_pack_code(struct tally_packer *packer, struct tally_profile *profile, struct tally_buffer *out)
+{
+	struct code_packer self = { .packer = packer, .profile = profile, .out = out };
+	struct tally_map index = { 0 };
+	size_t events;
+	int result = 0;
+	tally_perfdata_events(profile->recording->data, &events);
+	for (uint32_t event = 0; !result && event < events; event++)
+		result = add_event(&self, &index, event);
+	if (self.hot.count)
+		qsort(self.hot.items, self.hot.count, sizeof(*self.hot.items), hotter_first);
+	if (!result)
+		result = find_code(&self);
+	if (self.hot.count)
+		qsort(self.hot.items, self.hot.count, sizeof(*self.hot.items), by_id);
+	for (size_t i = 0; i < self.hot.count; i++) {
+		if (!result)
+			result = put_code(&self, &self.hot.items[i]);
+		tally_function_code_release(&self.hot.items[i].code);
+	}
+	tally_vector_release(&self.hot);
+	tally_map_release(&index);
+	return result;
+}
