@@ -58,7 +58,7 @@ struct tally_sample {
 	const void *stack;         /* copied user stack, from the stack pointer up */
 	uint64_t stack_size;       /* bytes asked for */
 	uint64_t stack_dynamic_size; /* bytes that are valid */
-	const uint8_t *regs_user_start, *stack_user_end; /* bytes of the two fields together; NULL without both */
+	const uint8_t *regs_user_start, *stack_user_end; /* bytes of the two fields together; NULL without either */
 	uint64_t weight, data_src, transaction, phys_addr, cgroup, data_page_size, code_page_size;
 	const void *aux;
 	uint64_t aux_size;

@@ -193,8 +193,9 @@ static void take_sample(struct cursor *cursor, const struct tally_attr *attr, st
 	const uint8_t *regs_user_start = cursor->at;
 	if (type & TALLY_SAMPLE_REGS_USER)
 		take_regs(cursor, attr->sample_regs_user, &sample->regs_user);
-	if (type & TALLY_SAMPLE_STACK_USER) {
+	if (type & TALLY_SAMPLE_STACK_USER)
 		take_stack(cursor, sample);
+	if (type & (TALLY_SAMPLE_REGS_USER | TALLY_SAMPLE_STACK_USER)) {
 		sample->regs_user_start = regs_user_start;
 		sample->stack_user_end = cursor->at;
 	}

@@ -157,6 +157,7 @@ static int show(const struct tally_command *command, struct record_request *requ
 	top->events = &request->events;
 	top->target = &request->target;
 	request->record.take_sample = top_take_sample;
+	request->record.say = top_say;
 	request->record.context = top;
 	if (fd < 0 || tally_signals_open(&top->signals, &err) < 0) {
 		if (fd < 0)

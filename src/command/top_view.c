@@ -24,6 +24,15 @@ int top_take_sample(void *context, size_t event, const struct tally_record *samp
 	return top->is_paused ? 0 : tally_live_sums_add(&top->sums, (uint32_t)event, sample);
 }
 
+void top_say(void *context, const char *line)
+{
+	struct top_request *top = context;
+	if (top->stdio)
+		fprintf(stderr, "tally: %s\n", line);
+	else
+		snprintf(top->browser.message, sizeof(top->browser.message), "%s", line);
+}
+
 static double now_s(void)
 {
 	struct timespec now;

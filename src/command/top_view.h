@@ -30,6 +30,9 @@ struct top_request {
 /* tally_record_options.take_sample; `context` is a struct top_request. */
 int top_take_sample(void *context, size_t event, const struct tally_record *sample);
 
+/* tally_record_options.say: on the terminal's last line, or standard error. */
+void top_say(void *context, const char *line);
+
 /* Samples and shows until the end.  0 or -errno. */
 int top_run(struct top_request *top, struct tally_error *err);
 

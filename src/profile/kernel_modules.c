@@ -20,7 +20,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-enum { NAME_MAX_BYTES = 64, NOTES_BYTES_MAX = 1 << 16, DEPENDENCIES_BYTES_MAX = 16 << 20 };
+enum { NAME_MAX_BYTES = TALLY_MODULE_NAME_BYTES, NOTES_BYTES_MAX = 1 << 16, DEPENDENCIES_BYTES_MAX = 16 << 20 };
 
 struct module {
 	char name[NAME_MAX_BYTES]; /* "nf_tables" */
@@ -87,6 +87,15 @@ static bool find_wanted(const struct tally_names *names, uint64_t raw, const cha
 	if (name)
 		snprintf(wanted->name, sizeof(wanted->name), "%s", name);
 	return name && !strchr(name, '/') && strcmp(name, "bpf") != 0;
+}
+
+bool tally_kernel_module_recorded(const struct tally_names *names, uint64_t address, char name[TALLY_MODULE_NAME_BYTES])
+{
+	struct wanted wanted;
+	if (!find_wanted(names, address, NULL, &wanted))
+		return false;
+	memcpy(name, wanted.name, TALLY_MODULE_NAME_BYTES);
+	return true;
 }
 
 /* ---- its files ----------------------------------------------------------------------------------------- */

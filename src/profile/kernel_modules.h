@@ -18,6 +18,10 @@ const struct tally_symbol *tally_kernel_module_symbol(const struct tally_names *
 const struct tally_object *tally_kernel_module_object(const struct tally_names *names, struct tally_name_table *table,
 						      const struct tally_symbol *symbol);
 
+/* The module that lies at an address by the recording's own records; false: none that they tell of. */
+enum { TALLY_MODULE_NAME_BYTES = 64 };
+bool tally_kernel_module_recorded(const struct tally_names *names, uint64_t address, char name[TALLY_MODULE_NAME_BYTES]);
+
 /* Answers for those of the places that are in modules whose files have lines.  `addresses` are the table's, rising; `symbols` may
  * be NULL in places.  0 or -ENOMEM. */
 int tally_kernel_module_lines(const struct tally_names *names, struct tally_name_table *table, const uint64_t *addresses,

@@ -198,15 +198,18 @@ const struct tally_symbol *tally_name_table_called(const struct tally_name_table
 }
 
 uint32_t tally_name_table_object(struct tally_names *names, const struct tally_name_table *table,
-				 const struct tally_symbol **symbol)
+				 const struct tally_place *place, const struct tally_symbol **symbol)
 {
 	const char *own = table->modules && *symbol ? tally_kernel_module_name(table->modules, *symbol) : NULL;
 	const char *module = !own && table->is_kernel && *symbol ? tally_symbol_module(table->symbols, *symbol) : NULL;
-	char object[80];
-	bool has_moved = module && names->kernel_shift;
-	if (has_moved)
+	char object[80], recorded[TALLY_MODULE_NAME_BYTES];
+	if (module && names->kernel_shift) {
 		*symbol = NULL;
-	if (has_moved || (!module && !own))
+		module = NULL;
+	}
+	if (!*symbol && table->is_kernel && tally_kernel_module_recorded(names, place->address, recorded))
+		module = recorded;
+	if (!module && !own)
 		return table->object;
 	snprintf(object, sizeof(object), "[%s]", own ? own : module);
 	return tally_strings_intern(&names->strings, object);

@@ -48,10 +48,10 @@ bool tally_name_table_address(const struct tally_names *names, const struct tall
 const struct tally_symbol *tally_name_table_called(const struct tally_name_table *table, uint64_t address,
 						   uint32_t before, size_t *cursor);
 
-/* Whose the symbol is: the table's object, or one of the kernel's modules.  A symbol of a module that has moved since
- * the recording is taken away. */
+/* Whose the place and its symbol (NULL: none) are: the table's object, or one of the kernel's modules.  A symbol of a module
+ * that has moved since the recording is taken away. */
 uint32_t tally_name_table_object(struct tally_names *names, const struct tally_name_table *table,
-				 const struct tally_symbol **symbol);
+				 const struct tally_place *place, const struct tally_symbol **symbol);
 
 /* kernel_object.c: the recorded kernel's vmlinux, looked for once: by the name that was asked for, by build-id, by release;
  * `names->vmlinux_shift` is set with it.  NULL: none. */

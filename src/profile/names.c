@@ -121,10 +121,10 @@ uint32_t tally_names_intern_function(struct tally_names *names, uint32_t file, s
 }
 
 uint32_t tally_names_symbol_function(struct tally_names *names, struct tally_name_table *table, uint32_t file,
-				     const struct tally_symbol *symbol)
+				     const struct tally_place *place, const struct tally_symbol *symbol)
 {
 	struct tally_function function = {
-		.object = tally_name_table_object(names, table, &symbol),
+		.object = tally_name_table_object(names, table, place, &symbol),
 		.name = symbol ? tally_names_intern_text(names, &table->texts, symbol->name) : TALLY_STRING_NONE,
 		.start = symbol ? symbol->start : UINT64_MAX,
 		.kind = table->kind,
@@ -186,7 +186,7 @@ uint32_t tally_names_function(struct tally_names *names, const struct tally_plac
 	if (!symbol)
 		tally_name_table_lacks(names, table);
 	*offset = symbol ? address - symbol->start : 0;
-	return tally_names_symbol_function(names, table, file, symbol);
+	return tally_names_symbol_function(names, table, file, place, symbol);
 }
 
 static const char *text_or_unknown(const struct tally_names *names, uint32_t text)

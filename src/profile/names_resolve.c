@@ -290,8 +290,9 @@ static int intern_job(struct job *job, struct tally_place_name *out)
 		const struct tally_symbol *symbol = job->symbols[i];
 		const struct tally_line_answer *answer = &job->answers[i];
 		struct tally_place_name *name = &out[job->sorted[i].index];
-		if (function == UINT32_MAX || symbol != last)
-			function = tally_names_symbol_function(names, job->table, job->file, symbol);
+		const struct tally_place *place = &job->places[job->sorted[i].index];
+		if (function == UINT32_MAX || symbol != last || !symbol)
+			function = tally_names_symbol_function(names, job->table, job->file, place, symbol);
 		if (function == UINT32_MAX)
 			return -ENOMEM;
 		last = symbol;

@@ -129,7 +129,7 @@ void tally_recording_close(struct tally_recording *recording)
 	tally_order_free(recording->order);
 	tally_perfdata_close(recording->data);
 	tally_vector_release(&recording->chain);
-	tally_vector_release(&recording->branch_chain);
+	tally_vector_release(&recording->made_chain);
 	tally_packed_stacks_free(recording->stacks.packed);
 	tally_packed_stacks_free(recording->stacks.noted);
 	tally_map_release(&recording->last_values);
@@ -301,6 +301,14 @@ static int advance_jits(struct tally_recording *recording, const struct tally_at
 	return 1;
 }
 
+static int make_chain(struct tally_recording *recording, const struct tally_attr *attr, struct tally_sample *sample)
+{
+	recording->stacks.samples += sample->stack != NULL;
+	if (sample->branches)
+		return tally_recording_branch_chain(recording, attr, sample);
+	return sample->regs_user.words && sample->chain ? tally_recording_complete_chain(recording, attr, sample) : 0;
+}
+
 /* One of the kernel's, whose header is in `record`: 1, 0 when it can't be used, -ENOMEM. */
 static int apply_record(struct tally_recording *recording, const struct tally_raw_record *raw,
 			struct tally_record *record)
@@ -314,10 +322,8 @@ static int apply_record(struct tally_recording *recording, const struct tally_ra
 		return 0;
 	if (record->header.type == TALLY_RECORD_SAMPLE) {
 		recording->counts.samples++;
-		if (!recording->keep_groups && record->sample.branches &&
-		    tally_recording_branch_chain(recording, &raw->event->attr, &record->sample) < 0)
+		if (!recording->keep_groups && make_chain(recording, &raw->event->attr, &record->sample) < 0)
 			return -ENOMEM;
-		recording->stacks.samples += record->sample.stack != NULL;
 		return advance_jits(recording, &raw->event->attr, &record->sample);
 	}
 	count_record(&recording->counts, record);

@@ -55,11 +55,11 @@ struct tally_recording {
 	struct tally_names names;
 	enum tally_arch arch; /* of the recorded machine, as far as it is told */
 	struct { struct tally_chain_frame *items; size_t count, capacity; } chain;
-	struct { uint64_t *items; size_t count, capacity; } branch_chain; /* of the sample given last */
+	struct { uint64_t *items; size_t count, capacity; } made_chain; /* of the sample given last */
 	struct tally_recording_counts counts;
 	size_t build_ids_seen;
 	struct tally_map stack_tops; /* thread → where its stack ends, told by whole ones */
-	struct { /* user stacks, by samples that carry a copy */
+	struct { /* user stacks, by samples that carry a copy, or tell of their leaf's caller */
 		uint64_t samples; /* given or left out so far */
 		const void *section; /* feature section 255, not looked at yet; NULL: none, or read */
 		size_t section_size;
@@ -99,7 +99,8 @@ int tally_recording_filter(struct tally_recording *recording, const struct tally
  *
  * A sample that carries counts (PERF_SAMPLE_READ: "{a,b}:S") is given once for each event that counted since its last
  * sample, as that event's, with what it counted for a period; with `keep_groups` once, as it was written.  One with branch
- * records of calls has them for the user's part of its chain (recording_branches.c), but for `keep_groups`. */
+ * records of calls, or with the register that tells a leaf's caller, has a chain that is made with them
+ * (recording_made_chains.c), but for `keep_groups`. */
 int tally_recording_next(struct tally_recording *recording, struct tally_raw_record *raw,
 			 struct tally_record *record, struct tally_error *err);
 
@@ -116,6 +117,14 @@ int tally_recording_addresses(struct tally_recording *recording, const struct ta
  * chain is then words of the recording's, valid until the next sample.  0 or -ENOMEM. */
 int tally_recording_branch_chain(struct tally_recording *recording, const struct tally_attr *attr,
 				 struct tally_sample *sample);
+
+/* Completes a sample's chain by its leaf's caller, where it tells (tally_user_stack_has_leaf_caller()): as above. */
+int tally_recording_complete_chain(struct tally_recording *recording, const struct tally_attr *attr,
+				   struct tally_sample *sample);
+
+/* What the recording says of the user stack of the sample given last; false: nothing. */
+bool tally_recording_find_packed(struct tally_recording *recording, struct tally_unwound_stack *stack,
+				 struct tally_packed_need *need);
 
 /* The command that was recorded ("make -j8"), by the recorder's command line; its last part behind "--" where there is
  * one.  Nothing is appended where the recording doesn't tell. */

@@ -89,8 +89,8 @@ static int unwind(struct tally_recording *recording, const struct tally_attr *at
 	return 0;
 }
 
-/* What the recording says of the sample's stack. */
-static bool find_packed(struct tally_recording *recording, struct tally_unwound_stack *stack, struct tally_packed_need *need)
+bool tally_recording_find_packed(struct tally_recording *recording, struct tally_unwound_stack *stack,
+				 struct tally_packed_need *need)
 {
 	if (recording->stacks.section) {
 		int result = tally_packed_stacks_read(recording->stacks.section, recording->stacks.section_size,
@@ -114,7 +114,8 @@ static int push_user_stack(struct tally_recording *recording, const struct tally
 		recording->counts.stacks_foreign++;
 	else if (record->sample.regs_user.abi == abi_32bit)
 		recording->counts.stacks_32bit++;
-	if (!find_packed(recording, &stack, &need) && unwind(recording, attr, &record->sample, &room, &stack, &need) < 0)
+	if (!tally_recording_find_packed(recording, &stack, &need) &&
+	    unwind(recording, attr, &record->sample, &room, &stack, &need) < 0)
 		return -ENOMEM;
 	if (recording->stacks.noted &&
 	    tally_packed_stacks_note(recording->stacks.noted, recording->stacks.samples - 1, &stack, need) < 0)

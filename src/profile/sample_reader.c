@@ -238,7 +238,7 @@ static bool keep_chain(struct tally_sample_reader *reader, struct tally_hashed_s
 {
 	struct batch *batch = reader->batch;
 	struct tally_block *block;
-	bool is_made = sample->words && sample->words == reader->recording->branch_chain.items;
+	bool is_made = sample->words && sample->words == reader->recording->made_chain.items;
 	if (!is_made && tally_order_block(reader->recording->order, &block)) {
 		for (size_t i = batch->blocks_held; block && i--;)
 			if (batch->blocks[i] == block)

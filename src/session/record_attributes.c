@@ -2,6 +2,7 @@
 #include "session/recorder_state.h"
 
 #include "session/program.h"
+#include "task/user_stack.h"
 #include "unwind/unwind.h"
 
 #include <errno.h>
@@ -106,11 +107,16 @@ static void set_call_graph(const struct tally_recorder *recorder, struct tally_a
 		attr->branch_sample_type = TALLY_BRANCH_USER | TALLY_BRANCH_CALL_STACK | TALLY_BRANCH_NO_FLAGS |
 					   TALLY_BRANCH_NO_CYCLES | TALLY_BRANCH_HW_INDEX;
 	}
-	if (recorder->call_graph != TALLY_CALL_GRAPH_STACK || attr->flags & TALLY_ATTR_EXCLUDE_CALLCHAIN_USER)
+	if (recorder->call_graph == TALLY_CALL_GRAPH_LBR || attr->flags & TALLY_ATTR_EXCLUDE_CALLCHAIN_USER)
 		return;
 	/* Hits come in bursts: with a copy each, a full ring loses most of them.  Only who asks gets copies there. */
-	if (recorder->options.call_graph == TALLY_CALL_GRAPH_AUTO && takes_each_hit(attr))
+	bool is_burst = recorder->options.call_graph == TALLY_CALL_GRAPH_AUTO && takes_each_hit(attr);
+	if (recorder->call_graph == TALLY_CALL_GRAPH_FP || is_burst) {
+		bool is_kernels = recorder->provider == tally_provider_kernel();
+		attr->sample_regs_user = is_kernels ? tally_unwind_return_mask(TALLY_UNWIND_HOST) : 0;
+		attr->sample_type |= attr->sample_regs_user ? TALLY_SAMPLE_REGS_USER : 0;
 		return;
+	}
 	attr->sample_type |= TALLY_SAMPLE_REGS_USER | TALLY_SAMPLE_STACK_USER;
 	attr->sample_regs_user = tally_unwind_regs_mask(TALLY_UNWIND_HOST);
 	attr->sample_stack_user = stack_bytes(recorder);
@@ -159,9 +165,10 @@ static void make_source(struct tally_recorder *recorder, const struct tally_even
 	/* Read at the end; samples that carry readings are not to have it among them. */
 	if (!event->group_read)
 		attr->read_format |= TALLY_FORMAT_LOST;
-	source->unwinds = attr->sample_type & TALLY_SAMPLE_STACK_USER && !recorder->options.keep_stacks &&
-			  !recorder->options.overwrite;
-	if (source->unwinds) {
+	bool keeps = recorder->options.keep_stacks || recorder->options.overwrite;
+	source->unwinds = attr->sample_type & TALLY_SAMPLE_STACK_USER && !keeps;
+	source->completes = tally_user_stack_has_leaf_caller(TALLY_UNWIND_HOST, attr) && !keeps;
+	if (source->unwinds || source->completes) {
 		source->written.sample_type &= ~(TALLY_SAMPLE_REGS_USER | TALLY_SAMPLE_STACK_USER);
 		source->written.sample_regs_user = 0;
 		source->written.sample_stack_user = 0;
@@ -253,8 +260,10 @@ int tally_record_make_sources(struct tally_recorder *recorder, const struct tall
 	}
 	for (size_t i = 0; i < events->count; i++)
 		make_source(recorder, &events->items[i], &recorder->sources[i]);
-	for (size_t i = 0; i < events->count; i++)
+	for (size_t i = 0; i < events->count; i++) {
 		recorder->unwinds |= recorder->sources[i].unwinds;
+		recorder->completes |= recorder->sources[i].completes;
+	}
 	join_groups(recorder);
 	describe_each_hit(recorder);
 	make_side_band(recorder, tally_record_side_band(recorder));

@@ -117,24 +117,24 @@ static void see_sample(struct tally_recorder *recorder, const void *bytes)
 		recorder->last_sample_ns = time;
 }
 
-/* The source of a sample whose stack is to be unwound; else NULL. */
-static const struct tally_record_source *unwinding_source(struct tally_recorder *recorder, const void *bytes, size_t size)
+/* The source of a sample whose stack is to be unwound or completed; else NULL. */
+static const struct tally_record_source *rewriting_source(struct tally_recorder *recorder, const void *bytes, size_t size)
 {
 	const struct tally_record_source *source =
-		recorder->unwinds ? tally_record_source_of(recorder, bytes, size) : NULL;
-	return source && source->unwinds ? source : NULL;
+		recorder->unwinds || recorder->completes ? tally_record_source_of(recorder, bytes, size) : NULL;
+	return source && (source->unwinds || source->completes) ? source : NULL;
 }
 
 static int write_sample(struct tally_recorder *recorder, const void *bytes, size_t size, struct tally_error *err)
 {
 	_Alignas(8) uint8_t rewritten[RECORD_BYTES_MAX];
-	const struct tally_record_source *source = unwinding_source(recorder, bytes, size);
+	const struct tally_record_source *source = rewriting_source(recorder, bytes, size);
 	see_sample(recorder, bytes);
 	if (recorder->options.take_sample)
 		return tally_record_give_sample(recorder, bytes, size, err);
 	if (!source)
 		return write_records(recorder, bytes, size, err);
-	long written = tally_record_unwind_sample(recorder, source, bytes, size, rewritten);
+	long written = tally_record_rewrite_sample(recorder, source, bytes, size, rewritten);
 	if (written < 0) {
 		recorder->status.lost++;
 		return 0;
@@ -165,7 +165,7 @@ static size_t walk(struct tally_recorder *recorder, const uint8_t *piece, size_t
 		if (header.type != TALLY_RECORD_SAMPLE)
 			see_other(recorder, bytes, header.size);
 		else if (header.size < SAMPLE_BYTES_MIN || recorder->options.take_sample ||
-			 unwinding_source(recorder, bytes, header.size))
+			 rewriting_source(recorder, bytes, header.size))
 			break;
 		else
 			see_sample(recorder, bytes);

@@ -75,7 +75,7 @@ static void come_online(struct tally_recorder *recorder, size_t ring)
 	if (why)
 		tally_record_say(recorder, "CPU %u came online, and is not recorded: %s", cpu->number, why);
 	else
-		tally_record_say(recorder, "CPU %u came online: it is recorded from now on", cpu->number);
+		tally_record_say(recorder, "CPU %u came online: it is sampled from now on", cpu->number);
 }
 
 /* A ring for a CPU that had none. */
@@ -100,7 +100,7 @@ bool tally_record_set_online(struct tally_recorder *recorder, const struct tally
 		bool is_online = tally_cpu_list_contains(online, cpu->number);
 		if (cpu->state == TALLY_RECORD_CPU_ONLINE && !is_online) {
 			cpu->state = TALLY_RECORD_CPU_OFFLINE;
-			tally_record_say(recorder, "CPU %u went offline: nothing is recorded there until it is back",
+			tally_record_say(recorder, "CPU %u went offline: nothing is sampled there until it is back",
 					 cpu->number);
 			has_changed = true;
 		} else if (cpu->state == TALLY_RECORD_CPU_OFFLINE && is_online) {

@@ -20,6 +20,8 @@ int tally_recorder_begin(struct tally_recorder *recorder, struct tally_error *er
 int tally_recorder_look(struct tally_recorder *recorder, struct tally_record_status *status, struct tally_error *err)
 {
 	int result = tally_record_drain(recorder, false, err);
+	if (!result)
+		tally_record_check_online(recorder, -1);
 	tally_record_fill_status(recorder);
 	*status = recorder->status;
 	return result;

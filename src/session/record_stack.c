@@ -1,4 +1,5 @@
-/* A sample that carries a copy of the user's stack → the same sample with the call chain that the copy holds.
+/* A sample that carries a copy of the user's stack → the same sample with the call chain that the copy holds; one that carries
+ * a register beside its chain → with the leaf's caller that the register tells.
  *
  * Fields before the chain and fields behind the copy keep their bytes and their order, so the written attribute is
  * the opened one less REGS_USER and STACK_USER (perf_event_open(2), the layout of PERF_RECORD_SAMPLE).
@@ -32,7 +33,20 @@ static void put_word(struct output *output, uint64_t word)
 	put(output, &word, sizeof(word));
 }
 
-static void put_chain(struct output *output, const struct tally_sample *sample, const uint64_t *user, size_t users)
+/* What stands in a sample's bytes before the words of its chain, or behind. */
+static void put_before_chain(struct output *output, const struct tally_sample *sample, const void *bytes)
+{
+	put(output, bytes, (size_t)((const uint8_t *)sample->chain - 8 - (const uint8_t *)bytes));
+}
+
+static void put_behind_chain(struct output *output, const struct tally_sample *sample, const void *bytes, size_t size)
+{
+	const uint8_t *chain_end = (const uint8_t *)(sample->chain + sample->chain_length);
+	put(output, chain_end, (size_t)(sample->regs_user_start - chain_end));
+	put(output, sample->stack_user_end, (size_t)((const uint8_t *)bytes + size - sample->stack_user_end));
+}
+
+static void put_unwound(struct output *output, const struct tally_sample *sample, const uint64_t *user, size_t users)
 {
 	put_word(output, sample->chain_length + (users ? users + 1 : 0));
 	put(output, sample->chain, sample->chain_length * 8);
@@ -82,30 +96,47 @@ static bool unwind(struct tally_recorder *recorder, const struct tally_attr *att
 	return recorder->status.stacks_cut > cut_before;
 }
 
-long tally_record_unwind_sample(struct tally_recorder *recorder, const struct tally_record_source *source,
-				const void *bytes, size_t size, void *out)
+static void unwind_sample(struct tally_recorder *recorder, const struct tally_attr *attr, struct tally_record *record,
+			  struct output *output)
+{
+	const struct tally_sample *sample = &record->sample;
+	if (unwind(recorder, attr, sample, &recorder->frames))
+		record->header.misc |= TALLY_MISC_STACK_CUT;
+	uint64_t *user = recorder->frames.addresses;
+	size_t users = recorder->frames.count;
+	/* No way to unwind (a 32-bit program): where it was is known all the same. */
+	bool in_user = (record->header.misc & TALLY_MISC_CPUMODE_MASK) == TALLY_MISC_USER;
+	if (!users && in_user)
+		user[users++] = sample->ip;
+	put_unwound(output, sample, user, users);
+}
+
+static void complete_chain(struct tally_recorder *recorder, const struct tally_sample *sample, struct output *output)
+{
+	uint64_t at, caller = tally_user_stack_leaf_caller(&recorder->tasks, &recorder->objects, sample, &at);
+	size_t before = caller ? at + 1 : sample->chain_length;
+	put_word(output, sample->chain_length + !!caller);
+	put(output, sample->chain, before * 8);
+	if (caller)
+		put_word(output, caller);
+	put(output, sample->chain + before, (sample->chain_length - before) * 8);
+}
+
+long tally_record_rewrite_sample(struct tally_recorder *recorder, const struct tally_record_source *source,
+				 const void *bytes, size_t size, void *out)
 {
 	struct tally_record record;
 	int result = tally_record_decode(&source->attr, bytes, size, &record);
 	const struct tally_sample *sample = &record.sample;
 	if (result < 0)
 		return result;
-	if (unwind(recorder, &source->attr, sample, &recorder->frames))
-		record.header.misc |= TALLY_MISC_STACK_CUT;
-	uint64_t *user = recorder->frames.addresses;
-	size_t users = recorder->frames.count;
-	/* No way to unwind (a 32-bit program): where it was is known all the same. */
-	bool in_user = (record.header.misc & TALLY_MISC_CPUMODE_MASK) == TALLY_MISC_USER;
-	if (!users && in_user)
-		user[users++] = sample->ip;
-
 	struct output output = { .start = out, .at = out };
-	const uint8_t *chain = (const uint8_t *)sample->chain, *chain_end = chain + sample->chain_length * 8;
-	put(&output, bytes, (size_t)(chain - 8 - (const uint8_t *)bytes));
-	put_chain(&output, sample, user, users);
-	put(&output, chain_end, (size_t)(sample->regs_user_start - chain_end));
-	put(&output, sample->stack_user_end,
-	    (size_t)((const uint8_t *)bytes + record.header.size - sample->stack_user_end));
+	put_before_chain(&output, sample, bytes);
+	if (source->unwinds)
+		unwind_sample(recorder, &source->attr, &record, &output);
+	else
+		complete_chain(recorder, sample, &output);
+	put_behind_chain(&output, sample, bytes, record.header.size);
 	if (output.full)
 		return -EBADMSG;
 	size_t written = (size_t)(output.at - output.start);

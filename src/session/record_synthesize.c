@@ -19,10 +19,12 @@
 
 /* ---- the kernel ---------------------------------------------------------------------------------------- */
 
-/* The address of _text, which /proc/kallsyms has near its beginning; 0 when it is hidden (kptr_restrict). */
-static uint64_t kernel_start(void)
+/* The address of the symbol that the kernel begins with, which /proc/kallsyms has near its own beginning; 0 when it is hidden
+ * (kptr_restrict).  That is _text, and _stext where there is none (arm64). */
+static uint64_t kernel_start(const char **symbol)
 {
 	char text[16384];
+	uint64_t second = 0;
 	int fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
 	ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 	if (fd >= 0)
@@ -34,17 +36,25 @@ static uint64_t kernel_start(void)
 		char name[64];
 		unsigned long long address;
 		line += *line == '\n';
-		if (sscanf(line, "%llx %*c %63s", &address, name) == 2 && !strcmp(name, "_text"))
+		if (sscanf(line, "%llx %*c %63s", &address, name) != 2)
+			continue;
+		*symbol = "_text";
+		if (!strcmp(name, *symbol))
 			return address;
+		if (!strcmp(name, "_stext"))
+			second = address;
 	}
-	return 0;
+	*symbol = "_stext";
+	return second;
 }
 
 /* As perf writes it: the start and, as file offset, the address of the symbol behind the name. */
 static int synthesize_kernel(struct tally_synthesis *synthesis)
 {
 	const uint64_t image_bytes_max = 1ull << 30; /* x86-64's KERNEL_IMAGE_SIZE; modules lie behind */
-	uint64_t start = kernel_start();
+	const char *symbol;
+	char name[32];
+	uint64_t start = kernel_start(&symbol);
 	if (!start)
 		return 0;
 	tally_synthesis_begin(synthesis);
@@ -53,7 +63,8 @@ static int synthesize_kernel(struct tally_synthesis *synthesis)
 	tally_synthesis_u64(synthesis, start);
 	tally_synthesis_u64(synthesis, image_bytes_max);
 	tally_synthesis_u64(synthesis, start);
-	tally_synthesis_string(synthesis, "[kernel.kallsyms]_text");
+	snprintf(name, sizeof(name), "[kernel.kallsyms]%s", symbol);
+	tally_synthesis_string(synthesis, name);
 	return tally_synthesis_finish(synthesis, TALLY_RECORD_MMAP, TALLY_MISC_KERNEL, -1, 0);
 }
 

@@ -18,6 +18,7 @@ struct tally_record_source {
 	const char *name;
 	int cgroup_fd; /* -1: of no control group */
 	bool unwinds; /* its samples carry stack copies that are unwound while draining */
+	bool completes; /* they carry the register that completes a chain, while draining, by a leaf's caller */
 	struct { uint64_t *items; size_t count, capacity; } ids;
 };
 
@@ -91,7 +92,7 @@ struct tally_recorder {
 	uint64_t lost_closed; /* samples, by events that are closed */
 	bool is_enabled;
 	struct tally_map source_of_id;
-	bool unwinds; /* any of the sources does */
+	bool unwinds, completes; /* any of the sources does */
 	struct tally_record_copies copies;
 	enum tally_call_graph call_graph;
 	char call_graph_text[256];
@@ -227,10 +228,10 @@ int tally_record_write(struct tally_recorder *recorder, const void *bytes, struc
 /* record_live.c: a sample for options.take_sample. */
 int tally_record_give_sample(struct tally_recorder *recorder, const void *bytes, size_t size, struct tally_error *err);
 
-/* record_stack.c: a sample whose stack copy is replaced by its call chain, into `out` (64 KiB).  Its size, or
- * -EBADMSG. */
-long tally_record_unwind_sample(struct tally_recorder *recorder, const struct tally_record_source *source,
-				const void *bytes, size_t size, void *out);
+/* record_stack.c: a sample of a source that unwinds or completes, as the file is to have it, into `out` (64 KiB).  Its size,
+ * or -EBADMSG. */
+long tally_record_rewrite_sample(struct tally_recorder *recorder, const struct tally_record_source *source,
+				 const void *bytes, size_t size, void *out);
 
 /* record_features.c: what stands behind the data. */
 int tally_record_features(struct tally_recorder *recorder, struct tally_error *err);

@@ -229,7 +229,8 @@ void tally_target_text(const struct tally_target *target, char *out, size_t size
 		snprintf(out, size, "CPU%s %s", target->cpus.count == 1 ? "" : "s", list ? list : "");
 		tally_arena_release(&arena);
 	} else if (target->all) {
-		snprintf(out, size, "the whole system (%zu CPUs)", target->cpus.count);
+		snprintf(out, size, "the whole system (%zu CPU%s)", target->cpus.count,
+			 target->cpus.count == 1 ? "" : "s");
 	} else if (target->every_thread) {
 		snprintf(out, size, "all threads (%zu)", target->tids.count);
 	} else if (target->pids.count) {

@@ -42,6 +42,27 @@ static bool find_place(void *context, uint64_t address, struct tally_unwind_plac
 	return true;
 }
 
+static struct tally_unwind_request request_of(struct finder *finder)
+{
+	struct tally_objects *objects = finder->objects;
+	if (!objects->unwind_cache)
+		objects->unwind_cache = tally_unwind_cache_new(); /* without memory it goes without */
+	return (struct tally_unwind_request){
+		.machine = objects->machine,
+		.cache = objects->unwind_interpreted ? NULL : objects->unwind_cache,
+		.is_interpreted = objects->unwind_interpreted,
+		.space = tally_tasks_generation(finder->tasks, finder->pid),
+		.find = find_place,
+		.context = finder,
+	};
+}
+
+static bool has_registers(const struct tally_sample *sample)
+{
+	const uint64_t abi_64bit = 2; /* PERF_SAMPLE_REGS_ABI_64 */
+	return sample->regs_user.abi == abi_64bit && sample->regs_user.words;
+}
+
 size_t tally_user_stack_unwind(const struct tally_tasks *tasks, struct tally_objects *objects,
 			       const struct tally_attr *attr, const struct tally_sample *sample,
 			       uint64_t *addresses, size_t limit, enum tally_unwind_end *end)
@@ -64,25 +85,15 @@ size_t tally_user_stack_walk(const struct tally_tasks *tasks, struct tally_objec
 			     enum tally_unwind_end *end)
 {
 	struct finder finder = { tasks, objects, sample->pid };
-	if (!objects->unwind_cache)
-		objects->unwind_cache = tally_unwind_cache_new(); /* without memory it goes without */
-	struct tally_unwind_request request = {
-		.machine = objects->machine,
-		.cache = objects->unwind_interpreted ? NULL : objects->unwind_cache,
-		.is_interpreted = objects->unwind_interpreted,
-		.space = tally_tasks_generation(tasks, sample->pid),
-		.stack = walk->stack ? walk->stack : sample->stack,
-		.stack_size = walk->stack ? walk->stack_size : sample->stack_dynamic_size,
-		.find = find_place,
-		.context = &finder,
-		.chain = walk->chain,
-		.is_exact = walk->is_exact,
-		.stack_pointers = walk->stack_pointers,
-		.extent = walk->extent,
-	};
+	struct tally_unwind_request request = request_of(&finder);
+	request.stack = walk->stack ? walk->stack : sample->stack;
+	request.stack_size = walk->stack ? walk->stack_size : sample->stack_dynamic_size;
+	request.chain = walk->chain;
+	request.is_exact = walk->is_exact;
+	request.stack_pointers = walk->stack_pointers;
+	request.extent = walk->extent;
 	*end = TALLY_UNWIND_NO_RULES;
-	const uint64_t abi_64bit = 2; /* PERF_SAMPLE_REGS_ABI_64 */
-	if (sample->regs_user.abi != abi_64bit || !sample->regs_user.words ||
+	if (!has_registers(sample) ||
 	    !tally_unwind_registers(objects->machine, sample->regs_user.words, attr->sample_regs_user, request.registers))
 		return 0;
 	return tally_unwind(&request, addresses, limit, end);
@@ -118,4 +129,29 @@ struct tally_user_stack_need tally_user_stack_needed(const struct tally_tasks *t
 	need.bytes = (need.is_at_most ? top : extent->missed + WORD) - sp;
 	need.bytes = (need.bytes + WORD - 1) & ~(uint64_t)(WORD - 1);
 	return need;
+}
+
+bool tally_user_stack_has_leaf_caller(enum tally_unwind_machine machine, const struct tally_attr *attr)
+{
+	uint64_t mask = tally_unwind_return_mask(machine);
+	return mask && attr->sample_regs_user == mask && attr->sample_type & TALLY_SAMPLE_CALLCHAIN &&
+	       !(attr->sample_type & TALLY_SAMPLE_STACK_USER);
+}
+
+/* The walk knows where it is and what the register holds: without a stack it steps to the caller by the register or not at
+ * all. */
+uint64_t tally_user_stack_leaf_caller(const struct tally_tasks *tasks, struct tally_objects *objects,
+				      const struct tally_sample *sample, uint64_t *at)
+{
+	struct finder finder = { tasks, objects, sample->pid };
+	uint64_t marker = 0, addresses[2];
+	while (marker < sample->chain_length && sample->chain[marker] != TALLY_CONTEXT_USER)
+		marker++;
+	if (!has_registers(sample) || marker + 1 >= sample->chain_length)
+		return 0;
+	*at = marker + 1;
+	struct tally_unwind_request request = request_of(&finder);
+	request.registers[TALLY_UNWIND_ARM64_PC] = sample->chain[*at];
+	request.registers[TALLY_UNWIND_X30] = sample->regs_user.words[0];
+	return tally_unwind(&request, addresses, 2, NULL) == 2 ? addresses[1] : 0;
 }

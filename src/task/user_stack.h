@@ -33,6 +33,14 @@ struct tally_user_stack_need tally_user_stack_needed(const struct tally_tasks *t
 						     const struct tally_sample *sample,
 						     const struct tally_unwind_extent *extent, uint64_t top);
 
+/* A call chain by frame pointers lacks a leaf's caller where calls leave the return address in a register (arm64), for the leaf
+ * makes no frame.  Samples of `attr` that have this register alone, and no copy of the stack, are to tell of it. */
+bool tally_user_stack_has_leaf_caller(enum tally_unwind_machine machine, const struct tally_attr *attr);
+/* Of such a sample, where something returns to from its user code: what belongs behind the word of sample->chain whose number
+ * is stored in *at.  0 where nothing is missing, by the code's rules. */
+uint64_t tally_user_stack_leaf_caller(const struct tally_tasks *tasks, struct tally_objects *objects,
+				      const struct tally_sample *sample, uint64_t *at);
+
 /* The same with more to say. */
 struct tally_user_stack_walk {
 	const void *stack; /* NULL: the sample's copy; else what stands for it, from the same sp up */

@@ -38,6 +38,8 @@ enum { TALLY_UNWIND_X29 = 29, TALLY_UNWIND_X30 = 30, TALLY_UNWIND_ARM64_SP = 31,
 #define TALLY_UNWIND_REGS_MASK_ARM64 0x1ffffffffull
 unsigned tally_unwind_stack_pointer(enum tally_unwind_machine machine); /* DWARF's number of sp */
 uint64_t tally_unwind_regs_mask(enum tally_unwind_machine machine); /* 0: no way to unwind there */
+/* The mask for the register alone that a call leaves the return address in, 0 where calls push it. */
+uint64_t tally_unwind_return_mask(enum tally_unwind_machine machine);
 bool tally_unwind_registers(enum tally_unwind_machine machine, const uint64_t *words, uint64_t mask,
 			    uint64_t registers[TALLY_UNWIND_REGISTERS]);
 

@@ -65,6 +65,12 @@ uint64_t tally_unwind_regs_mask(enum tally_unwind_machine machine)
 	return layout->has_signed_returns ? TALLY_UNWIND_REGS_MASK_ARM64 : TALLY_UNWIND_REGS_MASK;
 }
 
+uint64_t tally_unwind_return_mask(enum tally_unwind_machine machine)
+{
+	const struct tally_unwind_layout *layout = tally_unwind_layout(machine);
+	return layout->has_signed_returns ? 1ull << layout->return_register : 0;
+}
+
 bool tally_unwind_registers(enum tally_unwind_machine machine, const uint64_t *words, uint64_t mask,
 			    uint64_t registers[TALLY_UNWIND_REGISTERS])
 {

@@ -67,6 +67,11 @@ print(data[at:at + 20].hex())' "$1") && mkdir -p ".debug/.build-id/${id:0:2}/${i
 as_in_the_guest() {
 	printed "$arm64/$1.perfdata" >tally.txt 2>warnings && sed 's/__kernel_rt_sigreturn+0x0 (\[vdso\])/[unknown] ([vdso])/' "$arm64/$1.txt" | diff - tally.txt
 }
+without_the_program() {
+	cp "$arm64/$1.perfdata" packed && timeout 60 "$TALLY" pack packed >out 2>&1 && printed packed >here.txt 2>warnings &&
+		HOME=$scratch/none XDG_CACHE_HOME=$scratch/none printed packed >elsewhere.txt 2>warnings && cmp here.txt elsewhere.txt &&
+		grep -A 1 '	 *[0-9a-f]* spin' here.txt | grep -q 'half+0xf '
+}
 # perf -F +iregs,+uregs: two lists, "ABI:2 x0:0x5 …", with the names padded
 same_registers() {
 	sed -E 's/^[^A]*ABI:/ABI:/; s/ +/ /g; s/ $//' "$1" | grep -o 'ABI:.*' | sed 's/ ABI:/\nABI:/' | sort >perf.registers
@@ -76,8 +81,10 @@ same_registers() {
 registers_as_in_the_guest() {
 	timeout 60 "$TALLY" script --stdio --records -i "$arm64/registers.perfdata" >records.txt && same_registers "$arm64/registers.txt" records.txt
 }
-if have python3 && keep_program "$arm64/walk-frames"; then
+if have python3 && keep_program "$arm64/walk-frames" && keep_program "$arm64/leaf-calls"; then
 	check "arm64: frame pointers, through signal handlers" as_in_the_guest frames
+	check "arm64: the callers of leaves, which a register tells" as_in_the_guest leaf
+	check "arm64: packed, they are told without the program" without_the_program leaf
 	check "arm64: cycles and instructions of a hardware PMU" as_in_the_guest counters
 	check "arm64: a group that its leader samples" as_in_the_guest group
 	check "arm64: tracepoints" as_in_the_guest tracepoints

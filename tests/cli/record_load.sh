@@ -127,7 +127,7 @@ status=$?
 if [ "$(nproc)" = 1 ] || [ $status = 77 ] || has unshare; then
 	skip "a CPU that goes and comes back is recorded again" "no list of CPUs can be made up"
 else
-	[ $status = 0 ] && has 'CPU 1 went offline: nothing is recorded there until it is back' && has 'CPU 1 came online: it is recorded from now on'
+	[ $status = 0 ] && has 'CPU 1 went offline: nothing is sampled there until it is back' && has 'CPU 1 came online: it is sampled from now on'
 	check "a CPU that goes offline and comes back is told of"
 	# The last second's samples, by CPU: of events that were opened anew.
 	last() { fields "$1" hotplug | awk '{ cpu[NR] = $3; time[NR] = $4 }

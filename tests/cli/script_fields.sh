@@ -141,6 +141,14 @@ check "CSV's usual columns, more of them and less" eval 'heads command,pid,tid,c
 	heads command,pid,tid,cpu,time_ns,event,period,trace,addr,stack,symbol -F +addr,+sym && heads command,pid,tid,cpu,time_ns,event,trace,stack -F -period &&
 	heads time_ns,stack -F time,stack && heads command,ip,srcline -F comm -F +ip,+srcline'
 
+# ---- events that have no samples ------------------------------------------------------------------------
+# tally's own records of tasks come from a software event, with fewer fields: it is not asked for them.
+if "$TALLY" record -q -g -e raw_syscalls:sys_enter -o own.data true >out 2>&1; then
+	check "side-band events need no fields" same own -F comm,tid,ip,sym
+else
+	skip "side-band events need no fields" "no tracepoints"
+fi
+
 # ---- what can't be shown -------------------------------------------------------------------------------
 refuses() { "$TALLY" script -F "$1" -i stacks.data >out 2>&1; [ $? = "$2" ] && grep -q "$3" out; }
 check "a field that nobody knows" refuses comm,nonsense 2 "there is no field 'nonsense'"

@@ -119,7 +119,7 @@ static void free_fixture(struct fixture *f)
 
 static const struct tally_sample *rewrite(struct fixture *f)
 {
-	f->size = tally_record_unwind_sample(&f->recorder, &f->source, f->in.words, 8 * f->in.count, f->out);
+	f->size = tally_record_rewrite_sample(&f->recorder, &f->source, f->in.words, 8 * f->in.count, f->out);
 	assert_true(f->size > 0);
 	assert_int_equal(tally_record_decode(&f->source.written, f->out, (size_t)f->size, &f->record), 0);
 	assert_int_equal(f->record.header.size, f->size);
@@ -209,7 +209,7 @@ static void a_torn_sample_is_refused(void **state)
 	make_sample(f, NULL, 0, 2, STACK);
 	for (size_t words = 1; words < f->in.count; words++) {
 		set_header(&f->in, TALLY_MISC_USER, words);
-		assert_true(tally_record_unwind_sample(&f->recorder, &f->source, f->in.words, 8 * words, f->out) < 0);
+		assert_true(tally_record_rewrite_sample(&f->recorder, &f->source, f->in.words, 8 * words, f->out) < 0);
 	}
 	free_fixture(f);
 }

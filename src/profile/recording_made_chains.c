@@ -1,0 +1,87 @@
+/* Chains that are made of what else a sample has.
+ *
+ * Stacks from a CPU's branch records (LBR in its call-stack mode): what the processor has noted of calls that have not
+ * returned yet, where the user's stack is without frame pointers.
+ *
+ * They take the place of the chain's user part, as in perf: where the last call went, then where each call was made.  These
+ * are no return addresses, so a marker stands in front of each: what follows a marker is taken as it is.
+ *
+ * The caller of a leaf, where calls leave the return address in a register (arm64): the kernel follows frame pointers, and a leaf
+ * makes no frame, nor has a function one before its first instructions ran; what they were called from is missing in the
+ * chain.  perf, and tally where it keeps samples as they are, record the register, and by the rules of the code at the
+ * innermost address it is the return address or isn't.  perf shows the call rather than the return there: so do we.
+ */
+#include "profile/recording.h"
+
+#include "base/vector.h"
+#include "task/user_stack.h"
+
+#include "tally/perf_event.h"
+
+#include <errno.h>
+
+static int push(struct tally_recording *recording, uint64_t word)
+{
+	return tally_vector_push(&recording->made_chain, word);
+}
+
+int tally_recording_branch_chain(struct tally_recording *recording, const struct tally_attr *attr,
+				 struct tally_sample *sample)
+{
+	const uint64_t needed = TALLY_SAMPLE_CALLCHAIN | TALLY_SAMPLE_BRANCH_STACK;
+	uint64_t kernel = 0;
+	if (!sample->branch_count || (sample->type & needed) != needed || !(attr->branch_sample_type & TALLY_BRANCH_CALL_STACK) || !sample->branches)
+		return 0;
+	while (kernel < sample->chain_length && sample->chain[kernel] != TALLY_CONTEXT_USER)
+		kernel++;
+	if (kernel == sample->chain_length)
+		return 0;
+	recording->made_chain.count = 0;
+	int failed = 0;
+	for (uint64_t i = 0; i <= kernel; i++)
+		failed |= push(recording, sample->chain[i]);
+	failed |= push(recording, sample->branches[0].to);
+	for (uint64_t i = 0; i < sample->branch_count && !failed; i++)
+		failed |= push(recording, TALLY_CONTEXT_USER) | push(recording, sample->branches[i].from);
+	sample->chain = recording->made_chain.items;
+	sample->chain_length = recording->made_chain.count;
+	return failed ? -ENOMEM : 0;
+}
+
+/* Also where the recording says it, or is to say it. */
+static int leaf_caller(struct tally_recording *recording, const struct tally_sample *sample, uint64_t *at, uint64_t *caller)
+{
+	struct tally_unwound_stack stack;
+	struct tally_packed_need need = { 0 };
+	bool is_exact = false;
+	recording->stacks.samples++;
+	*caller = tally_user_stack_leaf_caller(&recording->tasks, &recording->names.objects, sample, at);
+	if (!*caller && tally_recording_find_packed(recording, &stack, &need) && stack.count == 1)
+		*caller = stack.addresses[0];
+	if (!*caller || !recording->stacks.noted)
+		return 0;
+	stack = (struct tally_unwound_stack){ caller, &is_exact, 1, false, true };
+	return tally_packed_stacks_note(recording->stacks.noted, recording->stacks.samples - 1, &stack, need);
+}
+
+int tally_recording_complete_chain(struct tally_recording *recording, const struct tally_attr *attr,
+				   struct tally_sample *sample)
+{
+	uint64_t at = UINT64_MAX, caller;
+	if (recording->leaves_only || !tally_user_stack_has_leaf_caller(recording->names.objects.machine, attr))
+		return 0;
+	if (leaf_caller(recording, sample, &at, &caller) < 0)
+		return -ENOMEM;
+	if (!caller)
+		return 0;
+	recording->made_chain.count = 0;
+	int failed = 0;
+	for (uint64_t i = 0; i < sample->chain_length && !failed; i++) {
+		failed |= push(recording, sample->chain[i]);
+		if (i == at)
+			failed |= push(recording, TALLY_CONTEXT_USER) | push(recording, caller - 1);
+	}
+	sample->chain = recording->made_chain.items;
+	sample->chain_length = recording->made_chain.count;
+	return failed ? -ENOMEM : 0;
+}
