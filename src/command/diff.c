@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPTION_OLD = 256, OPTION_NEW, OPTION_CHILDREN, OPTION_NORMALIZE, OPTION_PERCENT, OPTION_MARKDOWN, OPTION_STDIO,
-       RUNS_MAX = 64, NOISE_ROWS = 10 };
+enum { OPTION_OLD = 256, OPTION_NEW, OPTION_CHILDREN, OPTION_NORMALIZE, OPTION_PERCENT, OPTION_MARKDOWN, OPTION_STDIO, OPTION_FAIL_IF, OPTION_PAST_NOISE,
+       RUNS_MAX = 64, CONDITIONS_MAX = 64, NOISE_ROWS = 10 };
 
 static const struct tally_option options[] = {
 	{ 's', "sort", TALLY_ARGUMENT_REQUIRED, "KEYS", "of comm,dso,sym (dso,sym)", NULL, 0 },
@@ -31,6 +31,10 @@ static const struct tally_option options[] = {
 	TALLY_FILTER_OPTIONS,
 	TALLY_NAME_OPTIONS,
 	TALLY_DEBUGINFOD_OPTION,
+	{ 0, "fail-if", TALLY_ARGUMENT_REQUIRED, "CONDITION", "exit with 1 when it holds: 'parse > +2' (see below); may be given\n"
+	  "more than once", NULL, OPTION_FAIL_IF },
+	{ 0, "past-noise", TALLY_ARGUMENT_NONE, NULL, "let a change fail also where chance may have made it", NULL,
+	  OPTION_PAST_NOISE },
 	{ 0, "markdown", TALLY_ARGUMENT_NONE, NULL, "a table for a pull request", NULL, OPTION_MARKDOWN },
 	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "no pager", NULL, OPTION_STDIO },
 	{ 'j', "json", TALLY_ARGUMENT_NONE, NULL, "JSON (docs/diff.md)", NULL, 0 },
@@ -47,7 +51,9 @@ struct request {
 	struct tally_stacks_input input;
 	struct tally_diff_options diff;
 	struct runs old, new;
-	bool percent_given, json, markdown, no_pager;
+	struct tally_diff_verdict *verdicts; /* CONDITIONS_MAX of them */
+	size_t verdict_count;
+	bool percent_given, past_noise, json, markdown, no_pager;
 };
 
 static int parse_sort(const char *text, struct tally_diff_options *diff, struct tally_error *err)
@@ -89,6 +95,15 @@ static int add_path(struct runs *runs, const char *path, struct tally_error *err
 	return 0;
 }
 
+static int add_condition(struct request *request, const char *text, struct tally_error *err)
+{
+	if (request->verdict_count == CONDITIONS_MAX)
+		return tally_error_set(err, -EINVAL, "more than %d conditions", CONDITIONS_MAX);
+	if (!request->verdicts && !(request->verdicts = calloc(CONDITIONS_MAX, sizeof(*request->verdicts))))
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	return tally_condition_parse(text, &request->verdicts[request->verdict_count++].condition, err);
+}
+
 static int take_option(struct request *request, int id, const char *value, struct tally_error *err)
 {
 	unsigned long long number = 0;
@@ -112,6 +127,8 @@ static int take_option(struct request *request, int id, const char *value, struc
 		if (end == value || *end || !(request->diff.percent_min >= 0 && request->diff.percent_min <= 100))
 			return tally_error_set(err, -EINVAL, "option --percent-limit: '%s' is not a percentage", value);
 		break;
+	case OPTION_FAIL_IF: return add_condition(request, value, err);
+	case OPTION_PAST_NOISE: request->past_noise = true; break;
 	case OPTION_MARKDOWN: request->markdown = true; break;
 	case OPTION_STDIO: request->no_pager = true; break;
 	default:
@@ -155,6 +172,7 @@ static void show(const struct request *request, const struct tally_match *match,
 	struct tally_diff_view view = {
 		.match = match, .options = &request->diff, .old_paths = request->old.paths, .new_paths = request->new.paths,
 		.ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0,
+		.verdicts = request->verdicts, .verdict_count = request->verdict_count,
 	};
 	if (request->json) {
 		tally_diff_json(diff, &view, out);
@@ -176,7 +194,7 @@ static int compare(const struct tally_command *command, struct request *request,
 	struct tally_match match = { 0 };
 	struct tally_diff diff = { 0 };
 	struct tally_buffer out = { 0 };
-	int result = load_runs(command, request, &request->old, err);
+	int judged = 0, result = load_runs(command, request, &request->old, err);
 	if (!result)
 		result = load_runs(command, request, &request->new, err);
 	if (result < 0)
@@ -185,12 +203,19 @@ static int compare(const struct tally_command *command, struct request *request,
 	if (!result)
 		result = tally_diff_build(&match, &request->diff, &diff);
 	if (!result)
+		judged = tally_diff_judge(&match, &request->diff, request->past_noise, request->verdicts, request->verdict_count, err);
+	if (judged == -ENOMEM)
+		result = judged;
+	/* What can't be judged is told below the table that shows why. */
+	if (!result)
 		show(request, &match, &diff, &out);
 	if (result == -EINVAL) {
 		tally_error_set(err, result, "times don't compare: the recordings are of different events or units");
 		tally_error_hint(err, "--event chooses one that both have, --normalize share compares shares");
 	} else if (result < 0 || out.failed) {
 		result = tally_error_set(err, -ENOMEM, "out of memory");
+	} else {
+		result = judged;
 	}
 	tally_buffer_release(&out);
 	tally_diff_release(&diff);
@@ -241,8 +266,10 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		.diff = { .by_object = true, .by_symbol = true, .percent_min = 0.5, .noise_limit = NOISE_ROWS },
 	};
 	int status = take_arguments(command, argc, argv, &request);
-	if (status)
+	if (status) {
+		free(request.verdicts);
 		return status > 0 ? TALLY_EXIT_OK : TALLY_EXIT_USAGE;
+	}
 	if (request.json) { /* for programs: all of it */
 		request.diff.percent_min = request.percent_given ? request.diff.percent_min : 0;
 		request.diff.noise_limit = SIZE_MAX;
@@ -250,7 +277,14 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	int result = compare(command, &request, &err);
 	release_runs(&request.old);
 	release_runs(&request.new);
-	return result < 0 ? tally_command_fail(command, &err) : TALLY_EXIT_OK;
+	status = result < 0 ? tally_command_fail(command, &err) : TALLY_EXIT_OK;
+	/* A gate must tell "it got worse" (1) from "it could not be looked at" (2). */
+	if (request.verdict_count && result < 0)
+		status = TALLY_EXIT_USAGE;
+	for (size_t i = 0; result >= 0 && i < request.verdict_count; i++)
+		status = request.verdicts[i].result == TALLY_CONDITION_TRUE ? TALLY_EXIT_FAILURE : status;
+	free(request.verdicts);
+	return status;
 }
 
 const struct tally_command tally_command_diff = {
@@ -262,10 +296,16 @@ const struct tally_command tally_command_diff = {
 		   "comparisons.  Rows marked noise did not change by more than chance changes some function among so many.\n"
 		   "Functions are the same when their names and their objects' names are; a function or an object under\n"
 		   "another name is told as such.\n\n"
+		   "A condition of --fail-if is a function's name, or * for any, then > or <, then a limit: +2 or -2 points of change,\n"
+		   "+10% of change relative to the old share, or 30 % of the new side as 30; with --normalize time or samples\n"
+		   "they are of those.  What chance may have done fails nothing.\n\n"
+		   "Exit status: 0; 1 when a recording can't be read; with --fail-if 1 when a condition holds, and 2 when it can't be\n"
+		   "judged.\n\n"
 		   "  tally record -o old.data -- ./program && ... && tally record -o new.data -- ./program\n"
 		   "  tally diff old.data new.data\n"
 		   "  tally diff --old a1.data --old a2.data --old a3.data --new b1.data --new b2.data --new b3.data\n"
 		   "  tally diff old.data new.data --normalize time -n 20\n"
+		   "  tally diff old.data new.data --fail-if 'parse > +2' --fail-if '* > +5'\n"
 		   "  tally diff old.data new.data --markdown >comment.md",
 	.options = options,
 	.run = run,

@@ -67,8 +67,9 @@ static const struct tally_export_format *format_of(const char *path)
 	return NULL;
 }
 
-static int take_option(struct request *request, int id, const char *value, struct tally_error *err)
+static int take_option(void *taker, int id, const char *value, struct tally_error *err)
 {
+	struct request *request = taker;
 	int taken = tally_name_option(id, value, &request->names, err);
 	if (taken)
 		return taken;
@@ -153,20 +154,11 @@ static int read_and_export(const struct tally_command *command, const struct req
 
 static int run(const struct tally_command *command, int argc, char **argv)
 {
-	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct request request = { 0 };
-	int id;
-	while ((id = tally_options_next(&walk)) != TALLY_OPTION_DONE || (walk.index < argc && !request.input)) {
-		if (id == TALLY_OPTION_HELP || id == TALLY_OPTION_ERROR)
-			return id == TALLY_OPTION_HELP ? TALLY_EXIT_OK : TALLY_EXIT_USAGE;
-		if (id == TALLY_OPTION_DONE) /* options may stand behind the recording */
-			request.input = argv[walk.index++];
-		else if (take_option(&request, id, walk.value, &err) < 0)
-			return tally_command_misuse(command, "%s", err.message);
-	}
-	if (walk.index < argc)
-		return tally_command_misuse(command, "one recording at a time; what is '%s'?", argv[walk.index]);
+	int status;
+	if (!tally_recording_arguments(command, argc, argv, take_option, &request, &request.input, &status))
+		return status;
 	if (!request.format && !(request.format = format_of(request.output)))
 		return tally_command_misuse(command, "which format? --format pprof, firefox, speedscope or chrome");
 	return read_and_export(command, &request, &err) < 0 ? tally_command_fail(command, &err) : TALLY_EXIT_OK;

@@ -1,6 +1,7 @@
 #include "base/buffer.h"
 #include "command/command.h"
 #include "command/pack_section.h"
+#include "command/recording_path.h"
 #include "command/recording_warnings.h"
 
 #include <errno.h>
@@ -85,30 +86,25 @@ static int check(const struct request *request, struct tally_error *err)
 	return 0;
 }
 
+static int take_option(void *taker, int id, const char *value, struct tally_error *err)
+{
+	struct request *request = taker;
+	(void)err;
+	switch (id) {
+	case 'i': request->input = value; break;
+	case 'o': request->output = value; break;
+	default: request->quiet = true; break;
+	}
+	return 0;
+}
+
 static int run(const struct tally_command *command, int argc, char **argv)
 {
-	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct request request = { 0 };
-	int id;
-	while ((id = tally_options_next(&walk)) != TALLY_OPTION_DONE || (!walk.dashes && walk.index < argc)) {
-		switch (id) {
-		case TALLY_OPTION_HELP: return TALLY_EXIT_OK;
-		case TALLY_OPTION_ERROR: return TALLY_EXIT_USAGE;
-		case 'i': request.input = walk.value; break;
-		case 'o': request.output = walk.value; break;
-		case 'q': request.quiet = true; break;
-		case TALLY_OPTION_DONE: /* options may stand behind the recording */
-			if (request.input)
-				return tally_command_misuse(command, "one recording at a time; what is '%s'?", argv[walk.index]);
-			request.input = argv[walk.index++];
-			break;
-		}
-	}
-	if (walk.index < argc && !request.input)
-		request.input = argv[walk.index++];
-	if (walk.index < argc)
-		return tally_command_misuse(command, "one recording at a time; what is '%s'?", argv[walk.index]);
+	int status;
+	if (!tally_recording_arguments(command, argc, argv, take_option, &request, &request.input, &status))
+		return status;
 	if (!request.input)
 		request.input = access("tally.data", R_OK) && !access("perf.data", R_OK) ? "perf.data" : "tally.data";
 	if (check(&request, &err) < 0)

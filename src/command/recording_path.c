@@ -1,6 +1,5 @@
 #include "command/recording_path.h"
 
-#include <stdbool.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,4 +17,29 @@ const char *tally_recording_path(const char *given)
 	if (standard_input_is_fed())
 		return "-";
 	return access("tally.data", R_OK) && !access("perf.data", R_OK) ? "perf.data" : "tally.data";
+}
+
+bool tally_recording_arguments(const struct tally_command *command, int argc, char **argv, tally_option_taker *take,
+			       void *request, const char **input, int *status)
+{
+	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
+	struct tally_error err = TALLY_ERROR_NONE;
+	int id;
+	while ((id = tally_options_next(&walk)) != TALLY_OPTION_DONE || (!walk.dashes && walk.index < argc && !*input)) {
+		if (id == TALLY_OPTION_HELP || id == TALLY_OPTION_ERROR) {
+			*status = id == TALLY_OPTION_HELP ? TALLY_EXIT_OK : TALLY_EXIT_USAGE;
+			return false;
+		}
+		if (id == TALLY_OPTION_DONE) {
+			*input = argv[walk.index++];
+		} else if (take(request, id, walk.value, &err) < 0) {
+			*status = tally_command_misuse(command, "%s", err.message);
+			return false;
+		}
+	}
+	if (walk.index < argc && !*input)
+		*input = argv[walk.index++]; /* behind -- */
+	if (walk.index < argc)
+		*status = tally_command_misuse(command, "one recording at a time; what is '%s'?", argv[walk.index]);
+	return walk.index == argc;
 }

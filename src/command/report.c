@@ -117,8 +117,9 @@ static int parse_number(const char *option, const char *value, double *out, stru
 	return 0;
 }
 
-static int apply_option(int id, const char *value, struct request *request, struct tally_error *err)
+static int apply_option(void *taker, int id, const char *value, struct tally_error *err)
 {
+	struct request *request = taker;
 	unsigned long long number;
 	int result = 0;
 	switch (id) {
@@ -278,24 +279,16 @@ static int browse(const struct tally_command *command, struct request *request, 
 
 static int run(const struct tally_command *command, int argc, char **argv)
 {
-	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct request request = { .report = { .percent_min = 0.5, .tree_percent_min = 0.5 } };
 	struct tally_recording *recording;
 	struct tally_profile *profile;
 	struct tally_command_progress progress;
-	int id;
+	int status;
 	request.report.by[TALLY_SORT_COMM] = request.report.by[TALLY_SORT_OBJECT] =
 		request.report.by[TALLY_SORT_SYMBOL] = true;
-	while ((id = tally_options_next(&walk)) > 0)
-		if (apply_option(id, walk.value, &request, &err) < 0)
-			return tally_command_misuse(command, "%s", err.message);
-	if (id != TALLY_OPTION_DONE)
-		return id == TALLY_OPTION_HELP ? TALLY_EXIT_OK : TALLY_EXIT_USAGE;
-	if (walk.index < argc && !request.input)
-		request.input = argv[walk.index++];
-	if (walk.index < argc)
-		return tally_command_misuse(command, "one recording at a time; what is '%s'?", argv[walk.index]);
+	if (!tally_recording_arguments(command, argc, argv, apply_option, &request, &request.input, &status))
+		return status;
 	if (request.no_inlines && (request.report.by[TALLY_SORT_SOURCE_FILE] || request.report.by[TALLY_SORT_SOURCE_LINE]))
 		return tally_command_misuse(command, "--sort srcline and srcfile need what --no-inline leaves unread");
 	request.input = tally_recording_path(request.input);
@@ -330,7 +323,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	if (result < 0)
 		return tally_command_fail(command, &err);
 	complete(&request, profile);
-	int status = request.browses ? browse(command, &request, profile) : -1;
+	status = request.browses ? browse(command, &request, profile) : -1;
 	if (status < 0)
 		status = show(command, &request, profile);
 	tally_profile_free(profile);

@@ -144,8 +144,9 @@ static int print_all(struct tally_recording *recording, const struct request *re
 	return result < 0 ? result : 0;
 }
 
-static int take_option(struct request *request, int id, const char *value, struct tally_error *err)
+static int take_option(void *taker, int id, const char *value, struct tally_error *err)
 {
+	struct request *request = taker;
 	int result;
 	switch (id) {
 	case 'i': request->input = value; break;
@@ -185,23 +186,15 @@ static int take_fields(struct request *request, struct tally_error *err)
 
 static int run(const struct tally_command *command, int argc, char **argv)
 {
-	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct request request = { 0 };
 	struct tally_recording *recording;
 	struct tally_pager pager;
-	int id;
-	while ((id = tally_options_next(&walk)) > 0)
-		if (take_option(&request, id, walk.value, &err) < 0)
-			return tally_command_misuse(command, "%s", err.message);
-	if (id != TALLY_OPTION_DONE)
-		return id == TALLY_OPTION_HELP ? TALLY_EXIT_OK : TALLY_EXIT_USAGE;
+	int status;
+	if (!tally_recording_arguments(command, argc, argv, take_option, &request, &request.input, &status))
+		return status;
 	if (take_fields(&request, &err) < 0)
 		return tally_command_misuse(command, "%s", err.message);
-	if (walk.index < argc && !request.input)
-		request.input = argv[walk.index++];
-	if (walk.index < argc)
-		return tally_command_misuse(command, "one recording at a time; what is '%s'?", argv[walk.index]);
 	request.input = tally_recording_path(request.input);
 	if (tally_recording_open(request.input, &recording, &err) < 0)
 		return tally_command_fail(command, &err);

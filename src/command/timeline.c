@@ -39,8 +39,9 @@ struct request {
 	bool no_pager;
 };
 
-static int take_option(struct request *request, int id, const char *value, struct tally_error *err)
+static int take_option(void *taker, int id, const char *value, struct tally_error *err)
 {
+	struct request *request = taker;
 	unsigned long long number;
 	int result = 0;
 	switch (id) {
@@ -130,20 +131,11 @@ static int read_and_show(const struct tally_command *command, struct request *re
 
 static int run(const struct tally_command *command, int argc, char **argv)
 {
-	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct request request = { .view = { .cpus_wanted = true, .tasks_wanted = true, .tasks = TASKS_DEFAULT } };
-	int id;
-	while ((id = tally_options_next(&walk)) != TALLY_OPTION_DONE || (walk.index < argc && !request.input)) {
-		if (id == TALLY_OPTION_HELP || id == TALLY_OPTION_ERROR)
-			return id == TALLY_OPTION_HELP ? TALLY_EXIT_OK : TALLY_EXIT_USAGE;
-		if (id == TALLY_OPTION_DONE) /* options may stand behind the recording */
-			request.input = argv[walk.index++];
-		else if (take_option(&request, id, walk.value, &err) < 0)
-			return tally_command_misuse(command, "%s", err.message);
-	}
-	if (walk.index < argc)
-		return tally_command_misuse(command, "one recording at a time; what is '%s'?", argv[walk.index]);
+	int status;
+	if (!tally_recording_arguments(command, argc, argv, take_option, &request, &request.input, &status))
+		return status;
 	return read_and_show(command, &request, &err) < 0 ? tally_command_fail(command, &err) : TALLY_EXIT_OK;
 }
 

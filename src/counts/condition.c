@@ -51,11 +51,14 @@ static const char *skip_blanks(const char *at)
 	return at + strspn(at, " \t");
 }
 
-/* The operator stands outside of braces, slashes and what a PMU's event is made of: names hold neither < nor >. */
+/* The operator is the last < or >: names of C++ functions hold some, limits none. */
 static const char *parse_name(const char *text, struct tally_condition *out)
 {
-	const char *begin = skip_blanks(text), *end = begin + strcspn(begin, "<>");
-	const char *operator = *end ? end : NULL;
+	const char *begin = skip_blanks(text), *operator = NULL, *end;
+	for (const char *at = begin; *at; at++)
+		if (*at == '<' || *at == '>')
+			operator = at;
+	end = operator ? operator : begin;
 	while (end > begin && (end[-1] == ' ' || end[-1] == '\t'))
 		end--;
 	size_t length = (size_t)(end - begin);
@@ -71,7 +74,7 @@ int tally_condition_parse(const char *text, struct tally_condition *out, struct 
 	*out = (struct tally_condition){ .text = text };
 	const char *at = parse_name(text, out);
 	if (!at)
-		return complain(err, text, text, "an event's name, then > or <, is missing");
+		return complain(err, text, text, "a name, then > or <, is missing");
 	out->is_above = *at++ == '>';
 	out->or_equal = *at == '=';
 	at = skip_blanks(at + out->or_equal);

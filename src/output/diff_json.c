@@ -62,6 +62,17 @@ static void put_entry(struct tally_json *json, const struct tally_diff *diff, co
 	tally_json_end(json);
 }
 
+static void put_verdict(struct tally_json *json, const struct tally_diff_verdict *verdict)
+{
+	static const char *const names[] = { [TALLY_CONDITION_FALSE] = "passed", [TALLY_CONDITION_TRUE] = "failed",
+					     [TALLY_CONDITION_NOISE] = "noise", [TALLY_CONDITION_UNKNOWN] = "unknown" };
+	tally_json_object(json, NULL);
+	tally_json_text(json, "condition", verdict->condition.text);
+	tally_json_text(json, "name", verdict->name);
+	tally_json_text(json, "result", names[verdict->result]);
+	tally_json_end(json);
+}
+
 void tally_diff_json(const struct tally_diff *diff, const struct tally_diff_view *view, struct tally_buffer *out)
 {
 	static const char *const measures[] = { [TALLY_MEASURE_SHARE] = "share", [TALLY_MEASURE_WEIGHT] = "time",
@@ -77,6 +88,10 @@ void tally_diff_json(const struct tally_diff *diff, const struct tally_diff_view
 	tally_json_u64(&json, "compared", diff->compared);
 	tally_json_u64(&json, "significant", diff->changes);
 	tally_json_u64(&json, "left_out", diff->below + diff->noise + diff->beyond);
+	tally_json_array(&json, "conditions");
+	for (size_t i = 0; i < view->verdict_count; i++)
+		put_verdict(&json, &view->verdicts[i]);
+	tally_json_end(&json);
 	tally_json_array(&json, "rows");
 	for (size_t i = 0; i < diff->entries.count; i++)
 		put_entry(&json, diff, view, &diff->entries.items[i]);

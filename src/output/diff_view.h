@@ -3,6 +3,7 @@
 #define TALLY_OUTPUT_DIFF_VIEW_H
 
 #include "base/buffer.h"
+#include "profile/diff_gate.h"
 #include "profile/diff_model.h"
 
 enum { TALLY_DIFF_JSON_VERSION = 1 };
@@ -13,6 +14,8 @@ struct tally_diff_view {
 	const char *const *old_paths, *const *new_paths; /* a run each */
 	unsigned columns; /* of the terminal; 0: lines as long as they are */
 	bool colours, ascii;
+	const struct tally_diff_verdict *verdicts; /* on what was asked by --fail-if */
+	size_t verdict_count;
 };
 
 void tally_diff_table(const struct tally_diff *diff, const struct tally_diff_view *view, struct tally_buffer *out);

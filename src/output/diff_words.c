@@ -128,6 +128,22 @@ static void note_matches(const struct tally_diff_view *view, struct tally_buffer
 	tally_buffer_printf(out, "the command '%s' is compared with '%s'\n", old, new);
 }
 
+static void put_verdict(const struct tally_diff_verdict *verdict, struct tally_buffer *out)
+{
+	static const char *const words[] = { [TALLY_CONDITION_FALSE] = "passed", [TALLY_CONDITION_TRUE] = "FAILED",
+					     [TALLY_CONDITION_NOISE] = "passed", [TALLY_CONDITION_UNKNOWN] = "NO ANSWER" };
+	char condition[TALLY_DIFF_CELL], name[TALLY_DIFF_CELL];
+	tally_terminal_clean(verdict->condition.text, condition, sizeof(condition));
+	tally_buffer_printf(out, "%s  %s", words[verdict->result], condition);
+	if (verdict->name) {
+		tally_terminal_clean(verdict->name, name, sizeof(name));
+		tally_buffer_printf(out, ": %s%s%.6g became %.6g%s", strcmp(verdict->condition.name, "*") ? "" : name,
+				    strcmp(verdict->condition.name, "*") ? "" : ", ", verdict->old, verdict->new,
+				    verdict->result == TALLY_CONDITION_NOISE ? ", which is within the noise" : "");
+	}
+	tally_buffer_char(out, '\n');
+}
+
 void tally_diff_notes(const struct tally_diff *diff, const struct tally_diff_view *view, struct tally_buffer *out)
 {
 	const char *what = view->options->by_symbol ? "function" : "row";
@@ -162,4 +178,6 @@ void tally_diff_notes(const struct tally_diff *diff, const struct tally_diff_vie
 	if (diff->old.runs < 2 && diff->new.runs < 2)
 		tally_buffer_text(out, "intervals are of sampling alone; with several recordings a side (--old, --new) they count "
 				       "how runs differ, too\n");
+	for (size_t i = 0; i < view->verdict_count; i++)
+		put_verdict(&view->verdicts[i], out);
 }

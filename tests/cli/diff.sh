@@ -58,6 +58,31 @@ json() {
 }
 check "-j is JSON with every row" json
 
+gate() {
+	printf 'main;parse 200\nmain;emit 300\nmain;vec<int>::push 500\n' >gate.old
+	printf 'main;parse 400\nmain;emit 290\nmain;vec<int>::push 310\n' >gate.new
+	diff_exits 1 gate.old gate.new --fail-if 'parse > +2' && has '^FAILED  parse > \+2: 20 became 40$' &&
+		diff_exits 0 gate.old --fail-if 'parse > +20' --fail-if 'parse > +100%' gate.new && has '^passed  parse > \+20: 20 became 40$' &&
+		diff_exits 1 gate.old gate.new --fail-if 'parse > +99%' && diff_exits 1 gate.old gate.new --fail-if 'parse >= 40' &&
+		diff_exits 1 gate.old gate.new --fail-if 'vec<int>::push < -18' && diff_exits 1 gate.old gate.new --fail-if '* > +19' &&
+		has '^FAILED  \* > \+19: parse, 20 became 40$' && diff_exits 0 gate.old gate.new --fail-if '* > +21' &&
+		diff_exits 1 gate.old gate.new --normalize samples --fail-if 'parse > +199' -n 1 --percent-limit 50 &&
+		diff_exits 0 gate.old gate.new --fail-if 'emit < -0.5' && has 'emit < -0.5: 30 became 29, which is within the noise$' &&
+		diff_exits 1 gate.old gate.new --fail-if 'emit < -0.5' --past-noise
+}
+check "--fail-if fails where a function changed by so much, and not by chance" gate
+unjudged() {
+	diff_exits 2 gate.old gate.new --fail-if 'nope > +1' && has '^NO ANSWER  nope > \+1$' && has 'neither side has samples of nope' &&
+		diff_exits 2 gate.old gate.new --fail-if 'parse' && diff_exits 2 gate.old nothing --fail-if 'parse > +2' &&
+		diff_exits 1 -j gate.old gate.new --fail-if 'parse > +2' --fail-if '* > 90' && python3 - <<-'END' >>out 2>&1
+		import json
+		conditions = json.loads(open('out').readline())['conditions']
+		assert conditions == [{'condition': 'parse > +2', 'name': 'parse', 'result': 'failed'},
+		                      {'condition': '* > 90', 'name': None, 'result': 'passed'}], conditions
+	END
+}
+check "... and tells what can't be judged from what passed" unjudged
+
 wrong() {
 	diff_exits 2 old.folded && has 'two recordings are compared' && diff_exits 2 old.folded new.folded old.folded &&
 		diff_exits 2 --sort pid old.folded new.folded && diff_exits 1 old.folded nothing.folded && has 'nothing.folded' &&

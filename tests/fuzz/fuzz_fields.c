@@ -1,0 +1,63 @@
+/* What stands behind script's -F and --time: whatever is typed, it is taken or refused with words, and what was taken is shown of
+ * every kind of event without a field that its samples don't have.
+ *
+ * Lists a line each; the first byte is the layout, and a line that begins with 'T' is a slice of time. */
+#include "command/filter_options.h"
+#include "output/script_fields.h"
+#include "tally/perf_event.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static void check_events(const struct tally_script_fields *fields)
+{
+	for (uint32_t type = 0; type < 9; type++) {
+		struct tally_recorded_event event = { .name = "event", .attr = { .type = type, .sample_type = TALLY_SAMPLE_IP | TALLY_SAMPLE_TID } };
+		struct tally_error err = TALLY_ERROR_NONE;
+		uint32_t shown = 0;
+		int result = tally_script_fields_of(fields, &event, &shown, &err);
+		must(result == 0 || (result < 0 && err.message[0]));
+		must(result < 0 || !(shown & (TALLY_FIELD_TIME | TALLY_FIELD_CPU | TALLY_FIELD_ADDR | TALLY_FIELD_WEIGHT | TALLY_FIELD_WALL_TIME)));
+		must(fields->layout == TALLY_SCRIPT_CSV || !(shown & TALLY_FIELD_STACK));
+	}
+}
+
+static void check_time(const char *text)
+{
+	struct tally_profile_filter filter = { 0 };
+	struct tally_error err = TALLY_ERROR_NONE;
+	int result = tally_filter_option(TALLY_OPTION_TIME, text, &filter, &err);
+	must(result == 1 || (result < 0 && err.message[0]));
+	must(result < 0 || !filter.time_end_ns || filter.time_start_ns <= filter.time_end_ns);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct tally_script_fields fields;
+	char *text = strndup((const char *)data, size), *rest = text;
+	must(text);
+	tally_script_fields_init(&fields, *text ? (enum tally_script_layout)((unsigned char)*rest++ % 3) : TALLY_SCRIPT_TEXT);
+	while (rest) {
+		char *line = strsep(&rest, "\n");
+		struct tally_error err = TALLY_ERROR_NONE;
+		if (*line == 'T') {
+			check_time(line + 1);
+			continue;
+		}
+		int result = tally_script_fields_parse(&fields, line, &err);
+		must(result == 0 || (result < 0 && err.message[0]));
+		if (result < 0)
+			break;
+		check_events(&fields);
+	}
+	free(text);
+	return 0;
+}
