@@ -1,11 +1,13 @@
 /* Which instructions a program executes, as the CPU itself tells: `single_step OUT PROGRAM [ARGUMENT…]`.
  *
  * PTRACE_SINGLESTEP stops before each instruction; their addresses go to OUT as 64-bit numbers in order.  A string
- * instruction with a repeat prefix stops once for each turn, and is written once.  For single-threaded, static programs; exit status: the
- * program's. */
+ * instruction with a repeat prefix stops once for each turn, and is written once.  The loader is not told of the
+ * vdso, which the simulated CPU has not.  For single-threaded programs; exit status: the program's. */
+#include <elf.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,10 +23,15 @@ static int fail(const char *what)
 	return 125;
 }
 
+static uint64_t peek(pid_t pid, uint64_t at)
+{
+	return (uint64_t)ptrace(PTRACE_PEEKDATA, pid, (void *)(uintptr_t)at, NULL);
+}
+
 /* F2 or F3, with legacy and REX prefixes around, before a string instruction's opcode. */
 static bool is_repeated_string(pid_t pid, uint64_t ip)
 {
-	uint64_t word = (uint64_t)ptrace(PTRACE_PEEKTEXT, pid, (void *)(uintptr_t)ip, NULL);
+	uint64_t word = peek(pid, ip);
 	bool has_repeat = false;
 	for (int i = 0; i < 8; i++, word >>= 8) {
 		uint8_t byte = (uint8_t)word;
@@ -36,12 +43,27 @@ static bool is_repeated_string(pid_t pid, uint64_t ip)
 	return false;
 }
 
+/* At its first stop, where the stack is as the kernel made it: the loader is not told where the vdso is. */
+static int hide_vdso(pid_t pid)
+{
+	uint64_t at = (uint64_t)ptrace(PTRACE_PEEKUSER, pid, (void *)offsetof(struct user_regs_struct, rsp), NULL), type;
+	at += 8 * (1 + peek(pid, at) + 1); /* the number of arguments, and these */
+	while (peek(pid, at)) /* the environment */
+		at += 8;
+	for (at += 8; (type = peek(pid, at)) != AT_NULL; at += 16)
+		if (type == AT_SYSINFO_EHDR && ptrace(PTRACE_POKEDATA, pid, (void *)(uintptr_t)at, (void *)AT_IGNORE))
+			return fail("PTRACE_POKEDATA");
+	return 0;
+}
+
 static int follow(pid_t pid, FILE *out)
 {
 	uint64_t previous = 0;
 	int status;
 	if (waitpid(pid, &status, 0) != pid)
 		return fail("waitpid");
+	if (WIFSTOPPED(status) && hide_vdso(pid))
+		return 125;
 	while (WIFSTOPPED(status)) {
 		struct user_regs_struct regs;
 		int signal = WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status);
