@@ -22,6 +22,7 @@ static const struct tally_option options[] = {
 	{ 't', "tid", TALLY_ARGUMENT_REQUIRED, "TIDS", "these threads", NULL, 0 },
 	{ 'u', "uid", TALLY_ARGUMENT_REQUIRED, "USER", "what this user runs now, and what that starts", NULL, 0 },
 	{ 'C', "cpu", TALLY_ARGUMENT_REQUIRED, "CPUS", "these CPUs (0-3,7)", NULL, 0 },
+	{ 'g', "call-graph", TALLY_ARGUMENT_NONE, NULL, "call trees, to be opened, and totals: stacks by frame pointers", NULL, 0 },
 	{ 'K', "hide-kernel", TALLY_ARGUMENT_NONE, NULL, "user mode alone", NULL, 0 },
 	{ 'U', "hide-user", TALLY_ARGUMENT_NONE, NULL, "the kernel alone", NULL, 0 },
 	{ 'd', "delay", TALLY_ARGUMENT_REQUIRED, "TIME", "between two views (2 s): 1, 500ms", NULL, 0 },
@@ -71,6 +72,10 @@ static int apply_option(int id, const char *value, struct record_request *reques
 	case 't': return tally_target_add_threads(&request->target, value, err);
 	case 'u': return tally_target_set_user(&request->target, value, err);
 	case 'C': return tally_target_set_cpus(&request->target, value, err);
+	case 'g':
+		record->call_graph = TALLY_CALL_GRAPH_FP;
+		top->stacks = true;
+		break;
 	case 'K': record->exclude |= TALLY_ATTR_EXCLUDE_KERNEL; break;
 	case 'U': record->exclude |= TALLY_ATTR_EXCLUDE_USER; break;
 	case 'd': return tally_option_seconds("-d", value, &top->delay_s, err);
@@ -204,6 +209,7 @@ const struct tally_command tally_command_top = {
 		   "\n"
 		   "  tally top                            the whole system\n"
 		   "  tally top -p 1234 -d 500ms\n"
+		   "  tally top -g                         who called what: Enter opens an entry\n"
 		   "  tally top -e minor-faults -c 1 --stdio -n 5",
 	.options = options,
 	.run = run,

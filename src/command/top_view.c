@@ -92,8 +92,10 @@ static void print_row(const struct top_request *top, const struct tally_report_e
 	const struct tally_browse *browse = &top->browser.browse;
 	struct tally_buffer line = { 0 };
 	char cell[TALLY_REPORT_CELL_BYTES];
-	double percent = top->report.period ? 100.0 * (double)entry->self / (double)top->report.period : 0;
-	tally_buffer_printf(&line, "%7.2f%%  ", percent);
+	double whole = top->report.period ? (double)top->report.period : 1;
+	if (top->stacks)
+		tally_buffer_printf(&line, "%7.2f%%", 100.0 * (double)entry->total / whole);
+	tally_buffer_printf(&line, "%7.2f%%  ", 100.0 * (double)entry->self / whole);
 	for (unsigned i = 0; i < browse->column_count; i++) {
 		bool last = i + 1 == browse->column_count;
 		tally_report_cell(&top->names, entry, browse->columns[i].key, cell, sizeof(cell));
@@ -113,7 +115,7 @@ static void print_view(const struct top_request *top)
 	time_t now = time(NULL);
 	describe(top, title, sizeof(title));
 	strftime(clock, sizeof(clock), "%H:%M:%S", localtime_r(&now, &tm));
-	printf("%s  %s\n    SELF", clock, title);
+	printf("%s  %s\n%s    SELF", clock, title, top->stacks ? "   TOTAL" : "");
 	for (unsigned i = 0; i < browse->column_count; i++) {
 		widths[i] = browse->columns[i].width;
 		printf("  %-*s", i + 1 < browse->column_count ? widths[i] : 0, tally_sort_key_words(browse->columns[i].key)->title);
@@ -226,11 +228,14 @@ static void set_up(struct top_request *top)
 {
 	tally_names_init(&top->names, tally_recorder_tasks(top->recorder));
 	tally_names_use_cache(&top->names);
-	top->sums = (struct tally_live_sums){ .names = &top->names };
+	top->sums = (struct tally_live_sums){ .names = &top->names, .with_stacks = top->stacks };
 	top->options = (struct tally_report_options){ .by_self = true, .percent_min = top->percent_min,
-						      .limit = top->limit ? top->limit : top->stdio ? TEXT_ROWS : 0 };
+						      .limit = top->limit ? top->limit : top->stdio ? TEXT_ROWS : 0,
+						      .children = top->stacks,
+						      .tree = top->stacks && !top->stdio ? TALLY_TREE_CALLEE : TALLY_TREE_NONE,
+						      .tree_percent_min = top->percent_min };
 	top->options.by[TALLY_SORT_OBJECT] = top->options.by[TALLY_SORT_SYMBOL] = true;
-	top->browser = (struct tally_browser){ .options = &top->options, .live = true, .has_threads = true,
+	top->browser = (struct tally_browser){ .options = &top->options, .live = true, .has_threads = true, .has_stacks = top->stacks,
 					       .title = "sampling ..." };
 	tally_browse_init(&top->browser.browse, &top->names);
 }

@@ -10,7 +10,7 @@ struct top_request {
 	double delay_s, duration_s, percent_min; /* duration 0: until the user leaves */
 	unsigned long long iterations;           /* 0: any number */
 	size_t limit;
-	bool stdio, tui;
+	bool stdio, tui, stacks;
 	bool is_narrowed; /* to the user's own processes, since the kernel refused the system */
 	const struct tally_event_list *events;
 	const struct tally_target *target;

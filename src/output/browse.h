@@ -33,7 +33,7 @@ struct tally_browser {
 	struct tally_browse browse;
 	struct tally_screen *screen;
 	struct tally_report_options *options;
-	bool live;       /* `tally top`: there are no trees and no events to go to */
+	bool live;       /* `tally top` */
 	bool has_stacks, has_threads; /* that the report can be built with */
 	bool errors;     /* sampling errors, on narrow screens too */
 	enum tally_browser_mode mode;
@@ -50,8 +50,5 @@ struct tally_browser_choice tally_browser_choice(const struct tally_browser *bro
 
 enum tally_browser_wish tally_browser_key(struct tally_browser *browser, uint32_t key);
 void tally_browser_draw(struct tally_browser *browser);
-
-/* What keys do, a line each, for the help: "key\ttext"; NULL at the end. */
-const char *const *tally_browser_help(const struct tally_browser *browser);
 
 #endif

@@ -5,85 +5,16 @@
  *     lines
  *     keys, or what is typed, or a message; and where in the report this is
  */
-#include "output/browse.h"
+#include "output/browse_row.h"
 
-#include "base/buffer.h"
 #include "output/fit_text.h"
 #include "output/report_cells.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { GAP = 2, SHRUNK_MIN = 8, LAST_MIN = 28, ROWS_MIN = 4, HEAD_ROWS = 2, ELLIPSIS = 2, SHARE_WIDTH = 8,
+enum { GAP = 2, SHRUNK_MIN = 8, LAST_MIN = 28, ROWS_MIN = 4, HEAD_ROWS = 2, SHARE_WIDTH = 8,
        ERROR_WIDTH = 7 };
-
-/* A row that is being put together from left to right. */
-struct row {
-	struct tally_screen *screen;
-	const char *search; /* marked where it is met */
-	int y, x, columns;
-	unsigned style; /* of all of it: TALLY_STYLE_CURSOR or 0 */
-};
-
-static void put_raw(struct row *row, unsigned style, const char *text)
-{
-	char clean[TALLY_REPORT_CELL_BYTES];
-	size_t n = 0;
-	for (; *text && n + 1 < sizeof(clean); text++) {
-		unsigned char c = (unsigned char)*text;
-		if (c < 0x80 || !row->screen->ascii)
-			clean[n++] = c < ' ' ? ' ' : (char)c;
-		else if (c >= 0xc0) /* begins a character that this terminal may not have */
-			clean[n++] = '?';
-	}
-	clean[n] = '\0';
-	if (!*clean)
-		return;
-	row->screen->ops->put(row->screen, row->y, row->x, style | row->style, clean);
-	row->x += tally_text_width(clean);
-}
-
-static void put_marked(struct row *row, unsigned style, const char *text)
-{
-	const char *match = tally_browse_match(text, row->search);
-	char before[TALLY_REPORT_CELL_BYTES], word[TALLY_BROWSE_WORD_BYTES];
-	if (!match) {
-		put_raw(row, style, text);
-		return;
-	}
-	snprintf(before, sizeof(before), "%.*s", (int)(match - text), text);
-	snprintf(word, sizeof(word), "%.*s", (int)strlen(row->search), match);
-	put_raw(row, style, before);
-	put_raw(row, style | TALLY_STYLE_MATCH, word);
-	put_raw(row, style, match + strlen(word));
-}
-
-/* In `width` columns, or what the row has left: cut, or filled up with blanks. */
-static void put_text(struct row *row, unsigned style, const char *text, int width)
-{
-	int left = row->columns - row->x;
-	width = width < left ? width : left;
-	if (width <= 0)
-		return;
-	struct tally_buffer fitted = { 0 };
-	if (width <= ELLIPSIS && tally_text_width(text) > width)
-		text = "";
-	int used = tally_fit_text(&fitted, text, width, row->screen->ascii);
-	put_marked(row, style, tally_buffer_string(&fitted));
-	tally_buffer_release(&fitted);
-	if (used < width) {
-		char blanks[8];
-		for (int n = width - used; n > 0; n -= (int)sizeof(blanks) - 1) {
-			snprintf(blanks, sizeof(blanks), "%*s", n < (int)sizeof(blanks) - 1 ? n : (int)sizeof(blanks) - 1, "");
-			put_raw(row, style, blanks);
-		}
-	}
-}
-
-static void put_rest(struct row *row, unsigned style, const char *text)
-{
-	put_text(row, style, text, row->columns - row->x);
-}
 
 /* ---- the report's lines ---------------------------------------------------------------------------------- */
 
@@ -109,23 +40,23 @@ static int lead_width(const struct tally_browser *browser, int columns)
 	return 1 + GAP + (browser->options->children ? 2 * share : share);
 }
 
-static void put_share(struct row *row, const struct tally_browser *browser, uint64_t weight, uint64_t samples)
+static void put_share(struct tally_drawn_row *row, const struct tally_browser *browser, uint64_t weight, uint64_t samples)
 {
 	char text[32];
 	double percent = percent_of(browser, weight);
 	snprintf(text, sizeof(text), "%7.2f%%", percent);
-	put_text(row, heat(percent), text, SHARE_WIDTH);
+	tally_row_put(row, heat(percent), text, SHARE_WIDTH);
 	if (!shows_errors(browser, row->columns))
 		return;
 	snprintf(text, sizeof(text), "%*.2f", ERROR_WIDTH, tally_report_error(browser->browse.report, weight, samples));
-	put_text(row, TALLY_STYLE_DIM, text, ERROR_WIDTH);
+	tally_row_put(row, TALLY_STYLE_DIM, text, ERROR_WIDTH);
 }
 
-static void put_share_title(struct row *row, const struct tally_browser *browser, const char *title, bool sorted)
+static void put_share_title(struct tally_drawn_row *row, const struct tally_browser *browser, const char *title, bool sorted)
 {
-	put_text(row, sorted ? TALLY_STYLE_BOLD : TALLY_STYLE_DIM, title, SHARE_WIDTH);
+	tally_row_put(row, sorted ? TALLY_STYLE_BOLD : TALLY_STYLE_DIM, title, SHARE_WIDTH);
 	if (shows_errors(browser, row->columns))
-		put_text(row, TALLY_STYLE_DIM, row->screen->ascii ? "     +-" : "      ±", ERROR_WIDTH);
+		tally_row_put(row, TALLY_STYLE_DIM, row->screen->ascii ? "     +-" : "      ±", ERROR_WIDTH);
 }
 
 /* Widths for this screen: where the last column has too little room, commands and objects give of theirs. */
@@ -154,47 +85,47 @@ static void fit_columns(const struct tally_browser *browser, int columns, int wi
 	}
 }
 
-static void put_titles(struct row *row, const struct tally_browser *browser, const int *widths)
+static void put_titles(struct tally_drawn_row *row, const struct tally_browser *browser, const int *widths)
 {
 	const struct tally_browse *browse = &browser->browse;
-	put_text(row, TALLY_STYLE_DIM, "", 1);
+	tally_row_put(row, TALLY_STYLE_DIM, "", 1);
 	if (browser->options->children)
 		put_share_title(row, browser, "   TOTAL", !browser->options->by_self);
 	put_share_title(row, browser, "    SELF", browser->options->by_self);
-	put_text(row, TALLY_STYLE_DIM, "", GAP);
+	tally_row_put(row, TALLY_STYLE_DIM, "", GAP);
 	for (unsigned i = 0; i < browse->column_count; i++) {
-		put_text(row, TALLY_STYLE_DIM, tally_sort_key_words(browse->columns[i].key)->title, widths[i]);
-		put_text(row, TALLY_STYLE_DIM, "", GAP);
+		tally_row_put(row, TALLY_STYLE_DIM, tally_sort_key_words(browse->columns[i].key)->title, widths[i]);
+		tally_row_put(row, TALLY_STYLE_DIM, "", GAP);
 	}
 }
 
-static const char *marker(const struct row *row, bool can_open, bool is_open)
+static const char *marker(const struct tally_drawn_row *row, bool can_open, bool is_open)
 {
 	if (row->screen->ascii)
 		return !can_open ? " " : is_open ? "-" : "+";
 	return !can_open ? " " : is_open ? "▾" : "▸";
 }
 
-static void put_entry(struct row *row, const struct tally_browser *browser, const struct tally_browse_line *line,
+static void put_entry(struct tally_drawn_row *row, const struct tally_browser *browser, const struct tally_browse_line *line,
 		      const int *widths)
 {
 	const struct tally_browse *browse = &browser->browse;
 	const struct tally_report_entry *entry = &browse->report->entries.items[line->entry];
 	char cell[TALLY_REPORT_CELL_BYTES];
-	put_text(row, TALLY_STYLE_DIM, marker(row, line->can_open, line->is_open), 1);
+	tally_row_put(row, TALLY_STYLE_DIM, marker(row, line->can_open, line->is_open), 1);
 	if (browser->options->children)
 		put_share(row, browser, entry->total, entry->total_samples);
 	put_share(row, browser, entry->self, entry->self_samples);
-	put_text(row, 0, "", GAP);
+	tally_row_put(row, 0, "", GAP);
 	for (unsigned i = 0; i < browse->column_count; i++) {
 		bool last = i + 1 == browse->column_count;
 		tally_report_cell(browse->names, entry, browse->columns[i].key, cell, sizeof(cell));
-		put_text(row, TALLY_STYLE_PLAIN, cell, last ? row->columns - row->x : widths[i]);
-		put_text(row, 0, "", GAP);
+		tally_row_put(row, TALLY_STYLE_PLAIN, cell, last ? row->columns - row->x : widths[i]);
+		tally_row_put(row, 0, "", GAP);
 	}
 }
 
-static void put_branch(struct row *row, const struct tally_browser *browser, const struct tally_browse_line *line)
+static void put_branch(struct tally_drawn_row *row, const struct tally_browser *browser, const struct tally_browse_line *line)
 {
 	enum { START = 4, LEVEL = 2 };
 	const struct tally_names *names = browser->browse.names;
@@ -203,24 +134,24 @@ static void put_branch(struct row *row, const struct tally_browser *browser, con
 	int levels = (row->columns / 2 - START) / LEVEL, from = line->indent > levels ? line->indent - levels : 0;
 	char name[TALLY_REPORT_CELL_BYTES];
 	uint32_t function = line->branch->function;
-	put_text(row, 0, "", START);
+	tally_row_put(row, 0, "", START);
 	for (int i = from; i < line->indent; i++)
-		put_text(row, TALLY_STYLE_DIM, !(line->rails >> i & 1) ? "" : ascii ? "|" : "│", LEVEL);
+		tally_row_put(row, TALLY_STYLE_DIM, !(line->rails >> i & 1) ? "" : ascii ? "|" : "│", LEVEL);
 	if (line->is_straight) {
-		put_text(row, 0, "", LEVEL);
+		tally_row_put(row, 0, "", LEVEL);
 	} else {
 		char share[32];
 		double percent = percent_of(browser, line->branch->weight);
-		put_text(row, TALLY_STYLE_DIM, line->is_last ? (ascii ? "`" : "└") : ascii ? "|" : "├", 1);
-		put_text(row, TALLY_STYLE_DIM, line->can_open ? marker(row, true, line->is_open) : ascii ? "-" : "─", LEVEL);
+		tally_row_put(row, TALLY_STYLE_DIM, line->is_last ? (ascii ? "`" : "└") : ascii ? "|" : "├", 1);
+		tally_row_put(row, TALLY_STYLE_DIM, line->can_open ? marker(row, true, line->is_open) : ascii ? "-" : "─", LEVEL);
 		int length = snprintf(share, sizeof(share), "%.2f%%", percent);
-		put_text(row, heat(percent), share, length + 1);
+		tally_row_put(row, heat(percent), share, length + 1);
 	}
 	tally_report_function(names, function, name, sizeof(name) - sizeof(" (inlined)"));
-	put_text(row, TALLY_STYLE_PLAIN, name, tally_text_width(name));
+	tally_row_put(row, TALLY_STYLE_PLAIN, name, tally_text_width(name));
 	if (function != UINT32_MAX && names->functions.items[function].kind == TALLY_FRAME_INLINED)
-		put_text(row, TALLY_STYLE_DIM, " (inlined)", 10);
-	put_rest(row, 0, "");
+		tally_row_put(row, TALLY_STYLE_DIM, " (inlined)", 10);
+	tally_row_put_rest(row, 0, "");
 }
 
 static bool is_filtered(const struct tally_browse *browse)
@@ -228,12 +159,12 @@ static bool is_filtered(const struct tally_browse *browse)
 	return browse->filter[0] || browse->object != TALLY_STRING_NONE;
 }
 
-static void put_nothing(struct row *row, const struct tally_browser *browser)
+static void put_nothing(struct tally_drawn_row *row, const struct tally_browser *browser)
 {
 	const struct tally_browse *browse = &browser->browse;
 	bool filtered = is_filtered(browse);
-	put_text(row, 0, "", GAP);
-	put_rest(row, TALLY_STYLE_DIM, filtered ? "nothing passes the filter; Esc shows all" :
+	tally_row_put(row, 0, "", GAP);
+	tally_row_put_rest(row, TALLY_STYLE_DIM, filtered ? "nothing passes the filter; Esc shows all" :
 				       browse->report->hidden ? "all is below the limit; P changes it" :
 				       browser->live ? "nothing was sampled yet" : "no samples");
 }
@@ -241,7 +172,7 @@ static void put_nothing(struct row *row, const struct tally_browser *browser)
 static void put_lines(struct tally_browser *browser, int rows, int columns, const int *widths)
 {
 	const struct tally_browse *browse = &browser->browse;
-	struct row row = { .screen = browser->screen, .search = browse->search, .columns = columns };
+	struct tally_drawn_row row = { .screen = browser->screen, .search = browse->search, .columns = columns };
 	int y = HEAD_ROWS;
 	for (size_t i = browse->top; i < browse->lines.count && y < rows - 1; i++, y++) {
 		const struct tally_browse_line *line = &browse->lines.items[i];
@@ -253,15 +184,15 @@ static void put_lines(struct tally_browser *browser, int rows, int columns, cons
 		else
 			put_entry(&row, browser, line, widths);
 	}
-	row = (struct row){ .screen = browser->screen, .search = "", .columns = columns, .y = y };
+	row = (struct tally_drawn_row){ .screen = browser->screen, .search = "", .columns = columns, .y = y };
 	if (!browse->lines.count)
 		put_nothing(&row, browser);
 	else if (y < rows - 1 && browse->report->hidden && !is_filtered(browse)) {
 		char text[TALLY_BROWSER_TEXT_BYTES];
 		snprintf(text, sizeof(text), "%zu more%s", browse->report->hidden,
 			 browser->options->limit ? "" : " below the limit; P changes it");
-		put_text(&row, 0, "", GAP);
-		put_rest(&row, TALLY_STYLE_DIM, text);
+		tally_row_put(&row, 0, "", GAP);
+		tally_row_put_rest(&row, TALLY_STYLE_DIM, text);
 	}
 }
 
@@ -287,7 +218,7 @@ static void put_footer(struct tally_browser *browser, int rows, int columns)
 		{ TALLY_BROWSER_PERCENT, "leave out what is below %: " },
 	};
 	char text[TALLY_BROWSER_TEXT_BYTES + TALLY_BROWSE_WORD_BYTES], place[TALLY_BROWSER_TEXT_BYTES] = "";
-	struct row row = { .screen = browser->screen, .search = "", .y = rows - 1, .columns = columns };
+	struct tally_drawn_row row = { .screen = browser->screen, .search = "", .y = rows - 1, .columns = columns };
 	const char *hints = browser->live ? " ? help  / search  f filter  s columns  p pause  z reset  q quit" :
 			    columns >= 100 ? " ? help  Enter opens  c callers/callees  / search  f filter  s columns  "
 					     "d object  a annotate  q quit" :
@@ -301,99 +232,9 @@ static void put_footer(struct tally_browser *browser, int rows, int columns)
 	int width = tally_text_width(place);
 	if (width > columns / 2)
 		width = 0;
-	put_text(&row, TALLY_STYLE_BAR, text, columns - width);
+	tally_row_put(&row, TALLY_STYLE_BAR, text, columns - width);
 	if (width)
-		put_rest(&row, TALLY_STYLE_BAR, place);
-}
-
-/* ---- boxes ----------------------------------------------------------------------------------------------- */
-
-static void put_edge(struct row *row, const char *left, const char *middle, const char *right, int width)
-{
-	put_text(row, TALLY_STYLE_DIM, left, 1);
-	for (int i = 0; i < width - 2; i++)
-		put_text(row, TALLY_STYLE_DIM, middle, 1);
-	put_text(row, TALLY_STYLE_DIM, right, 1);
-}
-
-/* Lines in a frame in the middle; "key\ttext" has keys stand out. */
-static void put_box(struct tally_browser *browser, int rows, int columns, const char *const *lines, size_t count,
-		    size_t chosen)
-{
-	enum { KEY_WIDTH = 13 };
-	bool ascii = browser->screen->ascii;
-	int widest = 0, shown = (int)count < rows - 2 ? (int)count : rows - 2;
-	for (size_t i = 0; i < count; i++) {
-		const char *tab = strchr(lines[i], '\t');
-		int width = tab ? KEY_WIDTH + tally_text_width(tab + 1) : tally_text_width(lines[i]);
-		widest = width > widest ? width : widest;
-	}
-	int width = widest + 4 < columns ? widest + 4 : columns;
-	int x = (columns - width) / 2, y = (rows - shown - 2) / 2;
-	struct row row = { .screen = browser->screen, .search = "", .columns = x + width, .y = y, .x = x };
-	put_edge(&row, ascii ? "+" : "╭", ascii ? "-" : "─", ascii ? "+" : "╮", width);
-	for (int i = 0; i < shown; i++) {
-		const char *tab = strchr(lines[i], '\t');
-		row.y = y + 1 + i;
-		row.x = x;
-		put_text(&row, TALLY_STYLE_DIM, ascii ? "|" : "│", 2);
-		row.columns = x + width - 2;
-		row.style = (size_t)i == chosen ? TALLY_STYLE_CURSOR : 0;
-		if (tab) {
-			char key[TALLY_BROWSER_TEXT_BYTES];
-			snprintf(key, sizeof(key), "%.*s", (int)(tab - lines[i]), lines[i]);
-			put_text(&row, TALLY_STYLE_BOLD, key, KEY_WIDTH);
-		}
-		put_rest(&row, TALLY_STYLE_PLAIN, tab ? tab + 1 : lines[i]);
-		row.columns = x + width;
-		row.style = 0;
-		put_text(&row, TALLY_STYLE_DIM, ascii ? " |" : " │", 2);
-	}
-	row.y = y + 1 + shown;
-	row.x = x;
-	put_edge(&row, ascii ? "+" : "╰", ascii ? "-" : "─", ascii ? "+" : "╯", width);
-}
-
-const char *const *tally_browser_help(const struct tally_browser *browser)
-{
-	static const char *const report[] = {
-		"j k\tdown, up (also the arrows)", "PgUp PgDn\ta page (also b, Space)", "g G\tto the first, to the last (Home, End)",
-		"Enter +\topen or close a call tree", "Right Left\topen; close, or go to what is above",
-		"e E\topen all trees, close all", "c\ttrees of callers, or of callees",
-		"/ n N\tsearch; the next, the one before", "f\tonly what has a word in a cell",
-		"d\tonly this object, or all again", "P\tleave out what is below so many %",
-		"s\tcolumns and order", "t\tthreads apart, or together", "Tab\tthe next event",
-		"a\tannotate the function", "Esc\tends filter and search; then leaves", "q Ctrl-C\tleave", NULL,
-	};
-	static const char *const live[] = {
-		"j k\tdown, up (also the arrows)", "PgUp PgDn\ta page (also b, Space)", "g G\tto the first, to the last (Home, End)",
-		"/ n N\tsearch; the next, the one before", "f\tonly what has a word in a cell",
-		"d\tonly this object, or all again", "P\tleave out what is below so many %",
-		"s\tcolumns", "t\tthreads apart, or together", "Tab\tthe next event", "p\tpause, or go on", "z\tbegin again from nothing",
-		"Esc\tends filter and search; then leaves", "q Ctrl-C\tleave", NULL,
-	};
-	return browser->live ? live : report;
-}
-
-static void put_help(struct tally_browser *browser, int rows, int columns)
-{
-	const char *const *lines = tally_browser_help(browser);
-	size_t count = 0;
-	while (lines[count])
-		count++;
-	put_box(browser, rows, columns, lines, count, SIZE_MAX);
-}
-
-static void put_menu(struct tally_browser *browser, int rows, int columns)
-{
-	char texts[TALLY_BROWSER_MENU_LINES][64];
-	const char *lines[TALLY_BROWSER_MENU_LINES];
-	for (unsigned i = 0; i < TALLY_BROWSER_MENU_LINES; i++) {
-		struct tally_browser_choice choice = tally_browser_choice(browser, i);
-		snprintf(texts[i], sizeof(texts[i]), "[%c] %-22s %c", choice.is_on ? 'x' : ' ', choice.name, choice.letter);
-		lines[i] = texts[i];
-	}
-	put_box(browser, rows, columns, lines, TALLY_BROWSER_MENU_LINES, browser->menu);
+		tally_row_put_rest(&row, TALLY_STYLE_BAR, place);
 }
 
 void tally_browser_draw(struct tally_browser *browser)
@@ -403,19 +244,16 @@ void tally_browser_draw(struct tally_browser *browser)
 	ops->size(browser->screen, &rows, &columns);
 	ops->clear(browser->screen);
 	if (rows >= ROWS_MIN && columns > 0) {
-		struct row row = { .screen = browser->screen, .search = "", .columns = columns };
+		struct tally_drawn_row row = { .screen = browser->screen, .search = "", .columns = columns };
 		tally_browse_resize(&browser->browse, (size_t)(rows - HEAD_ROWS - 1));
 		fit_columns(browser, columns, widths);
-		put_rest(&row, TALLY_STYLE_BOLD, browser->title);
+		tally_row_put_rest(&row, TALLY_STYLE_BOLD, browser->title);
 		row.y = 1;
 		row.x = 0;
 		put_titles(&row, browser, widths);
 		put_lines(browser, rows, columns, widths);
 		put_footer(browser, rows, columns);
-		if (browser->mode == TALLY_BROWSER_HELP)
-			put_help(browser, rows, columns);
-		if (browser->mode == TALLY_BROWSER_COLUMNS)
-			put_menu(browser, rows, columns);
+		tally_browser_draw_box(browser, rows, columns);
 	}
 	ops->show(browser->screen);
 }

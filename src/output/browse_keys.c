@@ -46,7 +46,7 @@ static enum tally_browser_wish choose(struct tally_browser *browser, unsigned li
 	if (line < MENU_SELF)
 		return toggle_key(browser, menu_keys[line]);
 	if (line == MENU_TOTAL && !browser->has_stacks) {
-		snprintf(browser->message, sizeof(browser->message), browser->live ? "there are no totals: top takes no stacks" : "there are no stacks: record with -g");
+		snprintf(browser->message, sizeof(browser->message), "there are no stacks: %s with -g", browser->live ? "top" : "record");
 		return TALLY_WISH_NONE;
 	}
 	options->by_self = line == MENU_SELF;
@@ -183,7 +183,7 @@ static enum tally_browser_wish switch_order(struct tally_browser *browser)
 {
 	struct tally_report_options *options = browser->options;
 	if (!browser->has_stacks) {
-		snprintf(browser->message, sizeof(browser->message), "there are no stacks: record with -g");
+		snprintf(browser->message, sizeof(browser->message), "there are no stacks: %s with -g", browser->live ? "top" : "record");
 		return TALLY_WISH_NONE;
 	}
 	bool callee = options->tree == TALLY_TREE_CALLEE;
@@ -210,10 +210,12 @@ static bool move_key(struct tally_browse *browse, uint32_t key)
 	}
 }
 
-/* Keys of trees, which a live view has none of. */
-static enum tally_browser_wish report_key(struct tally_browser *browser, uint32_t key)
+static enum tally_browser_wish tree_key(struct tally_browser *browser, uint32_t key)
 {
 	struct tally_browse *browse = &browser->browse;
+	bool opens = key == TALLY_KEY_ENTER || key == '+' || key == TALLY_KEY_RIGHT || key == 'l' || key == 'e';
+	if (opens && !browser->has_stacks)
+		snprintf(browser->message, sizeof(browser->message), "there are no stacks: %s with -g", browser->live ? "top" : "record");
 	switch (key) {
 	case TALLY_KEY_ENTER: case '+': return asked(tally_browse_toggle(browse));
 	case TALLY_KEY_RIGHT: case 'l': return asked(tally_browse_open(browse));
@@ -221,9 +223,15 @@ static enum tally_browser_wish report_key(struct tally_browser *browser, uint32_
 	case 'e': return asked(tally_browse_open_all(browse, true));
 	case 'E': return asked(tally_browse_open_all(browse, false));
 	case 'c': return switch_order(browser);
-	case 'a': return TALLY_WISH_ANNOTATE;
 	default: return TALLY_WISH_NONE;
 	}
+}
+
+static enum tally_browser_wish live_key(struct tally_browser *browser, uint32_t key)
+{
+	if (key == 'a')
+		snprintf(browser->message, sizeof(browser->message), "annotate shows recordings: tally record -p PID");
+	return key == 'p' ? TALLY_WISH_PAUSE : key == 'z' ? TALLY_WISH_RESET : tree_key(browser, key);
 }
 
 static enum tally_browser_wish row_key(struct tally_browser *browser, uint32_t key)
@@ -250,9 +258,7 @@ static enum tally_browser_wish row_key(struct tally_browser *browser, uint32_t k
 	default:
 		if (move_key(browse, key))
 			return TALLY_WISH_NONE;
-		if (!browser->live)
-			return report_key(browser, key);
-		return key == 'p' ? TALLY_WISH_PAUSE : key == 'z' ? TALLY_WISH_RESET : TALLY_WISH_NONE;
+		return browser->live ? live_key(browser, key) : key == 'a' ? TALLY_WISH_ANNOTATE : tree_key(browser, key);
 	}
 	return TALLY_WISH_NONE;
 }

@@ -28,20 +28,31 @@ const char *tally_browse_match(const char *text, const char *word)
 
 /* ---- what is open ---------------------------------------------------------------------------------------- */
 
-static uint64_t address_of(const struct tally_browse *browse, uint32_t entry, const struct tally_branch_node *branch)
+/* What is shown of entries tells them apart. */
+static uint64_t entry_path(const struct tally_browse *browse, uint32_t number)
 {
-	return branch ? (uint64_t)(uintptr_t)branch : (uint64_t)(uintptr_t)&browse->report->entries.items[entry];
+	const struct tally_report_entry *entry = &browse->report->entries.items[number];
+	uint64_t path = 0;
+	for (unsigned key = 0; key < TALLY_SORT_KEYS; key++)
+		if (browse->options->by[key])
+			path = tally_hash64(path ^ (uint64_t)(key + 1) << 32 ^ entry->key[key]);
+	return path;
 }
 
-static bool is_open(const struct tally_browse *browse, uint32_t entry, const struct tally_branch_node *branch)
+static uint64_t branch_path(uint64_t above, const struct tally_branch_node *branch)
 {
-	const uint64_t *slot = tally_map_get(&browse->open, address_of(browse, entry, branch));
+	return tally_hash64(above ^ (UINT64_C(1) << 40 | branch->function));
+}
+
+static bool is_open(const struct tally_browse *browse, uint64_t path)
+{
+	const uint64_t *slot = tally_map_get(&browse->open, path);
 	return slot && *slot;
 }
 
-static int set_open(struct tally_browse *browse, uint32_t entry, const struct tally_branch_node *branch, bool open)
+static int set_open(struct tally_browse *browse, uint64_t path, bool open)
 {
-	uint64_t *slot = tally_map_put(&browse->open, address_of(browse, entry, branch), NULL);
+	uint64_t *slot = tally_map_put(&browse->open, path, NULL);
 	if (!slot)
 		return -ENOMEM;
 	*slot = open;
@@ -80,11 +91,12 @@ static int add_branches(struct tally_browse *browse, const struct tally_browse_l
 	for (const struct tally_branch_node *branch = first; !result && is_shown(browse, branch);
 	     branch = branch->sibling) {
 		struct tally_browse_line line = { .entry = parent->entry, .branch = branch, .rails = parent->rails };
+		line.path = branch_path(parent->path, branch);
 		line.indent = (uint8_t)(indent < TALLY_BROWSE_INDENT_MAX ? indent : TALLY_BROWSE_INDENT_MAX);
 		line.is_last = !is_shown(browse, branch->sibling);
 		line.is_straight = branch == first && line.is_last && branch->weight == above;
 		line.can_open = !line.is_straight && is_shown(browse, branch->child) && depth + 1 < DEPTH_MAX;
-		line.is_open = line.is_straight || (line.can_open && is_open(browse, line.entry, branch));
+		line.is_open = line.is_straight || (line.can_open && is_open(browse, line.path));
 		if (!line.is_last)
 			line.rails |= UINT64_C(1) << line.indent;
 		result = tally_vector_push(&browse->lines, line);
@@ -103,7 +115,8 @@ static int make_lines(struct tally_browse *browse)
 		if (!passes(browse, entry))
 			continue;
 		struct tally_browse_line line = { .entry = i, .can_open = is_shown(browse, entry->tree) };
-		line.is_open = line.can_open && is_open(browse, i, NULL);
+		line.path = entry_path(browse, i);
+		line.is_open = line.can_open && is_open(browse, line.path);
 		result = tally_vector_push(&browse->lines, line);
 		browse->entries_shown++;
 		if (!result && line.is_open)
@@ -229,19 +242,22 @@ static bool is_same(const struct tally_browse *browse, const struct tally_report
 int tally_browse_set(struct tally_browse *browse, const struct tally_report *report,
 		     const struct tally_report_options *options)
 {
+	const struct tally_browse_line *line = tally_browse_current(browse);
 	const struct tally_report_entry *current = tally_browse_entry(browse);
+	uint64_t path = line ? line->path : 0;
 	struct tally_report_entry old = current ? *current : (struct tally_report_entry){ 0 };
 	bool moved = browse->cursor > 0; /* who has not moved stays on top */
 	browse->report = report;
 	browse->options = options;
-	tally_map_release(&browse->open);
-	browse->open = (struct tally_map){ 0 };
 	find_columns(browse);
 	int result = make_lines(browse);
-	bool found = false;
-	for (size_t i = 0; current && moved && !found && i < browse->lines.count; i++) {
-		found = is_same(browse, &report->entries.items[browse->lines.items[i].entry], &old);
-		browse->cursor = found ? i : browse->cursor;
+	bool found = false, is_there = false;
+	for (size_t i = 0; current && moved && !is_there && i < browse->lines.count; i++) {
+		const struct tally_browse_line *there = &browse->lines.items[i];
+		is_there = there->path == path;
+		if (is_there || (!found && is_same(browse, &report->entries.items[there->entry], &old)))
+			browse->cursor = i;
+		found |= browse->cursor == i;
 	}
 	browse->shown_options = *options;
 	keep_in_sight(browse);
@@ -255,7 +271,7 @@ int tally_browse_toggle(struct tally_browse *browse)
 	const struct tally_browse_line *line = tally_browse_current(browse);
 	if (!line || !line->can_open)
 		return 0;
-	int result = set_open(browse, line->entry, line->branch, !line->is_open);
+	int result = set_open(browse, line->path, !line->is_open);
 	return result ? result : change_lines(browse);
 }
 
@@ -285,15 +301,16 @@ int tally_browse_close(struct tally_browse *browse)
 	return 0;
 }
 
-static int open_branches(struct tally_browse *browse, uint32_t entry, const struct tally_branch_node *first,
+static int open_branches(struct tally_browse *browse, uint64_t above, const struct tally_branch_node *first,
 			 unsigned depth)
 {
 	int result = 0;
 	for (const struct tally_branch_node *branch = first; !result && depth < DEPTH_MAX && is_shown(browse, branch);
 	     branch = branch->sibling) {
-		result = set_open(browse, entry, branch, true);
+		uint64_t path = branch_path(above, branch);
+		result = set_open(browse, path, true);
 		if (!result)
-			result = open_branches(browse, entry, branch->child, depth + 1);
+			result = open_branches(browse, path, branch->child, depth + 1);
 	}
 	return result;
 }
@@ -307,9 +324,9 @@ int tally_browse_open_all(struct tally_browse *browse, bool open)
 		const struct tally_report_entry *entry = &browse->report->entries.items[i];
 		if (!passes(browse, entry))
 			continue;
-		result = set_open(browse, i, NULL, true);
+		result = set_open(browse, entry_path(browse, i), true);
 		if (!result)
-			result = open_branches(browse, i, entry->tree, 0);
+			result = open_branches(browse, entry_path(browse, i), entry->tree, 0);
 	}
 	return result ? result : change_lines(browse);
 }

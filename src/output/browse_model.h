@@ -15,6 +15,7 @@ enum { TALLY_BROWSE_WORD_BYTES = 128, TALLY_BROWSE_INDENT_MAX = 60 };
 struct tally_browse_line {
 	uint32_t entry;                         /* of the report */
 	const struct tally_branch_node *branch; /* NULL: the entry's own line */
+	uint64_t path;                          /* the same for the same functions below the same entry, whatever report */
 	uint64_t rails;                         /* bit i: a line runs down beside this one at indent i */
 	uint8_t indent;
 	bool is_last;     /* of the siblings that are shown */
@@ -41,13 +42,14 @@ struct tally_browse {
 	char filter[TALLY_BROWSE_WORD_BYTES]; /* entries that have it in a cell; "": all */
 	char search[TALLY_BROWSE_WORD_BYTES];
 	uint32_t object;     /* of these alone, as string of names; TALLY_STRING_NONE: all */
-	struct tally_map open; /* by the address of entry or branch: 1 where it is open */
+	struct tally_map open; /* by path: 1 where it is open */
 };
 
 void tally_browse_init(struct tally_browse *browse, const struct tally_names *names);
 void tally_browse_release(struct tally_browse *browse);
 
-/* Another report, or the same one built anew: the cursor stays with its entry where that is still there. */
+/* Another report, or the same one built anew: what is open stays so, and the cursor where it is, as far as that is still
+ * there. */
 int tally_browse_set(struct tally_browse *browse, const struct tally_report *report,
 		     const struct tally_report_options *options);
 

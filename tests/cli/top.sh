@@ -44,6 +44,9 @@ check "a list for each event" eval '[ "$(views)" = 2 ] && grep -q "samples of mi
 top -p $workload -d 300ms -n 1 -E 2 --percent-limit 0
 check "no more rows than asked for" eval '[ "$(grep -c "%  " out)" -le 2 ]'
 
+top -p $workload -d 500ms -n 1 -g
+check "-g has totals" eval 'grep -q "TOTAL *SELF" out && first | grep -q "%.*%.*inner"'
+
 "$WORKLOAD" spin & short=$!
 top -p $short -d 300ms
 check "it ends with the process" eval '[ $? = 0 ] && ! kill -0 $short 2>/dev/null'

@@ -136,6 +136,18 @@ keys Escape '?'
 check "its own help" shows "begin again from nothing"
 keys q q
 check "q leaves top" shows "left with 0"
+pane 100 30 "bash spinner.sh & \"\$TALLY\" top -g -p \$! -d 300ms; kill \$!"
+shows "inner"
+keys / inner Enter
+cursor_has "inner"
+keys Enter
+check "top -g: Enter opens a tree" shows "└"
+keys z
+check "... which stays open in the views that come" eval 'hides "└" && shows "└"'
+keys '?'
+check "its help has their keys" shows "trees of callers"
+keys q q
+shows "left with 0"
 tmux kill-server 2>/dev/null
 check "without a terminal it is text" eval '"$TALLY" report </dev/null >screen 2>&1 && grep -q FUNCTION screen && ! grep -q "? help" screen'
 echo "1..$number"

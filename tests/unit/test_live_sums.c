@@ -118,6 +118,100 @@ static void many_threads_are_told_apart(void **state)
 	tally_report_release(&report);
 }
 
+/* Functions that the kernel names in records: f1 … f3. */
+static void name_functions(void)
+{
+	for (uint64_t n = 1; n <= 3; n++) {
+		char name[8];
+		snprintf(name, sizeof(name), "f%u", (unsigned)n);
+		struct tally_record record = { .header = { .type = TALLY_RECORD_KSYMBOL, .misc = TALLY_MISC_KERNEL } };
+		record.ksymbol.address = 0xffffffff81000000 + 0x1000 * n;
+		record.ksymbol.length = 0x1000;
+		record.ksymbol.type = 1;
+		record.ksymbol.name = name;
+		assert_int_equal(tally_tasks_record(&tasks, &record), 0);
+	}
+}
+
+static void take_stack(uint64_t period, const char *functions)
+{
+	struct tally_record record = { .header = { .type = TALLY_RECORD_SAMPLE, .misc = TALLY_MISC_KERNEL } };
+	uint64_t chain[8] = { TALLY_CONTEXT_KERNEL };
+	size_t count = 1;
+	for (; *functions; functions++)
+		chain[count++] = 0xffffffff81000010 + 0x1000 * (uint64_t)(*functions - '0');
+	record.sample.pid = record.sample.tid = 10;
+	record.sample.ip = chain[1];
+	record.sample.period = period;
+	record.sample.chain = chain;
+	record.sample.chain_length = count;
+	assert_int_equal(tally_live_sums_add(&sums, 0, &record), 0);
+}
+
+static const char *name_of(uint32_t function)
+{
+	return tally_names_text(&names, function);
+}
+
+static struct tally_report tree_report(enum tally_tree_order order)
+{
+	struct tally_report_options options = { .children = true, .tree = order };
+	struct tally_report report;
+	options.by[TALLY_SORT_SYMBOL] = true;
+	assert_int_equal(tally_live_sums_report(&sums, &options, &report), 0);
+	return report;
+}
+
+static int percent(const struct tally_report *report, uint64_t weight)
+{
+	return (int)(100 * (double)weight / (double)report->period + 0.5);
+}
+
+/* f1 ← f2 ← f3: 60; f1 ← f3: 20; f2 ← f2 ← f3: 20. */
+static void stacks_make_totals_and_trees(void **state)
+{
+	(void)state;
+	sums.with_stacks = true;
+	name_functions();
+	for (unsigned i = 0; i < 6; i++)
+		take_stack(10, "123");
+	take_stack(20, "13");
+	take_stack(20, "223");
+	assert_int_equal(sums.sums.count, 3);
+	struct tally_report report = tree_report(TALLY_TREE_CALLEE);
+	assert_int_equal(report.entries.count, 3);
+	const struct tally_report_entry *f3 = &report.entries.items[0], *f1 = &report.entries.items[1], *f2 = f1 + 1;
+	if (!strcmp(name_of(f1->function), "f2")) {
+		f2 = f1;
+		f1 = f2 + 1;
+	}
+	assert_string_equal(name_of(f3->function), "f3");
+	assert_int_equal(percent(&report, f3->total), 100);
+	assert_int_equal(percent(&report, f3->self), 0);
+	assert_null(f3->tree);
+	assert_int_equal(percent(&report, f1->self), 80);
+	assert_int_equal(percent(&report, f2->total), 80); /* once for a recursion */
+	assert_string_equal(name_of(f1->tree->function), "f2");
+	assert_int_equal(percent(&report, f1->tree->weight), 60);
+	assert_string_equal(name_of(f1->tree->child->function), "f3");
+	assert_string_equal(name_of(f1->tree->sibling->function), "f3");
+	assert_int_equal(percent(&report, f1->tree->sibling->weight), 20);
+	tally_report_release(&report);
+	for (unsigned i = 0; i < 4; i++) /* and what has faded keeps its shares */
+		assert_int_equal(tally_live_sums_decay(&sums, 0.5), 0);
+	take_stack(1, "3");
+	report = tree_report(TALLY_TREE_CALLER);
+	f3 = &report.entries.items[0];
+	assert_int_equal(percent(&report, f3->tree->weight), 69 /* 5 of 7.25 */);
+	assert_string_equal(name_of(f3->tree->function), "f2");
+	assert_string_equal(name_of(f3->tree->child->function), "f1");
+	assert_string_equal(name_of(f3->tree->child->sibling->function), "f2");
+	tally_report_release(&report);
+	for (unsigned i = 0; i < 8; i++)
+		assert_int_equal(tally_live_sums_decay(&sums, 0.5), 0);
+	assert_int_equal(sums.frames.count, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -125,6 +219,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_is_old_fades_and_is_forgotten, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_is_light_is_counted_alone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(many_threads_are_told_apart, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(stacks_make_totals_and_trees, set_up, tear_down),
 	};
 	return cmocka_run_group_tests_name("live_sums", tests, NULL, NULL);
 }
