@@ -1,6 +1,16 @@
-/* The instructions of a source line, and the line of an instruction, light up together. */
+/* Panes begin where most samples are.  The instructions of a source line, and the line of an instruction, light up together. */
 (() => {
 	'use strict';
+	for (const pane of location.hash ? [] : document.querySelectorAll('.pane')) {
+		let hottest = null, most = 0;
+		for (const share of pane.querySelectorAll('.r > i:not(:empty)'))
+			if (parseFloat(share.textContent) > most) {
+				most = parseFloat(share.textContent);
+				hottest = share;
+			}
+		if (hottest && hottest.getBoundingClientRect().bottom > pane.getBoundingClientRect().bottom)
+			pane.scrollTop += hottest.getBoundingClientRect().top - pane.getBoundingClientRect().top - pane.clientHeight / 3;
+	}
 	let lit = [];
 	document.addEventListener('mouseover', event => {
 		const row = event.target.closest('.r[data-l]');

@@ -133,6 +133,28 @@ static void put_source_row(const struct page *page, const struct tally_source_fi
 	tally_buffer_text(page->out, "</span></div>\n");
 }
 
+/* The name first: of a long path the end would be cut off. */
+static void put_path(const struct page *page, const char *path, const struct tally_source_file *file)
+{
+	const char *slash = strrchr(path, '/');
+	tally_buffer_printf(page->out, "<h2%s><b>", file ? "" : " title=\"the file is not here\"");
+	tally_flame_markup_text(page->out, slash ? slash + 1 : path);
+	tally_buffer_text(page->out, file ? "</b><span>" : "</b><span>not here: ");
+	tally_flame_markup_text(page->out, path);
+	tally_buffer_text(page->out, "</span></h2>\n");
+}
+
+static bool has_any_source(const struct page *page)
+{
+	for (size_t i = 0; i < page->annotation->lines.count; i++) {
+		const char *path = text_of(page, page->annotation->lines.items[i].file);
+		const struct tally_source_file *file = tally_source_file(page->view->sources, path);
+		if (file && file->count)
+			return true;
+	}
+	return false;
+}
+
 static void put_source(const struct page *page)
 {
 	const struct tally_annotation *annotation = page->annotation;
@@ -140,19 +162,20 @@ static void put_source(const struct page *page)
 	uint32_t last = TALLY_STRING_NONE;
 	tally_buffer_text(page->out, "<div class=\"pane\">\n");
 	for (size_t at = 0; tally_annotate_next_block(annotation, page->view->sources, at, &block); at = block.end) {
-		const struct tally_source_file *file = tally_source_file(page->view->sources, text_of(page, block.file));
+		const struct tally_source_file *found = tally_source_file(page->view->sources, text_of(page, block.file));
+		const struct tally_source_file *file = found && found->count ? found : NULL;
+		if (!file && !tally_annotate_has_samples(annotation, &block))
+			continue;
 		if (block.file != last) {
-			tally_buffer_text(page->out, "<h2>");
-			tally_flame_markup_text(page->out, text_of(page, block.file));
-			tally_buffer_text(page->out, file && file->count ? "</h2>\n" : " (the file is not here)</h2>\n");
-		} else {
+			put_path(page, text_of(page, block.file), file);
+		} else if (file) {
 			tally_buffer_text(page->out, "<div class=\"r gap\">⋮</div>\n");
 		}
 		last = block.file;
 		size_t line = block.begin;
 		for (uint32_t number = block.first; number <= block.last; number++) {
 			bool has = line < block.end && annotation->lines.items[line].line == number;
-			if (has || (file && number <= file->count))
+			if (file ? has || number <= file->count : has && annotation->lines.items[line].weight.samples)
 				put_source_row(page, file, number, has ? (uint32_t)line : UINT32_MAX);
 			line += has;
 		}
@@ -277,7 +300,8 @@ static int put_function(struct page *page)
 	int result = page->hottest ? tally_arrows_make(annotation, ARROWS_MAX, &page->arrows) : -ENOMEM;
 	if (!result) {
 		put_head(page);
-		tally_buffer_text(page->out, with_source && with_code ? "<div class=\"panes\">\n" : "<div class=\"panes one\">\n");
+		const char *shape = !with_source || !with_code ? " one" : has_any_source(page) ? "" : " bare";
+		tally_buffer_printf(page->out, "<div class=\"panes%s\">\n", shape);
 		if (with_source)
 			put_source(page);
 		if (with_code)

@@ -81,3 +81,11 @@ bool tally_annotate_is_newer(const struct tally_annotation *annotation, struct t
 		tally_source_file(sources, tally_strings_text(&annotation->strings, annotation->main_file));
 	return file && file->count && file->time_s > annotation->object_time_s;
 }
+
+bool tally_annotate_has_samples(const struct tally_annotation *annotation, const struct tally_line_block *block)
+{
+	for (size_t i = block->begin; i < block->end; i++)
+		if (annotation->lines.items[i].weight.samples)
+			return true;
+	return false;
+}

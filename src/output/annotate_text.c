@@ -326,17 +326,24 @@ static int put_instructions(const struct writer *writer)
 
 /* ---- source alone -------------------------------------------------------------------------------------- */
 
+/* NULL: it is not here; then there is nothing to say of lines without samples. */
+static const struct tally_source_file *source_of(const struct writer *writer, const struct tally_line_block *block)
+{
+	const struct tally_source_file *file = tally_source_file(writer->view->sources, text_of(writer, block->file));
+	return file && file->count ? file : NULL;
+}
+
 static void put_block(const struct writer *writer, const struct tally_line_block *block, bool with_name)
 {
 	const struct tally_annotation *annotation = writer->annotation;
-	const struct tally_source_file *file = tally_source_file(writer->view->sources, text_of(writer, block->file));
+	const struct tally_source_file *file = source_of(writer, block);
 	size_t at = block->begin;
 	if (with_name) {
 		colour(writer, BOLD);
 		put_text(writer, text_of(writer, block->file), 0);
 		colour(writer, PLAIN);
-		tally_buffer_text(writer->out, file && file->count ? "\n" : "  (the file is not here)\n");
-	} else {
+		tally_buffer_text(writer->out, file ? "\n" : "  (the file is not here)\n");
+	} else if (file) {
 		tally_buffer_printf(writer->out, "%*s%s\n", writer->left_width, "", writer->view->ascii ? "..." : "⋮");
 	}
 	for (uint32_t number = block->first; number <= block->last; number++) {
@@ -344,7 +351,7 @@ static void put_block(const struct writer *writer, const struct tally_line_block
 		const struct tally_annotation_weight none = { 0 };
 		bool has = at < block->end && annotation->lines.items[at].line == number;
 		const struct tally_annotation_weight *weight = has ? &annotation->lines.items[at++].weight : &none;
-		if (!has && (!file || number > file->count))
+		if (file ? !has && number > file->count : !weight->samples)
 			continue;
 		put_weight(writer, weight);
 		colour(writer, DIM);
@@ -362,6 +369,8 @@ static void put_lines(const struct writer *writer)
 	struct tally_line_block block = { .file = TALLY_STRING_NONE };
 	uint32_t last = TALLY_STRING_NONE;
 	for (size_t at = 0; tally_annotate_next_block(writer->annotation, writer->view->sources, at, &block); at = block.end) {
+		if (!source_of(writer, &block) && !tally_annotate_has_samples(writer->annotation, &block))
+			continue;
 		put_block(writer, &block, block.file != last);
 		last = block.file;
 	}

@@ -52,6 +52,9 @@ struct tally_line_block {
 bool tally_annotate_next_block(const struct tally_annotation *annotation, struct tally_source_files *sources, size_t begin,
 			       struct tally_line_block *out);
 
+/* Whether samples are of any of a block's lines. */
+bool tally_annotate_has_samples(const struct tally_annotation *annotation, const struct tally_line_block *block);
+
 /* Whether the source was changed after the program was made. */
 bool tally_annotate_is_newer(const struct tally_annotation *annotation, struct tally_source_files *sources);
 
