@@ -85,10 +85,14 @@ if have objcopy && [ "$(uname -m)" = x86_64 ]; then
 	check "… it is there, escaped" contains '&lt;script&gt;alert' hostile.html
 	annotate
 	check "escapes for terminals are made harmless" lacks $'\e'
+	cp tally.data packed.data
+	timeout 60 "$TALLY" record -q --no-pack -o tally.data -- ./hostile >out 2>err
 	mv hostile hostile.old
 	mkdir none # perf has put a copy into ~/.debug
+	timeout 60 "$TALLY" annotate -i packed.data --buildid-dir none >out 2>err
+	check "where the program is gone, the recording has its code" contains ' L1:'
 	annotate --buildid-dir none
-	check "where the program is gone, it says so" contains 'no disassembly: .*is not on this machine'
+	check "… or it says so" contains 'no disassembly: .*is not on this machine'
 	check "… and shows no instructions" lacks ' L1:'
 else
 	skip "hostile names" "needs objcopy on x86-64"
