@@ -84,9 +84,9 @@ int tally_record_build_ids(struct tally_recorder *recorder, struct tally_buffer 
 		/* One path may have been several files; the list has room for one. */
 		if (tally_strings_intern(&done, path) != before)
 			continue;
-		struct tally_object_entry *entry = tally_objects_get(&recorder->objects, &recorder->tasks, file);
-		if (entry)
-			put(bytes, TALLY_MISC_USER, path, tally_objects_build_id(entry));
+		const struct tally_build_id *id = tally_objects_file_build_id(&recorder->objects, &recorder->tasks, file);
+		if (id)
+			put(bytes, TALLY_MISC_USER, path, id);
 		tally_record_trim_objects(recorder);
 	}
 	put_forgotten(&recorder->forgotten, &done, bytes);

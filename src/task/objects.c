@@ -191,6 +191,15 @@ const struct tally_build_id *tally_objects_build_id(const struct tally_object_en
 	return entry->object ? tally_object_build_id(entry->object) : &entry->build_id;
 }
 
+const struct tally_build_id *tally_objects_file_build_id(struct tally_objects *objects, const struct tally_tasks *tasks,
+							 uint32_t file)
+{
+	const struct tally_object_entry *entry = file < objects->entries.count ? &objects->entries.items[file] : NULL;
+	if (!entry || !entry->build_id.size)
+		entry = tally_objects_get(objects, tasks, file);
+	return entry ? tally_objects_build_id(entry) : NULL;
+}
+
 /* ---- for hours ------------------------------------------------------------------------------------------------- */
 
 static size_t entry_bytes(const struct tally_object_entry *entry)
@@ -276,9 +285,10 @@ int tally_objects_forget(struct tally_objects *objects, struct tally_tasks *task
 	uint32_t *numbers = tally_mapped_files_choose(tasks, limit);
 	int result = numbers ? 0 : -ENOMEM;
 	for (uint32_t i = 0; tell && !result && i < tasks->files.count; i++) {
-		struct tally_object_entry *entry = numbers[i] == TALLY_FILE_NONE ? tally_objects_get(objects, tasks, i) : NULL;
-		if (entry && tally_objects_build_id(entry)->size)
-			result = tell(context, tally_tasks_path(tasks, i), tally_objects_build_id(entry));
+		const struct tally_build_id *id =
+			numbers[i] == TALLY_FILE_NONE ? tally_objects_file_build_id(objects, tasks, i) : NULL;
+		if (id && id->size)
+			result = tell(context, tally_tasks_path(tasks, i), id);
 	}
 	if (!result)
 		result = tally_mapped_files_renumber(tasks, numbers);

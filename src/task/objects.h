@@ -71,6 +71,10 @@ struct tally_object *tally_objects_debug(struct tally_object_entry *entry);
 /* Of the file, open or not; size 0: none, or not known. */
 const struct tally_build_id *tally_objects_build_id(const struct tally_object_entry *entry);
 
+/* The same by the file's id, which is opened for it unless it was open before; NULL when memory is out. */
+const struct tally_build_id *tally_objects_file_build_id(struct tally_objects *objects, const struct tally_tasks *tasks,
+							 uint32_t file);
+
 /* Closes what was not used for longest, where more is open than the budget has; it is opened again when it is needed.  To be
  * called now and then, while nobody holds an object or a rule. */
 void tally_objects_trim(struct tally_objects *objects, const struct tally_objects_budget *budget);

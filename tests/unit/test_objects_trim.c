@@ -121,7 +121,10 @@ static void build_ids_of_removed_files_stay_known(void **state)
 	const struct tally_build_id id = *tally_objects_build_id(use(&f, 5));
 	assert_true(id.size > 0);
 	tally_objects_trim(&f.objects, &(struct tally_objects_budget){ .objects = 1 });
-	assert_true(run(f.directory, "rm 5"));
+	assert_true(run(f.directory, "rm 5; cp /bin/ls 4"));
+	assert_true(tally_build_id_equal(tally_objects_file_build_id(&f.objects, &f.tasks, 5), &id));
+	assert_true(tally_build_id_equal(tally_objects_file_build_id(&f.objects, &f.tasks, 4), &id));
+	assert_int_equal(f.objects.open.count, 0); /* and nothing was opened for it */
 	const struct tally_object_entry *entry = use(&f, 5);
 	assert_null(entry->object);
 	assert_true(tally_build_id_equal(tally_objects_build_id(entry), &id));
