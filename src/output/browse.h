@@ -37,7 +37,7 @@ struct tally_browser {
 	bool has_stacks, has_threads; /* that the report can be built with */
 	bool errors;     /* sampling errors, on narrow screens too */
 	enum tally_browser_mode mode;
-	unsigned menu;   /* the line that is chosen */
+	unsigned menu;   /* the line that is chosen; of the help, the first that is seen */
 	char input[TALLY_BROWSE_WORD_BYTES];
 	char title[TALLY_BROWSER_TEXT_BYTES];   /* what was measured */
 	char message[TALLY_BROWSER_TEXT_BYTES]; /* until the next key */

@@ -80,7 +80,16 @@ static void put_help(struct tally_browser *browser, int rows, int columns)
 	for (size_t i = 0; i < sizeof(help) / sizeof(help[0]); i++)
 		if ((browser->live ? help[i].in_live : help[i].in_report) && (browser->has_stacks || !help[i].of_stacks))
 			lines[count++] = help[i].text;
-	put_box(browser, rows, columns, lines, count, SIZE_MAX);
+	/* What doesn't fit is gone through with the keys of lines. */
+	size_t room = rows > 2 ? (size_t)rows - 2 : 1, most = count > room ? count - room : 0;
+	browser->menu = browser->menu < most ? browser->menu : (unsigned)most;
+	put_box(browser, rows, columns, lines + browser->menu, count - browser->menu, SIZE_MAX);
+	const char *more = browser->screen->ascii ? " j: more " : " j ↓ more ";
+	if (browser->menu < most && columns > 2 * tally_text_width(more)) {
+		struct tally_drawn_row row = { .screen = browser->screen, .search = "", .columns = columns, .y = rows - 1,
+					       .x = columns / 2 - 4 };
+		tally_row_put(&row, TALLY_STYLE_BOLD, more, tally_text_width(more));
+	}
 }
 
 static void put_menu(struct tally_browser *browser, int rows, int columns)

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { GAP = 2, SHRUNK_MIN = 8, LAST_MIN = 28, ROWS_MIN = 4, HEAD_ROWS = 2, SHARE_WIDTH = 8,
+enum { GAP = 2, SHRUNK_MIN = 8, LAST_MIN = 28, NAMES_MIN = 14, ROWS_MIN = 4, HEAD_ROWS = 2, SHARE_WIDTH = 8,
        ERROR_WIDTH = 7 };
 
 /* ---- the report's lines ---------------------------------------------------------------------------------- */
@@ -83,6 +83,12 @@ static void fit_columns(const struct tally_browser *browser, int columns, int wi
 		widths[widest]--;
 		used--;
 	}
+	/* On the narrowest nothing is left of the first columns: what is asked is which function it is. */
+	for (unsigned i = 0; i + 1 < count && used + (last < NAMES_MIN ? last : NAMES_MIN) > columns; i++)
+		if (tally_report_key_shrinks(browse->columns[i].key)) {
+			used -= widths[i] + GAP;
+			widths[i] = 0;
+		}
 }
 
 static void put_titles(struct tally_drawn_row *row, const struct tally_browser *browser, const int *widths)
@@ -95,7 +101,7 @@ static void put_titles(struct tally_drawn_row *row, const struct tally_browser *
 	tally_row_put(row, TALLY_STYLE_DIM, "", GAP);
 	for (unsigned i = 0; i < browse->column_count; i++) {
 		tally_row_put(row, TALLY_STYLE_DIM, tally_sort_key_words(browse->columns[i].key)->title, widths[i]);
-		tally_row_put(row, TALLY_STYLE_DIM, "", GAP);
+		tally_row_put(row, TALLY_STYLE_DIM, "", widths[i] ? GAP : 0);
 	}
 }
 
@@ -121,7 +127,7 @@ static void put_entry(struct tally_drawn_row *row, const struct tally_browser *b
 		bool last = i + 1 == browse->column_count;
 		tally_report_cell(browse->names, entry, browse->columns[i].key, cell, sizeof(cell));
 		tally_row_put(row, TALLY_STYLE_PLAIN, cell, last ? row->columns - row->x : widths[i]);
-		tally_row_put(row, 0, "", GAP);
+		tally_row_put(row, 0, "", widths[i] ? GAP : 0);
 	}
 }
 

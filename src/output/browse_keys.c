@@ -241,8 +241,14 @@ static enum tally_browser_wish row_key(struct tally_browser *browser, uint32_t k
 	switch (key) {
 	case 'q': return TALLY_WISH_QUIT;
 	case TALLY_KEY_ESCAPE: return escape(browser);
-	case 'h': case '?': browser->mode = TALLY_BROWSER_HELP; break;
-	case 's': browser->mode = TALLY_BROWSER_COLUMNS; break;
+	case 'h': case '?':
+		browser->mode = TALLY_BROWSER_HELP;
+		browser->menu = 0;
+		break;
+	case 's':
+		browser->mode = TALLY_BROWSER_COLUMNS;
+		browser->menu = 0;
+		break;
 	case '/': begin_input(browser, TALLY_BROWSER_SEARCH, ""); break;
 	case 'f': begin_input(browser, TALLY_BROWSER_FILTER, browse->filter); break;
 	case 'P':
@@ -263,6 +269,20 @@ static enum tally_browser_wish row_key(struct tally_browser *browser, uint32_t k
 	return TALLY_WISH_NONE;
 }
 
+/* Any key but those that move in it closes it. */
+static enum tally_browser_wish help_key(struct tally_browser *browser, uint32_t key)
+{
+	bool down = key == TALLY_KEY_DOWN || key == 'j' || key == ' ' || key == TALLY_KEY_PAGE_DOWN;
+	bool up = key == TALLY_KEY_UP || key == 'k' || key == 'b' || key == TALLY_KEY_PAGE_UP;
+	if (down)
+		browser->menu++; /* as far as there are lines */
+	else if (up)
+		browser->menu -= browser->menu > 0;
+	else
+		browser->mode = TALLY_BROWSER_ROWS;
+	return TALLY_WISH_NONE;
+}
+
 enum tally_browser_wish tally_browser_key(struct tally_browser *browser, uint32_t key)
 {
 	if (key == TALLY_KEY_NONE || key == TALLY_KEY_RESIZE)
@@ -273,7 +293,7 @@ enum tally_browser_wish tally_browser_key(struct tally_browser *browser, uint32_
 	switch (browser->mode) {
 	case TALLY_BROWSER_ROWS: return row_key(browser, key);
 	case TALLY_BROWSER_COLUMNS: return menu_key(browser, key);
-	case TALLY_BROWSER_HELP: browser->mode = TALLY_BROWSER_ROWS; return TALLY_WISH_NONE;
+	case TALLY_BROWSER_HELP: return help_key(browser, key);
 	default: return input_key(browser, key);
 	}
 }

@@ -366,6 +366,43 @@ static int tear_down(void **state)
 	return 0;
 }
 
+static void narrow_screens_show_functions(void **state)
+{
+	(void)state;
+	struct view view;
+	open_view(&view, 12, 34);
+	assert_true(row_has(&view, 1, "FUNCTION"));
+	assert_false(row_has(&view, 1, "OBJECT"));
+	close_view(&view);
+}
+
+static bool shows(struct view *view, const char *text)
+{
+	bool found = false;
+	for (int row = 0; row < view->paper.rows; row++)
+		found |= row_has(view, row, text);
+	return found;
+}
+
+static void help_that_does_not_fit_is_gone_through(void **state)
+{
+	(void)state;
+	struct view view;
+	open_view(&view, 10, 60);
+	press(&view, "?");
+	assert_true(shows(&view, "down, up"));
+	assert_true(shows(&view, "more"));
+	press(&view, "jjjjjjjjjjjjjjjjjjjj");
+	assert_false(shows(&view, "down, up"));
+	assert_true(shows(&view, "Ctrl-C"));
+	assert_false(shows(&view, "more"));
+	press(&view, "k");
+	assert_true(shows(&view, "more"));
+	press(&view, "x");
+	assert_false(shows(&view, "Ctrl-C"));
+	close_view(&view);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -380,6 +417,8 @@ int main(void)
 		cmocka_unit_test(nothing_is_drawn_outside_of_any_screen),
 		cmocka_unit_test(the_cursor_is_always_in_sight),
 		cmocka_unit_test(what_is_typed_may_be_any_character),
+		cmocka_unit_test(narrow_screens_show_functions),
+		cmocka_unit_test(help_that_does_not_fit_is_gone_through),
 	};
 	return cmocka_run_group_tests_name("browse", tests, set_up, tear_down);
 }
