@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK_BYTES = 64 * 1024 };
+/* Small at first: there are hundreds of arenas of which each holds little (the rules of a file). */
+enum { BLOCK_BYTES_MIN = 4 << 10, BLOCK_BYTES_MAX = 64 << 10 };
 
 struct tally_arena_block {
 	struct tally_arena_block *next;
@@ -27,6 +28,15 @@ static struct tally_arena_block *block_new(size_t capacity)
 	return block;
 }
 
+/* Behind the newest block, which is as large as twice the one before. */
+static size_t next_capacity(const struct tally_arena_block *newest, size_t need)
+{
+	size_t capacity = newest ? newest->capacity * 2 : BLOCK_BYTES_MIN;
+	if (capacity > BLOCK_BYTES_MAX)
+		capacity = BLOCK_BYTES_MAX;
+	return capacity < need ? need : capacity;
+}
+
 void *tally_arena_alloc(struct tally_arena *arena, size_t size_bytes)
 {
 	const size_t align = _Alignof(max_align_t);
@@ -37,7 +47,7 @@ void *tally_arena_alloc(struct tally_arena *arena, size_t size_bytes)
 
 	if (!block || block->capacity - block->used < need) {
 		/* A large request gets a block of its own behind the current one, which still has room. */
-		if (need > BLOCK_BYTES / 4) {
+		if (need > BLOCK_BYTES_MAX / 4) {
 			struct tally_arena_block *own = block_new(need);
 			if (!own)
 				return NULL;
@@ -50,7 +60,7 @@ void *tally_arena_alloc(struct tally_arena *arena, size_t size_bytes)
 			}
 			return memset(own->bytes, 0, need);
 		}
-		block = block_new(BLOCK_BYTES);
+		block = block_new(next_capacity(block, need));
 		if (!block)
 			return NULL;
 		block->next = arena->block;
