@@ -21,20 +21,16 @@ static bool is_of_data(const struct tally_attr *attr)
 static int put_data_place(struct tally_recording *recording, const struct tally_sample *sample, uint32_t fields,
 			  struct tally_buffer *out)
 {
-	struct tally_names *names = &recording->names;
-	struct tally_place place = tally_place_of(&recording->tasks, sample->pid, sample->addr >> 63, sample->addr);
-	uint64_t offset = 0;
-	uint32_t function = tally_names_function(names, &place, &offset);
-	if (function == UINT32_MAX)
+	struct tally_data_name name;
+	if (tally_names_data(&recording->names, sample->pid, sample->addr, &name) < 0)
 		return -ENOMEM;
-	bool named = names->functions.items[function].name != TALLY_STRING_NONE;
 	if (fields & TALLY_FIELD_SYMBOL) {
-		tally_buffer_printf(out, " %s", tally_names_text(names, function));
-		if (named && fields & TALLY_FIELD_OFFSET)
-			tally_buffer_printf(out, "+0x%" PRIx64, offset);
+		tally_buffer_printf(out, " %s", name.name ? name.name : "[unknown]");
+		if (name.name && fields & TALLY_FIELD_OFFSET)
+			tally_buffer_printf(out, "+0x%" PRIx64, name.offset);
 	}
 	if (fields & TALLY_FIELD_OBJECT)
-		tally_buffer_printf(out, " (%s)", tally_names_object(names, function));
+		tally_buffer_printf(out, " (%s)", name.object);
 	return 0;
 }
 

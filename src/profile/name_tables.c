@@ -165,6 +165,7 @@ void tally_name_table_release(struct tally_name_table *table)
 		tally_lines_keep(table->lines);
 	tally_lines_free(table->lines);
 	tally_symbols_free(table->symbols);
+	tally_symbols_free(table->data);
 	tally_symbols_free(table->kept);
 	tally_kernel_modules_free(table->modules);
 	tally_cache_blob_release(&table->blob);

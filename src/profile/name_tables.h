@@ -14,11 +14,12 @@ struct tally_name_table {
 	struct tally_symbols *symbols; /* NULL: none */
 	struct tally_lines *lines;     /* NULL: none */
 	const struct tally_jit_dump *dump; /* of a JIT, whose code this is; NULL: none */
+	struct tally_symbols *data;    /* variables, once they were asked for */
 	struct tally_symbols *kept;    /* the kernel's of the cache, when `symbols` had to be read after all */
 	struct tally_kernel_modules *modules; /* the kernel's, those whose files were looked for; NULL: none yet */
 	struct tally_cache_blob blob;  /* where names of the cache lie */
 	struct tally_map texts; /* what symbols and lines call things → string id of the readable name */
-	bool is_open, is_read, lines_tried;
+	bool is_open, is_read, lines_tried, data_tried;
 	bool is_jit, is_kernel; /* addresses are raw ones */
 	bool is_partial; /* the kernel without its modules */
 	bool is_vmlinux; /* the kernel's symbols are those of its file */

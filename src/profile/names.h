@@ -121,6 +121,16 @@ void tally_names_use_sources(struct tally_names *names, const struct tally_name_
 
 void tally_names_release(struct tally_names *names);
 
+struct tally_data_name {
+	const char *name;   /* NULL: none is known */
+	const char *object;
+	uint64_t offset;    /* from the start of what is named */
+};
+
+/* What lies at an address of a process that data was at: a variable, or a function where it is code.  0 or -ENOMEM.  The texts
+ * live as long as the names. */
+int tally_names_data(struct tally_names *names, uint32_t pid, uint64_t address, struct tally_data_name *out);
+
 /* The function that holds a place, as an index into `functions`; `symbol_offset` (may be NULL) gets the distance
  * from its start.  UINT32_MAX when memory is out. */
 uint32_t tally_names_function(struct tally_names *names, const struct tally_place *place, uint64_t *symbol_offset);

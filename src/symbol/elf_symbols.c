@@ -63,7 +63,7 @@ const char *tally_symtab_name(const struct tally_symtab *table, const Elf64_Sym 
 /* What is to be known of the section that a symbol lies in. */
 struct place {
 	uint64_t start, end;
-	bool is_code;
+	bool is_code, is_data; /* neither: it is not loaded */
 };
 
 static struct place *read_places(const struct tally_object *object, size_t *count)
@@ -83,7 +83,8 @@ static struct place *read_places(const struct tally_object *object, size_t *coun
 		if (!scn || !gelf_getshdr(scn, &header))
 			continue;
 		places[i] = (struct place){ header.sh_addr, header.sh_addr + header.sh_size,
-					    header.sh_flags & SHF_EXECINSTR };
+					    header.sh_flags & SHF_EXECINSTR,
+					    header.sh_flags & SHF_ALLOC && !(header.sh_flags & (SHF_EXECINSTR | SHF_TLS)) };
 	}
 	return places;
 }
@@ -115,6 +116,14 @@ static bool is_function(const Elf64_Sym *symbol, const struct place *place)
 	}
 }
 
+static bool is_variable(const Elf64_Sym *symbol, const struct place *place)
+{
+	bool is_hidden = ELF64_ST_VISIBILITY(symbol->st_other) == STV_HIDDEN ||
+			 ELF64_ST_VISIBILITY(symbol->st_other) == STV_INTERNAL;
+	unsigned type = ELF64_ST_TYPE(symbol->st_info);
+	return place && place->is_data && symbol->st_value >= place->start && (type == STT_OBJECT || (type == STT_NOTYPE && !is_hidden));
+}
+
 static uint8_t binding_of(const Elf64_Sym *symbol)
 {
 	switch (ELF64_ST_BIND(symbol->st_info)) {
@@ -127,8 +136,11 @@ static uint8_t binding_of(const Elf64_Sym *symbol)
 	}
 }
 
+typedef bool symbol_filter(const Elf64_Sym *symbol, const struct place *place);
+
 /* 1 when the table was there, 0 when not, or -ENOMEM. */
-static int add_table(struct tally_symbols_builder *builder, const struct tally_object *object, const char *section)
+static int add_table(struct tally_symbols_builder *builder, const struct tally_object *object, const char *section,
+		     symbol_filter *is_wanted)
 {
 	struct tally_symtab table;
 	if (!tally_symtab_open(object, section, &table))
@@ -142,7 +154,7 @@ static int add_table(struct tally_symbols_builder *builder, const struct tally_o
 		tally_symtab_entry(&table, i, &symbol);
 		const struct place *place = symbol.st_shndx < place_count ? &places[symbol.st_shndx] : NULL;
 		const char *name = tally_symtab_name(&table, &symbol);
-		if (!*name || !is_function(&symbol, place) || is_mapping_symbol(machine, name))
+		if (!*name || !is_wanted(&symbol, place) || is_mapping_symbol(machine, name))
 			continue;
 		uint64_t start = symbol.st_value;
 		if (machine == EM_ARM)
@@ -185,20 +197,32 @@ static struct tally_object *hold(const struct tally_object *object)
 	return tally_object_ref((struct tally_object *)object);
 }
 
-int tally_symbols_from_object(const struct tally_object *object, const struct tally_object *debug,
-			      struct tally_symbols **out, struct tally_error *err)
+static int read_symbols(const struct tally_object *object, const struct tally_object *debug, symbol_filter *is_wanted,
+			struct tally_symbols **out, struct tally_error *err)
 {
 	struct tally_symbols_builder builder = { .objects = { hold(object), debug ? hold(debug) : NULL } };
-	int rc = debug ? add_table(&builder, debug, ".symtab") : 0;
+	int rc = debug ? add_table(&builder, debug, ".symtab", is_wanted) : 0;
 	if (rc == 0)
-		rc = add_table(&builder, object, ".symtab");
+		rc = add_table(&builder, object, ".symtab", is_wanted);
 	if (rc >= 0)
-		rc = add_table(&builder, object, ".dynsym");
-	if (rc >= 0)
+		rc = add_table(&builder, object, ".dynsym", is_wanted);
+	if (rc >= 0 && is_wanted == is_function)
 		rc = tally_symbols_add_plt(&builder, object);
 	if (rc < 0) {
 		tally_symbols_abandon(&builder);
 		return tally_error_set(err, rc, "out of memory for the symbols of %s", tally_object_path(object));
 	}
 	return tally_symbols_finish(&builder, out, err);
+}
+
+int tally_symbols_from_object(const struct tally_object *object, const struct tally_object *debug,
+			      struct tally_symbols **out, struct tally_error *err)
+{
+	return read_symbols(object, debug, is_function, out, err);
+}
+
+int tally_symbols_of_data(const struct tally_object *object, const struct tally_object *debug, struct tally_symbols **out,
+			  struct tally_error *err)
+{
+	return read_symbols(object, debug, is_variable, out, err);
 }

@@ -29,6 +29,10 @@ struct tally_symbols; /* a table */
 int tally_symbols_from_object(const struct tally_object *object, const struct tally_object *debug,
 			      struct tally_symbols **out, struct tally_error *err);
 
+/* The same of data: variables, tables, the labels of sections without code. */
+int tally_symbols_of_data(const struct tally_object *object, const struct tally_object *debug, struct tally_symbols **out,
+			  struct tally_error *err);
+
 /* The value of the symbol of a name in .symtab, whatever it stands for; false when there is none. */
 bool tally_symbols_value_in(const struct tally_object *object, const char *name, uint64_t *value);
 
