@@ -1,6 +1,7 @@
 #include "command/record_request.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -111,6 +112,7 @@ static int prepare_control(struct run *run, struct tally_error *err)
 	const struct tally_record_rotation *next = &options->next_file;
 	options->context = request;
 	options->say = record_say;
+	options->switch_events = &request->switch_events;
 	if (options->overwrite || next->is_wanted)
 		options->next_output = next_output;
 	int result = options->next_output ? tally_signals_add(&run->signals, SIGUSR2, err) : 0;
@@ -129,6 +131,16 @@ static int check_files(const struct record_request *request, struct tally_error 
 		return tally_error_set(err, -EINVAL, "%s want a file to write to, not a pipe",
 				       options->overwrite ? "snapshots" : "--switch-output and --timestamp-filename");
 	return 0;
+}
+
+static int go_first(const struct record_request *request, struct tally_error *err)
+{
+	const struct sched_param priority = { .sched_priority = request->realtime };
+	if (!request->realtime || !sched_setscheduler(0, SCHED_FIFO, &priority))
+		return 0;
+	tally_error_set(err, -errno, "-r %d: the recorder can't be given that priority: %s", request->realtime, tally_errno_text(errno));
+	tally_error_hint(err, "as root, or with CAP_SYS_NICE; without -r it goes before other programs as far as it may");
+	return err->code;
 }
 
 static int record(const struct tally_command *command, struct record_request *request)
@@ -155,7 +167,7 @@ static int record(const struct tally_command *command, struct record_request *re
 		 * rings must not wait for its turn; without the privilege it waits. */
 		signal(SIGPIPE, SIG_IGN);
 		setpriority(PRIO_PROCESS, 0, RECORDER_NICE);
-		status = record_into(&run, fd);
+		status = go_first(request, &err) < 0 ? tally_command_fail(command, &err) : record_into(&run, fd);
 	}
 	tally_spawn_release(&run.spawn);
 	record_output_close(request, run.began);
@@ -180,7 +192,8 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		return tally_command_fail(command, &err);
 	}
 	int status = record_parse_arguments(command, argc, argv, &request);
-	status = status ? status : record(command, &request);
+	if (!status && !request.is_dry_run)
+		status = record(command, &request);
 	record_request_release(&request);
 	return status < 0 ? TALLY_EXIT_OK : status;
 }

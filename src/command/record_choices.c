@@ -1,10 +1,16 @@
 /* The options whose arguments are small languages of their own. */
 #include "command/record_request.h"
 
+#include "abi/arch.h"
+#include "unwind/unwind.h"
+
+#include <ctype.h>
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 int record_parse_call_graph(const char *value, struct tally_record_options *record, struct tally_error *err)
 {
@@ -86,14 +92,79 @@ int record_parse_switch(const char *value, struct tally_record_rotation *when, s
 			       value);
 }
 
-int record_parse_delay(const char *value, struct tally_record_options *record, struct tally_error *err)
+static bool parse_ms(const char **text, double *seconds)
 {
+	char *end;
+	unsigned long number = strtoul(*text, &end, 10);
+	bool is_number = end != *text && isdigit((unsigned char)**text) && number <= 1000000000;
+	*seconds = (double)number / 1000;
+	*text = end;
+	return is_number;
+}
+
+static int parse_ranges(const char *value, struct record_request *request, struct tally_error *err)
+{
+	struct tally_record_options *record = &request->record;
+	size_t count = 1;
+	for (const char *at = value; *at; at++)
+		count += *at == ',';
+	struct tally_record_range *ranges = tally_arena_array(&request->arena, count, sizeof(*ranges));
+	const char *at = value;
+	double last = -1;
+	if (!ranges)
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < count; i++) {
+		bool is_range = parse_ms(&at, &ranges[i].start_s) && *at++ == '-' && parse_ms(&at, &ranges[i].end_s) &&
+				*at == (i + 1 < count ? ',' : 0);
+		if (!is_range || ranges[i].start_s <= last || ranges[i].end_s <= ranges[i].start_s)
+			return tally_error_set(err, -EINVAL, "-D: '%s' is neither milliseconds nor ranges of them, each behind the "
+					       "last (10-20,30-40)", value);
+		last = ranges[i].end_s;
+		at++;
+	}
+	record->ranges = ranges;
+	record->range_count = count;
+	record->delay_s = ranges[0].start_s;
+	return 0;
+}
+
+int record_parse_delay(const char *value, struct record_request *request, struct tally_error *err)
+{
+	struct tally_record_options *record = &request->record;
 	unsigned long long number = 0;
 	record->starts_off = !strcmp(value, "-1");
 	record->delay_s = 0;
+	record->range_count = 0;
 	if (record->starts_off)
 		return 0;
+	if (strchr(value, '-') || strchr(value, ','))
+		return parse_ranges(value, request, err);
 	int result = tally_option_u64("-D", value, 0, 1000000000, &number, err);
 	record->delay_s = (double)number / 1000;
 	return result;
+}
+
+int record_parse_registers(const char *option, const char *value, uint64_t *mask, struct tally_error *err)
+{
+	enum tally_arch host = tally_arch_host();
+	uint64_t all = tally_unwind_regs_mask(TALLY_UNWIND_HOST);
+	char names[512] = "";
+	for (unsigned bit = 0; bit < 64; bit++)
+		if (all >> bit & 1)
+			snprintf(names + strlen(names), sizeof(names) - strlen(names), " %s", tally_arch_register(host, bit));
+	if (!all)
+		return tally_error_set(err, -ENOTSUP, "%s: registers of this machine are not known", option);
+	for (const char *word = value; word && *word; word += strcspn(word, ","), word += *word == ',') {
+		size_t length = strcspn(word, ",");
+		unsigned bit = 0;
+		while (bit < 64 && (!(all >> bit & 1) || strlen(tally_arch_register(host, bit)) != length ||
+				    strncasecmp(tally_arch_register(host, bit), word, length) != 0))
+			bit++;
+		if (bit == 64)
+			return tally_error_set(err, -EINVAL, "%s: '%.*s' is none of%s", option, (int)length, word, names);
+		*mask |= (uint64_t)1 << bit;
+	}
+	if (!value || !*value)
+		*mask = all;
+	return 0;
 }

@@ -99,6 +99,8 @@ int record_parse_events(const struct tally_command *command, struct record_reque
 		return result == -EINVAL ? TALLY_EXIT_USAGE : TALLY_EXIT_FAILURE;
 	}
 	result = parse_expressions(request, &err);
+	if (result >= 0 && request->switch_event)
+		result = tally_event_parse(request->switch_event, &request->catalogue, &request->arena, &request->switch_events, &err);
 	if (result >= 0 && simulated_is_meant(request->provider_name))
 		result = make_own(request, &err);
 	if (result < 0) {
@@ -118,6 +120,7 @@ void record_request_release(struct record_request *request)
 	if (request->provider)
 		request->provider->ops->release(request->provider);
 	tally_event_list_release(&request->events);
+	tally_event_list_release(&request->switch_events);
 	tally_catalogue_release(&request->catalogue);
 	tally_arena_release(&request->arena);
 	tally_target_release(&request->target);

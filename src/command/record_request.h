@@ -4,6 +4,7 @@
 
 #include "base/buffer.h"
 #include "command/command.h"
+#include "command/record_perf_options.h"
 #include "command/simulated_options.h"
 #include "session/recorder.h"
 #include "session/signals.h"
@@ -38,6 +39,10 @@ struct record_request {
 	bool quiet;
 	bool no_pack;
 	const char *control;         /* --control's argument, or NULL */
+	const char *switch_event;    /* --switch-output-event's */
+	struct tally_event_list switch_events;
+	int realtime;                /* priority of the recorder's; 0: none */
+	bool is_dry_run;
 	bool wants_time_in_name;
 	size_t max_files;            /* of a switched output: the last so many are kept; 0: all */
 	struct { char **items; size_t count, capacity; } files; /* of it, complete: the kept ones' names, the oldest first */
@@ -52,11 +57,22 @@ void record_request_release(struct record_request *request);
 extern const struct tally_option record_options[];
 int record_parse_arguments(const struct tally_command *command, int argc, char **argv, struct record_request *request);
 
+/* record_perf_options.c: ids of perf's options; 1 where it is taken, 0 when `id` is none of them, -EINVAL with what to use. */
+enum { RECORD_PERF_FIRST = 1000, RECORD_PERF_BEFORE = RECORD_PERF_FIRST - 1,
+#define ROW(id_, ...) RECORD_PERF_##id_,
+       RECORD_PERF_OPTIONS(ROW)
+#undef ROW
+};
+int record_take_perf_option(int id, struct tally_error *err);
+
 /* record_choices.c: 0 or -EINVAL with a message. */
 int record_parse_call_graph(const char *value, struct tally_record_options *record, struct tally_error *err);
 int record_parse_branches(const char *value, struct tally_record_options *record, struct tally_error *err);
 int record_parse_switch(const char *value, struct tally_record_rotation *when, struct tally_error *err);
-int record_parse_delay(const char *value, struct tally_record_options *record, struct tally_error *err);
+/* "250", "-1", or ranges: "10-20,30-40"; these are the arena's. */
+int record_parse_delay(const char *value, struct record_request *request, struct tally_error *err);
+/* Names of registers, separated by commas; NULL: all. */
+int record_parse_registers(const char *option, const char *value, uint64_t *mask, struct tally_error *err);
 
 /* record_events.c: what the expressions mean to the provider, or the default event. 0, or an exit status likewise. */
 int record_parse_events(const struct tally_command *command, struct record_request *request);

@@ -130,6 +130,14 @@ static void set_extras(const struct tally_record_options *options, struct tally_
 		attr->sample_type |= TALLY_SAMPLE_BRANCH_STACK;
 		attr->branch_sample_type |= options->branches;
 	}
+	if (options->registers_intr) {
+		attr->sample_type |= TALLY_SAMPLE_REGS_INTR;
+		attr->sample_regs_intr = options->registers_intr;
+	}
+	if (options->registers_user) {
+		attr->sample_type |= TALLY_SAMPLE_REGS_USER;
+		attr->sample_regs_user |= options->registers_user;
+	}
 	if (options->overwrite)
 		attr->flags |= TALLY_ATTR_WRITE_BACKWARD;
 	if (options->exclude)
@@ -156,6 +164,7 @@ static void make_source(struct tally_recorder *recorder, const struct tally_even
 		attr->flags |= TALLY_ATTR_ENABLE_ON_EXEC;
 	set_rate(&recorder->options, event, attr);
 	set_clock(attr);
+	attr->flags |= recorder->options.exclude_chain;
 	set_call_graph(recorder, attr);
 	set_extras(&recorder->options, attr);
 	if (event->precise_max && event->kind != TALLY_EVENT_SOFTWARE)
@@ -188,6 +197,8 @@ static void join_groups(struct tally_recorder *recorder)
 		if (!source->event->group_read)
 			continue;
 		source->attr.read_format |= TALLY_FORMAT_GROUP;
+		if (recorder->options.running_time)
+			source->attr.read_format |= TALLY_FORMAT_TOTAL_TIME_ENABLED | TALLY_FORMAT_TOTAL_TIME_RUNNING;
 		source->attr.flags &= ~TALLY_ATTR_INHERIT; /* the kernel has no group reads of inherited events */
 		source->attr.sample_type |= TALLY_SAMPLE_READ;
 		if (member) {
@@ -217,6 +228,8 @@ static void make_side_band(struct tally_recorder *recorder, struct tally_record_
 			 TALLY_ATTR_TASK | TALLY_ATTR_EXCLUDE_KERNEL | TALLY_ATTR_KSYMBOL | TALLY_ATTR_BPF_EVENT |
 			 recorder->options.side_band,
 	};
+	if (recorder->options.no_bpf_events)
+		source->attr.flags &= ~TALLY_ATTR_BPF_EVENT;
 	if (inherits(recorder))
 		source->attr.flags |= TALLY_ATTR_INHERIT;
 	/* Who unwinds later finds .eh_frame_hdr through the maps that are not executable (perf's libunwind). */

@@ -17,7 +17,8 @@ struct loop {
 	struct tally_recorder *recorder;
 	struct tally_signals *signals;
 	struct tally_record_waits waits;
-	uint64_t enable_at, stop_at, progress_at, next_file_at; /* ns; 0: never */
+	uint64_t enable_at, stop_at, progress_at, next_file_at; /* ns; 0: never; enable_at: switched on, or off, next */
+	size_t switched; /* how often it was switched: by odd ones off */
 	int extra_fd;    /* readable when there is a signal or a command */
 	int epoll_fd;    /* −1: extra_fd is that of the signals */
 	int hotplug_fd;  /* −1: none */
@@ -48,14 +49,27 @@ static void end_loop(struct loop *loop, enum tally_record_end end)
 	loop->ended = true;
 }
 
+/* After the delay it is on, to the end; with ranges it goes off and on with these.  0: it stays as it is. */
+static uint64_t next_switch(const struct loop *loop)
+{
+	const struct tally_record_options *options = &loop->recorder->options;
+	double after_s = loop->switched ? 0 : options->delay_s;
+	if (loop->switched < 2 * options->range_count) {
+		const struct tally_record_range *range = &options->ranges[loop->switched / 2];
+		after_s = loop->switched % 2 ? range->end_s : range->start_s;
+	}
+	return after_s > 0 ? loop->recorder->start_ns + (uint64_t)(after_s * 1e9) : 0;
+}
+
 static int on_time(struct loop *loop, struct tally_error *err)
 {
 	uint64_t now = tally_record_now_ns();
-	if (loop->enable_at && now >= loop->enable_at) {
-		loop->enable_at = 0;
-		int result = tally_record_enable(loop->recorder, true, err);
+	while (loop->enable_at && now >= loop->enable_at) {
+		int result = tally_record_enable(loop->recorder, loop->switched % 2 == 0, err);
 		if (result < 0)
 			return result;
+		loop->switched++;
+		loop->enable_at = next_switch(loop);
 	}
 	if (loop->stop_at && now >= loop->stop_at)
 		end_loop(loop, TALLY_RECORD_END_DURATION);
@@ -167,7 +181,7 @@ static int drain_until_end(struct loop *loop,
 	struct tally_provider *provider = recorder->provider;
 	while (!loop->ended) {
 		struct tally_record_waits *waits = &loop->waits;
-		int ready = provider->ops->wait(provider, waits->items, waits->count, loop->extra_fd,
+		int ready = provider->ops->wait(provider, waits->items, waits->count + waits->triggers, loop->extra_fd,
 						earliest_ms(loop));
 		if (ready < 0 && ready != -EINTR)
 			return tally_error_set(err, ready, "waiting for events failed: %s", tally_errno_text(ready));
@@ -175,6 +189,7 @@ static int drain_until_end(struct loop *loop,
 		bool asked_next = false;
 		if (tally_record_take_signals(recorder, loop->signals, &asked_next))
 			end_loop(loop, TALLY_RECORD_END_SIGNAL);
+		asked_next |= tally_record_triggered(recorder);
 		if (recorder->command_ended)
 			end_loop(loop, TALLY_RECORD_END_COMMAND);
 		int result = take_commands(loop, &asked_next, err);
@@ -237,8 +252,7 @@ int tally_recorder_run(struct tally_recorder *recorder, struct tally_signals *si
 	struct loop loop = { .recorder = recorder, .signals = signals };
 	recorder->start_ns = tally_record_now_ns();
 	loop.progress_at = progress ? recorder->start_ns + PROGRESS_MS * 1000000ull : 0;
-	if (options->delay_s > 0)
-		loop.enable_at = recorder->start_ns + (uint64_t)(options->delay_s * 1e9);
+	loop.enable_at = next_switch(&loop);
 	if (options->duration_s > 0)
 		loop.stop_at = recorder->start_ns + (uint64_t)((options->delay_s + options->duration_s) * 1e9);
 	if (options->next_file.seconds > 0)

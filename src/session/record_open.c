@@ -221,10 +221,24 @@ static int open_place(struct tally_recorder *recorder, const struct place *place
 	return result;
 }
 
+/* On whichever CPU it runs, with a ring of its own. */
+static int open_thread(struct tally_recorder *recorder, pid_t tid, bool may_end, struct tally_record_ring_sizes *sizes,
+		       struct tally_error *err)
+{
+	struct place place = { .tid = tid, .cpu = -1, .ring = recorder->ring_count };
+	if (place.ring == recorder->ring_capacity)
+		return 0; /* so many were not there when it began */
+	recorder->ring_count++;
+	int result = open_place(recorder, &place, sizes, err);
+	return result == -ESRCH && may_end ? 0 : result < 0 ? result : 1;
+}
+
 /* On all CPUs: 1, 0 when the task has ended, or -errno. */
 static int open_task(struct tally_recorder *recorder, pid_t tid, bool may_end, struct tally_record_ring_sizes *sizes,
 		     struct tally_error *err)
 {
+	if (recorder->options.per_thread)
+		return open_thread(recorder, tid, may_end, sizes, err);
 	for (size_t c = 0; c < recorder->ring_count; c++) {
 		struct place place = { .tid = tid, .cpu = (int)recorder->ring_cpus[c].number, .ring = c };
 		int result = open_place(recorder, &place, sizes, err);
@@ -240,6 +254,8 @@ static int open_everywhere(struct tally_recorder *recorder, struct tally_record_
 {
 	struct tally_target *target = recorder->target;
 	size_t opened = 0, next = 0;
+	if (recorder->options.per_thread)
+		recorder->ring_count = 0; /* each brings its own */
 	if (target->all || tally_record_follows_command(recorder)) {
 		int result = open_task(recorder, target->all ? -1 : recorder->spawn->pid, false, sizes, err);
 		return result < 0 ? result : 0;
@@ -308,27 +324,6 @@ static int open_cgroups(struct tally_recorder *recorder, struct tally_error *err
 	return 0;
 }
 
-/* A ring for each CPU, and room for those that may come online. */
-static int make_rings(struct tally_recorder *recorder)
-{
-	const struct tally_cpu_list *cpus = &recorder->target->cpus;
-	struct tally_cpu_list possible;
-	recorder->ring_count = recorder->ring_capacity = cpus->count;
-	if (tally_record_follows_cpus(recorder) && tally_cpu_list_read(TALLY_CPU_POSSIBLE, &possible, NULL) >= 0) {
-		if (possible.count > cpus->count)
-			recorder->ring_capacity = possible.count;
-		tally_cpu_list_release(&possible);
-	}
-	recorder->rings = tally_arena_array(&recorder->arena, recorder->ring_capacity, sizeof(*recorder->rings));
-	recorder->side_rings = tally_arena_array(&recorder->arena, recorder->ring_capacity, sizeof(*recorder->side_rings));
-	recorder->ring_cpus = tally_arena_array(&recorder->arena, recorder->ring_capacity, sizeof(*recorder->ring_cpus));
-	if (!recorder->rings || !recorder->side_rings || !recorder->ring_cpus)
-		return -ENOMEM;
-	for (size_t i = 0; i < cpus->count; i++)
-		recorder->ring_cpus[i].number = cpus->cpus[i];
-	return 0;
-}
-
 int tally_record_open_cpu(struct tally_recorder *recorder, size_t ring, struct tally_error *err)
 {
 	struct tally_record_ring_sizes sizes = recorder->ring_sizes;
@@ -344,7 +339,7 @@ int tally_record_open(struct tally_recorder *recorder, struct tally_error *err)
 		if (listed < 0)
 			return listed;
 	}
-	if (make_rings(recorder) < 0)
+	if (tally_record_make_rings(recorder) < 0)
 		return tally_error_set(err, -ENOMEM, "out of memory");
 	tally_limits_raise_descriptors();
 	int result = open_cgroups(recorder, err);
@@ -364,6 +359,8 @@ int tally_record_open(struct tally_recorder *recorder, struct tally_error *err)
 		}
 	} while (!result && (sizes.sample_pages < tried.sample_pages || sizes.side_pages < tried.side_pages));
 	recorder->ring_sizes = sizes;
+	if (!result)
+		result = tally_record_open_triggers(recorder, err);
 	if (!result) {
 		tally_record_tell_of_small_rings(recorder, &sizes);
 		tell_of_emptied(recorder);
@@ -375,6 +372,7 @@ int tally_record_open(struct tally_recorder *recorder, struct tally_error *err)
 void tally_record_close(struct tally_recorder *recorder)
 {
 	close_all(recorder);
+	tally_record_close_triggers(recorder);
 	for (size_t i = 0; recorder->sources && i < recorder->source_count; i++) {
 		tally_vector_release(&recorder->sources[i].ids);
 		if (recorder->sources[i].cgroup_fd >= 0)

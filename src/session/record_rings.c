@@ -9,10 +9,13 @@
 enum {
 	RING_BYTES = 8 << 20,         /* a million small records a second fill it in a tenth of one */
 	SMALL_RING_BYTES = 2 << 20,   /* on machines of many CPUs, without stack copies */
+	THREAD_RING_BYTES = 256 << 10, /* of thousands of threads, few run at a time */
 	RINGS_BYTES = 64 << 20,       /* all of them, where they can be that small */
 	SIDE_RING_BYTES = 256 << 10,
 	SMALL_SIDE_RING_BYTES = 32 << 10, /* where memory is short */
 };
+
+enum { LATE_THREADS = 64 }; /* that begin while their like are opened */
 
 static size_t page_bytes(void)
 {
@@ -30,9 +33,35 @@ static size_t power_of_two_pages(size_t bytes)
 static size_t default_ring_bytes(const struct tally_recorder *recorder)
 {
 	size_t share = RINGS_BYTES / recorder->ring_count;
+	if (recorder->options.per_thread)
+		return share > RING_BYTES ? RING_BYTES : share < THREAD_RING_BYTES ? THREAD_RING_BYTES : share;
 	if (recorder->call_graph == TALLY_CALL_GRAPH_STACK || share > RING_BYTES)
 		return RING_BYTES;
 	return share < SMALL_RING_BYTES ? SMALL_RING_BYTES : share;
+}
+
+int tally_record_make_rings(struct tally_recorder *recorder)
+{
+	const struct tally_cpu_list *cpus = &recorder->target->cpus;
+	struct tally_cpu_list possible;
+	recorder->ring_count = recorder->ring_capacity = cpus->count;
+	if (recorder->options.per_thread) {
+		recorder->ring_count = tally_record_follows_command(recorder) ? 1 : recorder->target->tids.count;
+		recorder->ring_capacity = 2 * recorder->ring_count + LATE_THREADS;
+	}
+	if (tally_record_follows_cpus(recorder) && tally_cpu_list_read(TALLY_CPU_POSSIBLE, &possible, NULL) >= 0) {
+		if (possible.count > cpus->count)
+			recorder->ring_capacity = possible.count;
+		tally_cpu_list_release(&possible);
+	}
+	recorder->rings = tally_arena_array(&recorder->arena, recorder->ring_capacity, sizeof(*recorder->rings));
+	recorder->side_rings = tally_arena_array(&recorder->arena, recorder->ring_capacity, sizeof(*recorder->side_rings));
+	recorder->ring_cpus = tally_arena_array(&recorder->arena, recorder->ring_capacity, sizeof(*recorder->ring_cpus));
+	if (!recorder->rings || !recorder->side_rings || !recorder->ring_cpus)
+		return -ENOMEM;
+	for (size_t i = 0; !recorder->options.per_thread && i < cpus->count; i++)
+		recorder->ring_cpus[i].number = cpus->cpus[i];
+	return 0;
 }
 
 struct tally_record_ring_sizes tally_record_choose_rings(const struct tally_recorder *recorder)

@@ -22,7 +22,7 @@ static void add(struct tally_record_waits *waits, const struct tally_ring *ring,
 int tally_record_waits_init(struct tally_record_waits *waits, const struct tally_recorder *recorder)
 {
 	*waits = (struct tally_record_waits){ 0 };
-	waits->items = calloc(recorder->ring_count * 2, sizeof(*waits->items));
+	waits->items = calloc(recorder->ring_count * 2 + recorder->triggers.count, sizeof(*waits->items));
 	waits->places = calloc(recorder->ring_count * 2, sizeof(*waits->places));
 	if (!waits->items || !waits->places)
 		return -ENOMEM;
@@ -30,6 +30,9 @@ int tally_record_waits_init(struct tally_record_waits *waits, const struct tally
 		add(waits, &recorder->rings[i], false, i);
 		add(waits, &recorder->side_rings[i], true, i);
 	}
+	for (size_t i = 0; i < recorder->triggers.count; i++)
+		if (recorder->triggers.rings[i].page)
+			waits->items[waits->count + waits->triggers++].handle = recorder->triggers.rings[i].handle;
 	return 0;
 }
 
@@ -61,6 +64,9 @@ void tally_record_waits_update(struct tally_record_waits *waits, const struct ta
 		waits->items[i].revents = 0;
 		waits->ended += waits->items[i].handle < 0;
 	}
+	for (size_t i = waits->count; i < waits->count + waits->triggers; i++)
+		if (waits->items[i].revents & POLLHUP) /* its children are looked at with each pass */
+			waits->items[i] = (struct tally_wait_item){ .handle = -1 };
 }
 
 void tally_record_waits_release(struct tally_record_waits *waits)

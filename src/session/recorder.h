@@ -38,6 +38,11 @@ struct tally_record_rotation {
 	double seconds;            /* 0: for ever */
 };
 
+/* A time to sample in, since the start. */
+struct tally_record_range {
+	double start_s, end_s;
+};
+
 struct tally_perf_maps;
 struct tally_record_status;
 
@@ -50,14 +55,22 @@ struct tally_record_options {
 	bool keep_stacks;      /* write the copies, unwound later */
 	size_t ring_bytes;     /* per CPU; 0: by default and budget */
 	double delay_s, duration_s; /* 0: none */
+	const struct tally_record_range *ranges; /* to sample in, one behind the other, from delay_s on; NULL: to the end */
+	size_t range_count;
 	bool starts_off;       /* nothing is sampled until it is switched on (control) */
 	bool no_inherit;       /* without the children and threads to come */
+	bool per_thread;       /* a ring for each thread of the target's, not for each CPU; with no_inherit */
+	bool running_time;     /* values that samples carry have times */
+	bool no_bpf_events;    /* no records of BPF programs */
 	uint64_t sample_type;  /* TALLY_SAMPLE_*: more of each sample than is always taken */
 	uint64_t side_band;    /* TALLY_ATTR_NAMESPACES and the like: more records than of maps, commands, forks, exits */
 	uint64_t exclude;      /* TALLY_ATTR_EXCLUDE_USER or _KERNEL: of all events; 0: as each says */
+	uint64_t exclude_chain; /* TALLY_ATTR_EXCLUDE_CALLCHAIN_USER or _KERNEL: of all call graphs */
+	uint64_t registers_intr, registers_user; /* masks of registers that samples carry; 0: none */
 	uint64_t branches;     /* branch_sample_type of the branch stacks to take; 0: none */
 	bool overwrite;        /* rings keep the youngest records, which are read at the end and at a switch alone */
 	struct tally_record_rotation next_file;
+	const struct tally_event_list *switch_events; /* whose hits ask for the next file as SIGUSR2 does; NULL: none */
 	uint64_t max_bytes;    /* of a file, that end the recording; 0: none do */
 	int compression_level;
 	struct tally_control *control; /* who says when to sample, open; NULL: nobody does */

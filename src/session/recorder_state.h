@@ -60,6 +60,13 @@ struct tally_record_forgotten {
 	struct { struct tally_build_id *items; size_t count, capacity; } ids; /* by the path's id */
 };
 
+/* record_trigger.c: what asks for the next file. */
+struct tally_record_triggers {
+	struct tally_ring *rings; /* by CPU of the target's */
+	size_t count;
+	struct { int *items; size_t count, capacity; } handles;
+};
+
 enum tally_record_cpu_state {
 	TALLY_RECORD_CPU_ONLINE,
 	TALLY_RECORD_CPU_OFFLINE,
@@ -84,10 +91,11 @@ struct tally_recorder {
 	struct tally_recorded_event *recorded; /* the same, as the writer takes them */
 	/* In the order of opening; of the side-band apart, which is on from the start. */
 	struct { struct tally_record_handle *items; size_t count, capacity; } handles, side_handles;
-	struct tally_ring *rings, *side_rings; /* one a CPU (or one a thread where there is no CPU) */
+	struct tally_ring *rings, *side_rings; /* one a CPU, or one a thread (options.per_thread) */
 	struct tally_record_cpu *ring_cpus;
 	size_t ring_count, ring_capacity; /* capacity: more CPUs may come online */
 	struct tally_record_ring_sizes ring_sizes;
+	struct tally_record_triggers triggers;
 	uint64_t online_at; /* when to look for CPUs that came or went */
 	uint64_t lost_closed; /* samples, by events that are closed */
 	bool is_enabled;
@@ -140,7 +148,9 @@ int tally_record_open_cpu(struct tally_recorder *recorder, size_t ring, struct t
 int tally_record_enable_from(struct tally_recorder *recorder, size_t first, bool enable, struct tally_error *err);
 int tally_record_enable(struct tally_recorder *recorder, bool enable, struct tally_error *err);
 
-/* record_rings.c: sizes by what was asked for and by the budget. */
+/* record_rings.c: room for a ring for each CPU (and those that may come online), or thread.  0 or -ENOMEM. */
+int tally_record_make_rings(struct tally_recorder *recorder);
+/* Sizes by what was asked for and by the budget. */
 struct tally_record_ring_sizes tally_record_choose_rings(const struct tally_recorder *recorder);
 /* When its reader is woken, and copies that leave room in a ring. */
 void tally_record_set_wakeups(struct tally_recorder *recorder, const struct tally_record_ring_sizes *sizes);
@@ -180,6 +190,11 @@ int tally_record_take_task(struct tally_recorder *recorder, const struct tally_r
 /* record_file.c: ends the file, and goes on in the next. */
 int tally_record_next_file(struct tally_recorder *recorder, struct tally_error *err);
 
+/* record_trigger.c: opens options.switch_events; whether one was hit since it was asked last. */
+int tally_record_open_triggers(struct tally_recorder *recorder, struct tally_error *err);
+bool tally_record_triggered(struct tally_recorder *recorder);
+void tally_record_close_triggers(struct tally_recorder *recorder);
+
 /* record_hotplug.c: of CPUs that come and go, for who records the whole machine.  To be called after a pass; true when the
  * handles to wait for are others. */
 bool tally_record_follows_cpus(const struct tally_recorder *recorder);
@@ -209,6 +224,7 @@ struct tally_record_waits {
 	struct tally_wait_item *items; /* handle -1: all events of the ring have ended */
 	struct { bool side; uint32_t ring; size_t next; } *places;
 	size_t count, ended;
+	size_t triggers; /* behind these in `items`: handles of the triggers' rings */
 };
 int tally_record_waits_init(struct tally_record_waits *waits, const struct tally_recorder *recorder);
 void tally_record_waits_update(struct tally_record_waits *waits, const struct tally_recorder *recorder);

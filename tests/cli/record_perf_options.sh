@@ -1,0 +1,108 @@
+#!/bin/bash
+# perf record's options: each one is tally's too, taken, or refused with what to use instead; and what the less usual of them
+# do, beside perf's.  TAP; $TALLY is the binary, $SHARES MS [THREADS] a program that is busy so long.
+set -u
+. "$(dirname "$0")/tap.sh"
+cd "$scratch" || exit 1
+export LC_ALL=C.UTF-8 HOME=$scratch PERF_CONFIG=/dev/null
+
+run() { expected=$1; shift; timeout 60 "$@" >out 2>&1; status=$?; [ "$status" = "$expected" ] || { echo "status $status" >>out; false; }; }
+has() { grep -qF -- "$1" out; }
+times() { "$TALLY" script --stdio -i "$1" 2>>out | sed -nE 's/^[^\t].* ([0-9]+\.[0-9]{6}): .*/\1/p'; }
+have perf || perf() { return 1; }
+attributes() { perf evlist -v -i "$1" 2>>out | grep -o "$2[^,]*" | sort -u | tr '\n' ' '; }
+
+"$TALLY" record -q -o probe -e cpu-clock true 2>out || skip_all "cpu-clock can't be sampled: $(head -1 out)"
+
+# --- all of perf's -----------------------------------------------------------------------------------------------
+if have perf; then
+	perf record -h 2>&1 | grep -oE '^    (-., |    )--[a-z-]+' | grep -oE -- '--[a-z-]+' | sort -u >options
+	while read -r option; do
+		timeout 10 "$TALLY" record "$option" --no-such-thing >said 2>&1
+		! grep -q "there is no option $option" said || echo "$option: $(head -1 said)"
+	done <options >out
+	check "no option of perf's is unknown ($(wc -l <options) of them)" test "$(wc -l <options)" -gt 60 -a ! -s out
+	while read -r option; do
+		grep -qE -- "$option\`|$option[ =\`[]" "$SOURCE/docs/compatibility.md" || echo "$option"
+	done <options >out
+	check "the list of them is complete" test ! -s out
+else
+	skip "no option of perf's is unknown" "there is no perf"
+	skip "the list of them is complete" "there is no perf"
+fi
+run 0 "$TALLY" record -q -BNPT -v --buildid-all --mmap-flush 4K --no-buffering --sample-cpu --strict-freq -k mono -e cpu-clock -o taken true
+check "those that ask for what is done anyway are taken"
+run 2 "$TALLY" record --aio -o refused true && has "larger rings" && [ ! -e refused ]
+check "the others are refused with what to use instead"
+run 2 "$TALLY" record -k boottime true && has CLOCK_MONOTONIC
+check "clocks that aren't tally's are refused"
+run 0 "$TALLY" record --dry-run -o dry true && [ ! -e dry ] && run 2 "$TALLY" record --dry-run -e nosuch:event true
+check "--dry-run looks at the options alone"
+
+# --- what of each sample -----------------------------------------------------------------------------------------
+for option in -I -Iip,sp --user-regs --user-regs=ip --kernel-callchains --user-callchains --transaction --no-bpf-event; do
+	case $option in
+	-I*) word=sample_regs_intr;; --user-r*) word=sample_regs_user;; --kernel*) word=exclude_callchain_user;;
+	--user-c*) word=exclude_callchain_kernel;; --trans*) word=TRANSACTION;; *) word=bpf_event;;
+	esac
+	"$TALLY" record -q "$option" -e cpu-clock -F 5000 --call-graph fp -o one -- "$SHARES" 30 >out 2>&1
+	check "$option" test "$(times one | wc -l)" -gt 0
+	if ! have perf; then skip "… as perf asks the kernel" "there is no perf"; continue; fi
+	perf record -q "$option" -e cpu-clock -F 5000 --call-graph fp -o two -- "$SHARES" 30 >>out 2>&1
+	ours=$(attributes one $word) theirs=$(attributes two $word)
+	echo "ours: $ours; perf's: $theirs" >>out
+	check "… as perf asks the kernel" test "$ours" = "$theirs"
+done
+run 2 "$TALLY" record -Iip,nosuch true && has "is none of"
+check "registers that there aren't are refused"
+"$TALLY" record -q -e '{cpu-clock,page-faults}:S' --running-time -F 2000 -o one -- "$SHARES" 30 >out 2>&1
+check "--running-time" test "$(times one | wc -l)" -gt 0
+! have perf || check "… is in what samples read" grep -q TOTAL_TIME_RUNNING <(attributes one read_format)
+
+# --- when --------------------------------------------------------------------------------------------------------
+"$TALLY" record -q -D 100-250,500-600 -e cpu-clock -F 2000 -o ranges -- "$SHARES" 900 >out 2>&1
+# Gaps of more than 100 ms between samples: where a loaded machine gives the program no time there may be others.
+times ranges | awk 'NR > 1 && $1 - last > 0.2 { gaps++ } NR == 1 { first = $1 } { last = $1 }
+	END { printf "%d samples, %d gaps, over %.3f s\n", NR, gaps, last - first; exit !(NR > 20 && gaps >= 1 && last - first < 0.56) }' >>out
+check "-D 100-250,500-600 samples in these times alone"
+for wrong in 10- 20-10 10-20,15-30 a-b 10-20, ,10-20 -5; do
+	run 2 "$TALLY" record -D "$wrong" true || break
+done
+check "ranges that make no sense are refused"
+
+# --- whom --------------------------------------------------------------------------------------------------------
+"$SHARES" 5000 4 >/dev/null & busy=$!
+until [ "$(ls /proc/$busy/task | wc -l)" -ge 4 ]; do :; done
+"$TALLY" record -q --per-thread -p $busy -e cpu-clock -F 2000 -o threads --duration 500ms >out 2>&1
+"$TALLY" report --stdio --sort tid --percent-limit 0 -i threads >>out 2>&1
+kill $busy; wait $busy 2>/dev/null
+check "--per-thread has all threads of a process" test "$(grep -cE '^ *[0-9.]+% ' out)" -ge 4
+! have perf || check "… as perf reads it" test "$(perf script -i threads 2>>out | grep -c cpu-clock)" = "$(times threads | wc -l)"
+"$TALLY" record -q --per-thread -e cpu-clock -F 2000 -o threads -- "$SHARES" 100 >out 2>&1
+check "… and a command" test "$(times threads | wc -l)" -gt 0
+run 2 "$TALLY" record --per-thread -a true && has "for CPUs"
+check "… but no CPUs"
+if [ "$(id -u)" = 0 ] && have chrt; then
+	"$TALLY" record -q -r 3 -e cpu-clock -o first -- sh -c 'sleep 0.1; chrt -p $PPID; echo; chrt -p $$' >out 2>&1
+	check "-r: the recorder goes first, the command as before" test "$(grep -c SCHED_FIFO out)" = 1
+else
+	skip "-r: the recorder goes first, the command as before" "needs root, and chrt"
+fi
+
+# --- an event asks for the next file -----------------------------------------------------------------------------
+run 1 "$TALLY" record --switch-output-event nosuch:event -e cpu-clock -o none true || has "there is no tracepoint"
+check "an event that there isn't is no reason to go on"
+if "$TALLY" record -q -e syscalls:sys_enter_sync -o probe true 2>out; then
+	"$TALLY" record -q -e cpu-clock --switch-output-event syscalls:sys_enter_sync -o next -- \
+		sh -c "'$SHARES' 100; sync; '$SHARES' 100; sync; '$SHARES' 100" >out 2>&1
+	ls next.* >>out
+	check "--switch-output-event: a file more with each hit" test "$(ls next.* | wc -l)" = 3
+	for file in next.*; do times "$file" | wc -l; done >counts
+	check "… each with samples" test "$(grep -cv '^0$' counts)" = 3
+	"$TALLY" record -q --overwrite -e cpu-clock --switch-output-event syscalls:sys_enter_sync -o flight -- \
+		sh -c "'$SHARES' 100; sync; '$SHARES' 100" >out 2>&1
+	check "… and a dump of a flight recorder" test "$(ls flight.* | wc -l)" = 2
+else
+	skip "--switch-output-event" "tracepoints can't be recorded: $(head -1 out)"
+fi
+done_testing
