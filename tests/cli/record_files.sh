@@ -32,7 +32,7 @@ check "--switch-output=TIME makes a file for each"
 total=0 alike=yes
 for file in tally.data.[0-9]*; do
 	total=$((total + $(samples "$file")))
-	same "$file" || alike="no: $file"
+	[ "$(samples "$file")" = 0 ] || same "$file" || alike="no: $file" # a busy machine may give it no time for so long
 	[ "$(samples "$file")" -lt 20 ] || ./tally report --stdio -i "$file" 2>>out | grep -q half || alike="no names: $file"
 done
 echo "$total in all; $alike" >>out
