@@ -98,20 +98,10 @@ static void put_hot_lines(const struct writer *writer)
 /* A sentence, broken at blanks where the line ends. */
 static void put_note(const struct writer *writer, const char *text)
 {
-	int room = writer->view->columns ? (int)writer->view->columns : 120, used = 0;
 	char clean[1400];
 	tally_terminal_clean(text, clean, sizeof(clean));
 	colour(writer, DIM);
-	for (const char *word = clean; *word;) {
-		int length = (int)strcspn(word, " ");
-		if (used && used + 1 + length > room) {
-			tally_buffer_char(writer->out, '\n');
-			used = 0;
-		}
-		tally_buffer_printf(writer->out, "%s%.*s", used ? " " : "", length, word);
-		used += length + (used > 0);
-		word += length + (word[length] == ' ');
-	}
+	tally_wrap_text(writer->out, clean, writer->view->columns ? (int)writer->view->columns : 120);
 	colour(writer, PLAIN);
 	tally_buffer_char(writer->out, '\n');
 }

@@ -1,10 +1,11 @@
 #include "output/diff_view.h"
 #include "output/fit_text.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_MAX = 60, NAME_LEAST = 28, OBJECT_MAX = 32 };
+enum { NAME_LEAST = 28, OBJECT_MAX = 32, OBJECT_LEAST = 10 };
 
 struct diff_table {
 	const struct tally_diff *diff;
@@ -45,6 +46,32 @@ static void put_line(const struct diff_table *table, const struct tally_diff_cel
 	tally_buffer_text(table->out, table->view->colours && ink[0] ? "\033[0m\n" : "\n");
 }
 
+static int left_for_last(const struct diff_table *table)
+{
+	int last = last_column(table), left = (int)table->view->columns;
+	for (int i = 0; i < last; i++)
+		left -= table->widths[i] ? table->widths[i] + 2 : 0;
+	return left;
+}
+
+/* What tells least gives way where a terminal has too little room for names. */
+static void fit(struct diff_table *table)
+{
+	static const enum tally_diff_column ORDER[] = { TALLY_DIFF_WEIGHT, TALLY_DIFF_OBJECT, TALLY_DIFF_COMM,
+							TALLY_DIFF_REMARK, TALLY_DIFF_INTERVAL };
+	int last = last_column(table), wanted = table->widths[last] < NAME_LEAST ? table->widths[last] : NAME_LEAST;
+	if (!table->view->columns)
+		return;
+	for (size_t i = 0; i < sizeof(ORDER) / sizeof(ORDER[0]) && left_for_last(table) < wanted; i++) {
+		int *width = &table->widths[ORDER[i]], missing = wanted - left_for_last(table);
+		if ((int)ORDER[i] != last)
+			*width = ORDER[i] == TALLY_DIFF_OBJECT && *width - missing >= OBJECT_LEAST ? *width - missing : 0;
+	}
+	int left = left_for_last(table);
+	if (table->widths[last] > left)
+		table->widths[last] = left > NAME_LEAST ? left : wanted;
+}
+
 static void measure(struct diff_table *table, struct tally_diff_cells *cells)
 {
 	for (size_t row = 0; row <= table->diff->entries.count; row++) {
@@ -60,12 +87,7 @@ static void measure(struct diff_table *table, struct tally_diff_cells *cells)
 	}
 	if (table->widths[TALLY_DIFF_OBJECT] > OBJECT_MAX)
 		table->widths[TALLY_DIFF_OBJECT] = OBJECT_MAX;
-	int last = last_column(table), used = 0;
-	for (int i = 0; i < last; i++)
-		used += table->widths[i] ? table->widths[i] + 2 : 0;
-	int left = (int)table->view->columns - used;
-	if (table->view->columns && table->widths[last] > left)
-		table->widths[last] = left > NAME_LEAST ? left : NAME_LEAST;
+	fit(table);
 }
 
 static void put_sides(const struct diff_table *table)
@@ -80,6 +102,16 @@ static void put_sides(const struct diff_table *table)
 		tally_buffer_printf(table->out, " (%+.1f %%%s)", 100 * (new - old) / old,
 				    diff->old.runs > 1 || diff->new.runs > 1 ? " a run" : "");
 	tally_buffer_text(table->out, "\n\n");
+}
+
+static void put_notes(const struct diff_table *table, struct tally_buffer *notes)
+{
+	char *line = notes->bytes, *end;
+	for (; line && (end = strchr(line, '\n')); line = end + 1) {
+		*end = '\0';
+		tally_wrap_text(table->out, line, table->view->columns ? (int)table->view->columns : INT_MAX);
+		tally_buffer_char(table->out, '\n');
+	}
 }
 
 void tally_diff_table(const struct tally_diff *diff, const struct tally_diff_view *view, struct tally_buffer *out)
@@ -101,7 +133,8 @@ void tally_diff_table(const struct tally_diff *diff, const struct tally_diff_vie
 		put_line(&table, cells, !entry->is_change ? "\033[2m" : entry->change.difference > 0 ? "\033[31m" : "\033[34m");
 	}
 	tally_diff_notes(diff, view, &notes);
-	tally_buffer_printf(out, "\n%s", tally_buffer_string(&notes));
+	tally_buffer_char(out, '\n');
+	put_notes(&table, &notes);
 	tally_buffer_release(&notes);
 	free(cells);
 }

@@ -70,3 +70,20 @@ int tally_fit_text(struct tally_buffer *out, const char *text, int width, bool a
 	tally_buffer_release(&folded);
 	return columns;
 }
+
+void tally_wrap_text(struct tally_buffer *out, const char *text, int columns)
+{
+	int used = 0;
+	for (const char *word = text; *word;) {
+		int length = (int)strcspn(word, " "), width = 0;
+		for (int i = 0; i < length; i++)
+			width += ((unsigned char)word[i] & 0xc0) != 0x80;
+		if (used && used + 1 + width > columns) {
+			tally_buffer_char(out, '\n');
+			used = 0;
+		}
+		tally_buffer_printf(out, "%s%.*s", used ? " " : "", length, word);
+		used += width + (used > 0);
+		word += length + (word[length] == ' ');
+	}
+}

@@ -13,4 +13,7 @@ int tally_text_width(const char *text);
  * ("std::vector<…>::push_back"), then its end, for "…" (".." with `ascii`).  Returns the columns. */
 int tally_fit_text(struct tally_buffer *out, const char *text, int width, bool ascii);
 
+/* Appends words of `text`, broken at blanks into lines of at most `columns`; no newline behind the last. */
+void tally_wrap_text(struct tally_buffer *out, const char *text, int columns);
+
 #endif
