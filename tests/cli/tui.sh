@@ -148,6 +148,10 @@ keys '?'
 check "its help has their keys" shows "trees of callers"
 keys q q
 shows "left with 0"
+echo "p;main;a_function_with_a_long_name 400" >old.folded
+echo "p;main;a_function_with_another_name 300" >new.folded
+pane 80 24 "TALLY_PAGER=cat \"\$TALLY\" diff old.folded new.folded"
+check "diff has room for names" eval 'shows "left with 0" && grep -q " a_function_with_a_long_name$" screen'
 tmux kill-server 2>/dev/null
 check "without a terminal it is text" eval '"$TALLY" report </dev/null >screen 2>&1 && grep -q FUNCTION screen && ! grep -q "? help" screen'
 echo "1..$number"
