@@ -227,8 +227,8 @@ static int draw(const struct tally_command *command, struct flamegraph *graph, s
 	if (!status)
 		status = tally_output_write(graph->output, &file, err);
 	if (!status && strcmp(graph->output, "-"))
-		fprintf(stderr, "tally flamegraph: wrote %s (%zu stacks, %.1f kB); open it in a browser\n", graph->output,
-			stacks.rows.rows.count, (double)file.length / 1e3);
+		fprintf(stderr, "tally flamegraph: wrote %s (%zu stack%s, %.1f kB); open it in a browser\n", graph->output,
+			stacks.rows.rows.count, stacks.rows.rows.count == 1 ? "" : "s", (double)file.length / 1e3);
 	tally_buffer_release(&file);
 	tally_stacks_release(&stacks);
 	tally_stacks_release(&sides.old);

@@ -133,7 +133,9 @@ void tally_flame_change_rules(struct tally_buffer *out)
 			       ".flame-steps{display:flex;border-radius:3px;overflow:hidden}.flame-legend .flame-steps i{width:18px;"
 			       "border-radius:0}.flame-sides{white-space:nowrap}"
 			       /* A line more or less below the graph would move it away from under the pointer. */
-			       ".flame-details .flame-figures{overflow:hidden;text-overflow:ellipsis;white-space:nowrap}\n");
+			       ".flame-details .flame-figures{overflow:hidden;text-overflow:ellipsis;white-space:nowrap}"
+			       "@media (max-width:720px){.flame-details .flame-figures{white-space:normal;height:38px}"
+			       ".flame-legend .flame-steps i{width:12px}.flame-sides{gap:8px}}\n");
 }
 
 static void write_colours(struct tally_buffer *out, const char *name, const struct scale *scale)
