@@ -1,0 +1,241 @@
+/* Opening a recording: a file, mapped; what comes down a pipe; a folder; memory.  And letting go of it. */
+#include "perfdata/perfdata_reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { READ_FILE_BYTES_MIN = 1 << 20, STACK_COPY_BYTES_MIN = 2048 };
+
+static int read_pipe_head(struct tally_perfdata *data)
+{
+	data->is_pipe = true;
+	data->data_end = UINT64_MAX;
+	tally_source_skip(&data->source, sizeof(struct tally_disk_pipe_header));
+	return 0;
+}
+
+/* What a file that is no recording is, by its first bytes; NULL: no idea. */
+static const char *foreign_kind(const uint8_t *bytes, size_t size)
+{
+	static const struct { const char *magic; size_t length; const char *kind; } kinds[] = {
+		{ "\x7f" "ELF", 4, "an ELF file: a program or library" },
+		{ "\x1f\x8b", 2, "compressed with gzip: unpack it first" },
+		{ "\x28\xb5\x2f\xfd", 4, "compressed with zstd: unpack it first" },
+		{ "\xfd" "7zXZ", 5, "compressed with xz: unpack it first" },
+		{ "BZh", 3, "compressed with bzip2: unpack it first" },
+		{ "PK\3\4", 4, "a zip archive" },
+		{ "\x17\x08\x44tracing", 10, "of trace-cmd" },
+		{ "{", 1, "JSON" },
+		{ "<?xml", 5, "XML" },
+		{ "<svg", 4, "SVG" },
+	};
+	size_t printable = 0;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (size >= kinds[i].length && !memcmp(bytes, kinds[i].magic, kinds[i].length))
+			return kinds[i].kind;
+	for (size_t i = 0; i < size; i++)
+		printable += (bytes[i] >= ' ' && bytes[i] != 0x7f) || bytes[i] == '\n' || bytes[i] == '\t' || bytes[i] == '\r';
+	return printable == size ? "text" : NULL;
+}
+
+static int not_a_recording(const uint8_t *bytes, size_t size, struct tally_error *err)
+{
+	const char *kind = foreign_kind(bytes, size);
+	uint64_t magic = TALLY_PERFDATA_MAGIC;
+	if (size < 16 && !memcmp(bytes, &magic, size < sizeof(magic) ? size : sizeof(magic)))
+		return tally_error_set(err, -EBADMSG, "not a recording: only the first %zu bytes of one", size);
+	if (kind)
+		tally_error_set(err, -EBADMSG, "not a recording: it is %s", kind);
+	else
+		tally_error_set(err, -EBADMSG, "not a recording: it does not begin with PERFILE2");
+	tally_error_hint(err, "recordings are made by tally record or perf record");
+	return -EBADMSG;
+}
+
+/* What begins like a recording.  The magic number of the second format tells the byte order; the first format's is a
+ * string, and its size does: nobody has a header of 4 GiB. */
+static bool see_magic(struct tally_perfdata *data, struct tally_disk_pipe_header *header)
+{
+	bool is_first = !memcmp(&header->magic, TALLY_PERFDATA_MAGIC_1, sizeof(header->magic));
+	data->swap = header->magic == TALLY_PERFDATA_MAGIC_SWAPPED || (is_first && header->size > UINT32_MAX);
+	if (data->swap)
+		header->size = __builtin_bswap64(header->size);
+	data->place.version = !is_first;
+	return is_first || data->swap || header->magic == TALLY_PERFDATA_MAGIC;
+}
+
+/* A seekable file's content down a pipe: taken whole, since its events stand behind what they describe. */
+static int slurp(struct tally_perfdata *data, struct tally_error *err)
+{
+	struct tally_source *source = &data->source;
+	size_t want = source->end + 1;
+	while (tally_source_left(source, want) >= want)
+		want = source->end + 1;
+	if (source->failure)
+		return tally_error_set(err, source->failure, "can't read the recording: %s",
+				       tally_errno_text(source->failure));
+	data->slurped = source->block;
+	tally_block_hold(data->slurped);
+	source->memory = source->window;
+	source->memory_size = source->end;
+	return 0;
+}
+
+static int read_any_head(struct tally_perfdata *data, struct tally_error *err)
+{
+	struct tally_disk_pipe_header header;
+	const uint8_t *bytes = tally_source_peek(&data->source, sizeof(header));
+	if (!bytes && data->source.failure)
+		return tally_error_set(err, data->source.failure, "can't read the recording: %s",
+				       tally_errno_text(data->source.failure));
+	size_t left = tally_source_left(&data->source, sizeof(header));
+	if (!bytes && !left)
+		return tally_error_set(err, -EBADMSG, "not a recording: the input is empty");
+	if (!bytes)
+		return not_a_recording(tally_source_peek(&data->source, left), left, err);
+	memcpy(&header, bytes, sizeof(header));
+	if (!see_magic(data, &header))
+		return not_a_recording(bytes, sizeof(header), err);
+	if (header.size == sizeof(header))
+		return read_pipe_head(data);
+	int result = data->source.memory ? 0 : slurp(data, err);
+	return result ? result : tally_perfdata_read_head(data, err);
+}
+
+/* Puts the file's name in front of a message. */
+static void name_file(const char *path, struct tally_error *err)
+{
+	char message[sizeof(err->message)];
+	if (!err)
+		return;
+	memcpy(message, err->message, sizeof(message));
+	snprintf(err->message, sizeof(err->message), "%.200s: %.500s", path, message);
+}
+
+static int open_source(struct tally_perfdata *data, const char *path, struct tally_error *err)
+{
+	struct stat status;
+	bool is_stdin = strcmp(path, "-") == 0;
+	int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+	int result = fd < 0 || fstat(fd, &status) < 0 ? -errno : 0;
+	data->source.fd = fd;
+	if (result) {
+		tally_error_set(err, result, "can't open the recording: %s", tally_errno_text(result));
+		if (result == -ENOENT)
+			tally_error_hint(err, "make one with tally record, or name another with -i");
+		return result;
+	}
+	if (S_ISDIR(status.st_mode)) {
+		fd = tally_directory_open(data, fd, err);
+		if (fd < 0)
+			return fd;
+		close(data->source.fd);
+		data->source.fd = fd;
+		if (fstat(fd, &status) < 0)
+			return tally_error_set(err, -errno, "can't open the recording: %s", tally_errno_text(-errno));
+	}
+	if (!S_ISREG(status.st_mode))
+		return 0;
+	if (!status.st_size)
+		return tally_error_set(err, -EBADMSG, "not a recording: the file is empty");
+	data->mapping = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (data->mapping == MAP_FAILED) {
+		result = -errno;
+		data->mapping = NULL;
+		return tally_error_set(err, result, "can't map the recording: %s", tally_errno_text(result));
+	}
+	data->mapping_size = (size_t)status.st_size;
+	data->source.memory = data->mapping;
+	data->source.memory_size = (size_t)status.st_size;
+	return 0;
+}
+
+/* Of records that are mostly copies of stacks little is looked at. */
+static bool is_worth_reading(const struct tally_perfdata *data)
+{
+	if (!data->mapping || data->source.memory_size < READ_FILE_BYTES_MIN)
+		return false;
+	for (size_t i = 0; i < data->event_count; i++)
+		if (data->events[i].attr.sample_type & TALLY_SAMPLE_STACK_USER &&
+		    data->events[i].attr.sample_stack_user >= STACK_COPY_BYTES_MIN)
+			return false;
+	return true;
+}
+
+static struct tally_perfdata *new_reader(struct tally_error *err)
+{
+	struct tally_perfdata *data = calloc(1, sizeof(*data));
+	if (!data)
+		tally_error_set(err, -ENOMEM, "no memory for the recording");
+	else
+		data->source = (struct tally_source){ .blocks = &data->blocks, .fd = -1 };
+	return data;
+}
+
+int tally_perfdata_open(const char *path, struct tally_perfdata **out, struct tally_error *err)
+{
+	struct tally_error unseen;
+	struct tally_perfdata *data = new_reader(err);
+	*out = NULL;
+	if (!data)
+		return -ENOMEM;
+	err = err ? err : &unseen;
+	int result = open_source(data, path, err);
+	if (!result)
+		result = read_any_head(data, err);
+	if (result) {
+		name_file(strcmp(path, "-") ? path : "standard input", err);
+		tally_perfdata_close(data);
+		return result;
+	}
+	data->source.reads = is_worth_reading(data);
+	*out = data;
+	return 0;
+}
+
+int tally_perfdata_open_memory(const void *bytes, size_t size, struct tally_perfdata **out, struct tally_error *err)
+{
+	struct tally_error unseen;
+	struct tally_perfdata *data = new_reader(err);
+	*out = NULL;
+	if (!data)
+		return -ENOMEM;
+	err = err ? err : &unseen;
+	data->source.memory = bytes ? bytes : (const void *)"";
+	data->source.memory_size = size;
+	int result = read_any_head(data, err);
+	if (result) {
+		tally_perfdata_close(data);
+		return result;
+	}
+	*out = data;
+	return 0;
+}
+
+void tally_perfdata_close(struct tally_perfdata *data)
+{
+	if (!data)
+		return;
+	tally_unpacker_release(data); /* its thread reads the mapping */
+	if (data->mapping)
+		munmap(data->mapping, data->mapping_size);
+	if (data->source.fd > STDERR_FILENO)
+		close(data->source.fd);
+	tally_directory_release(data);
+	tally_source_release(&data->source);
+	tally_block_drop(&data->blocks, data->slurped);
+	tally_blocks_release(&data->blocks);
+	tally_map_release(&data->event_by_id);
+	tally_map_release(&data->tracepoint_by_id);
+	tally_vector_release(&data->build_ids);
+	tally_vector_release(&data->tracepoints);
+	tally_arena_release(&data->arena);
+	free(data->aligned);
+	free(data);
+}
