@@ -25,7 +25,7 @@ static unsigned heat(double percent)
 
 static double percent_of(const struct tally_browser *browser, uint64_t weight)
 {
-	uint64_t period = browser->browse.report->period;
+	uint64_t period = browser->browse.report.period;
 	return period ? 100.0 * (double)weight / (double)period : 0;
 }
 
@@ -48,7 +48,7 @@ static void put_share(struct tally_drawn_row *row, const struct tally_browser *b
 	tally_row_put(row, heat(percent), text, SHARE_WIDTH);
 	if (!shows_errors(browser, row->columns))
 		return;
-	snprintf(text, sizeof(text), "%*.2f", ERROR_WIDTH, tally_report_error(browser->browse.report, weight, samples));
+	snprintf(text, sizeof(text), "%*.2f", ERROR_WIDTH, tally_report_error(&browser->browse.report, weight, samples));
 	tally_row_put(row, TALLY_STYLE_DIM, text, ERROR_WIDTH);
 }
 
@@ -116,7 +116,7 @@ static void put_entry(struct tally_drawn_row *row, const struct tally_browser *b
 		      const int *widths)
 {
 	const struct tally_browse *browse = &browser->browse;
-	const struct tally_report_entry *entry = &browse->report->entries.items[line->entry];
+	const struct tally_report_entry *entry = &browse->report.entries.items[line->entry];
 	char cell[TALLY_REPORT_CELL_BYTES];
 	tally_row_put(row, TALLY_STYLE_DIM, marker(row, line->can_open, line->is_open), 1);
 	if (browser->options->children)
@@ -171,7 +171,7 @@ static void put_nothing(struct tally_drawn_row *row, const struct tally_browser 
 	bool filtered = is_filtered(browse);
 	tally_row_put(row, 0, "", GAP);
 	tally_row_put_rest(row, TALLY_STYLE_DIM, filtered ? "nothing passes the filter; Esc shows all" :
-				       browse->report->hidden ? "all is below the limit; P changes it" :
+				       browse->report.hidden ? "all is below the limit; P changes it" :
 				       browser->live ? "nothing was sampled yet" : "no samples");
 }
 
@@ -193,9 +193,9 @@ static void put_lines(struct tally_browser *browser, int rows, int columns, cons
 	row = (struct tally_drawn_row){ .screen = browser->screen, .search = "", .columns = columns, .y = y };
 	if (!browse->lines.count)
 		put_nothing(&row, browser);
-	else if (y < rows - 1 && browse->report->hidden && !is_filtered(browse)) {
+	else if (y < rows - 1 && browse->report.hidden && !is_filtered(browse)) {
 		char text[TALLY_BROWSER_TEXT_BYTES];
-		snprintf(text, sizeof(text), "%zu more%s", browse->report->hidden,
+		snprintf(text, sizeof(text), "%zu more%s", browse->report.hidden,
 			 browser->options->limit ? "" : " below the limit; P changes it");
 		tally_row_put(&row, 0, "", GAP);
 		tally_row_put_rest(&row, TALLY_STYLE_DIM, text);

@@ -31,7 +31,7 @@ const char *tally_browse_match(const char *text, const char *word)
 /* What is shown of entries tells them apart. */
 static uint64_t entry_path(const struct tally_browse *browse, uint32_t number)
 {
-	const struct tally_report_entry *entry = &browse->report->entries.items[number];
+	const struct tally_report_entry *entry = &browse->report.entries.items[number];
 	uint64_t path = 0;
 	for (unsigned key = 0; key < TALLY_SORT_KEYS; key++)
 		if (browse->options->by[key])
@@ -64,7 +64,7 @@ static int set_open(struct tally_browse *browse, uint64_t path, bool open)
 static bool is_shown(const struct tally_browse *browse, const struct tally_branch_node *branch)
 {
 	return branch && (double)branch->weight * 100 >=
-				 browse->options->tree_percent_min * (double)browse->report->period;
+				 browse->options->tree_percent_min * (double)browse->report.period;
 }
 
 static bool passes(const struct tally_browse *browse, const struct tally_report_entry *entry)
@@ -110,8 +110,8 @@ static int make_lines(struct tally_browse *browse)
 {
 	int result = 0;
 	browse->lines.count = browse->entries_shown = 0;
-	for (uint32_t i = 0; !result && i < browse->report->entries.count; i++) {
-		const struct tally_report_entry *entry = &browse->report->entries.items[i];
+	for (uint32_t i = 0; !result && i < browse->report.entries.count; i++) {
+		const struct tally_report_entry *entry = &browse->report.entries.items[i];
 		if (!passes(browse, entry))
 			continue;
 		struct tally_browse_line line = { .entry = i, .can_open = is_shown(browse, entry->tree) };
@@ -143,12 +143,12 @@ static void find_columns(struct tally_browse *browse)
 	memcpy(before, browse->columns, sizeof(before));
 	browse->column_count = 0;
 	for (unsigned key = 0; key < TALLY_SORT_KEYS; key++) {
-		if (!tally_report_is_column(browse->report, browse->options, key))
+		if (!tally_report_is_column(&browse->report, browse->options, key))
 			continue;
 		struct tally_browse_column *column = &browse->columns[browse->column_count++];
 		*column = (struct tally_browse_column){ key, width_before(before, count_before, key) };
-		for (size_t i = 0; i < browse->report->entries.count; i++) {
-			tally_report_cell(browse->names, &browse->report->entries.items[i], key, cell, sizeof(cell));
+		for (size_t i = 0; i < browse->report.entries.count; i++) {
+			tally_report_cell(browse->names, &browse->report.entries.items[i], key, cell, sizeof(cell));
 			int width = tally_text_width(cell);
 			width = width > CELL_MAX ? CELL_MAX : width;
 			column->width = width > column->width ? width : column->width;
@@ -166,7 +166,7 @@ static void keep_in_sight(struct tally_browse *browse)
 	if (browse->cursor < browse->top)
 		browse->top = browse->cursor;
 	/* Behind the last line stands how many there are that are not shown. */
-	if (count && browse->report->hidden) {
+	if (count && browse->report.hidden) {
 		if (browse->cursor == count - 1 && count >= browse->top + height && height > 1)
 			browse->top = count + 1 - height;
 		count++;
@@ -185,12 +185,12 @@ const struct tally_browse_line *tally_browse_current(const struct tally_browse *
 const struct tally_report_entry *tally_browse_entry(const struct tally_browse *browse)
 {
 	const struct tally_browse_line *line = tally_browse_current(browse);
-	return line ? &browse->report->entries.items[line->entry] : NULL;
+	return line ? &browse->report.entries.items[line->entry] : NULL;
 }
 
 uint32_t tally_browse_function(const struct tally_browse *browse, const struct tally_browse_line *line)
 {
-	return line->branch ? line->branch->function : browse->report->entries.items[line->entry].function;
+	return line->branch ? line->branch->function : browse->report.entries.items[line->entry].function;
 }
 
 /* Lines anew; the cursor on the same entry or branch, or on the entry whose branch has gone. */
@@ -247,7 +247,7 @@ int tally_browse_set(struct tally_browse *browse, const struct tally_report *rep
 	uint64_t path = line ? line->path : 0;
 	struct tally_report_entry old = current ? *current : (struct tally_report_entry){ 0 };
 	bool moved = browse->cursor > 0; /* who has not moved stays on top */
-	browse->report = report;
+	browse->report = *report;
 	browse->options = options;
 	find_columns(browse);
 	int result = make_lines(browse);
@@ -255,9 +255,10 @@ int tally_browse_set(struct tally_browse *browse, const struct tally_report *rep
 	for (size_t i = 0; current && moved && !is_there && i < browse->lines.count; i++) {
 		const struct tally_browse_line *there = &browse->lines.items[i];
 		is_there = there->path == path;
-		if (is_there || (!found && is_same(browse, &report->entries.items[there->entry], &old)))
+		if (is_there || (!found && is_same(browse, &report->entries.items[there->entry], &old))) {
 			browse->cursor = i;
-		found |= browse->cursor == i;
+			found = true;
+		}
 	}
 	browse->shown_options = *options;
 	keep_in_sight(browse);
@@ -320,8 +321,8 @@ int tally_browse_open_all(struct tally_browse *browse, bool open)
 	int result = 0;
 	tally_map_release(&browse->open);
 	browse->open = (struct tally_map){ 0 };
-	for (uint32_t i = 0; open && !result && i < browse->report->entries.count; i++) {
-		const struct tally_report_entry *entry = &browse->report->entries.items[i];
+	for (uint32_t i = 0; open && !result && i < browse->report.entries.count; i++) {
+		const struct tally_report_entry *entry = &browse->report.entries.items[i];
 		if (!passes(browse, entry))
 			continue;
 		result = set_open(browse, entry_path(browse, i), true);
@@ -353,7 +354,7 @@ static bool has_search(const struct tally_browse *browse, const struct tally_bro
 		return tally_browse_match(text, browse->search);
 	}
 	for (unsigned i = 0; i < browse->column_count; i++) {
-		tally_report_cell(browse->names, &browse->report->entries.items[line->entry], browse->columns[i].key, text,
+		tally_report_cell(browse->names, &browse->report.entries.items[line->entry], browse->columns[i].key, text,
 				  sizeof(text));
 		if (tally_browse_match(text, browse->search))
 			return true;

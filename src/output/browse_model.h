@@ -1,7 +1,7 @@
 /* A report to be browsed: which lines are to be seen, which are open, what is searched and filtered, where the cursor is.
  *
  * Knows nothing of terminals.  A line is an entry of the report, or a branch of its call tree, whose entry and branches
- * above are all open.  The report, its options and names must outlive what was set; functions that return an int give 0 or
+ * above are all open.  What the report points to, its options and names must outlive what was set, until the next is; functions that return an int give 0 or
  * -ENOMEM.
  */
 #ifndef TALLY_OUTPUT_BROWSE_MODEL_H
@@ -30,7 +30,7 @@ struct tally_browse_column {
 
 struct tally_browse {
 	const struct tally_names *names;
-	const struct tally_report *report;
+	struct tally_report report; /* what it points to is the caller's */
 	const struct tally_report_options *options;
 	struct tally_report_options shown_options; /* those of the report that is shown */
 	struct { struct tally_browse_line *items; size_t count, capacity; } lines;

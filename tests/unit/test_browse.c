@@ -376,6 +376,27 @@ static void narrow_screens_show_functions(void **state)
 	close_view(&view);
 }
 
+static void what_is_open_stays_so_in_the_next_report(void **state)
+{
+	(void)state;
+	struct view view;
+	open_view(&view, 24, 80);
+	press(&view, "\nj"); /* on loop, below main */
+	assert_string_equal(current_name(&view), "loop");
+	size_t lines = line_count(&view);
+	rebuild(&view);
+	assert_int_equal(line_count(&view), lines);
+	assert_string_equal(current_name(&view), "loop");
+	assert_non_null(tally_browse_current(&view.browser.browse)->branch);
+	press(&view, "G"); /* the last entry, which stays the one of the cursor when others go before it */
+	char name[64];
+	snprintf(name, sizeof(name), "%s", current_name(&view));
+	view.options.by_self = true;
+	rebuild(&view);
+	assert_string_equal(current_name(&view), name);
+	close_view(&view);
+}
+
 static bool shows(struct view *view, const char *text)
 {
 	bool found = false;
@@ -417,6 +438,7 @@ int main(void)
 		cmocka_unit_test(nothing_is_drawn_outside_of_any_screen),
 		cmocka_unit_test(the_cursor_is_always_in_sight),
 		cmocka_unit_test(what_is_typed_may_be_any_character),
+		cmocka_unit_test(what_is_open_stays_so_in_the_next_report),
 		cmocka_unit_test(narrow_screens_show_functions),
 		cmocka_unit_test(help_that_does_not_fit_is_gone_through),
 	};
