@@ -265,7 +265,7 @@ int tally_record_machine_features(struct tally_recorder *recorder, struct tally_
 /* Closes files that were not used for long, when too many are open. */
 static inline void tally_record_trim_objects(struct tally_recorder *recorder)
 {
-	static const struct tally_objects_budget budget = { .bytes = 32 << 20, .mapped = 1 << 30, .objects = 1024 };
+	static const struct tally_objects_budget budget = { .bytes = 32 << 20, .mapped = 1 << 30, .objects = 512 };
 	if (recorder->objects.is_live)
 		tally_objects_trim(&recorder->objects, &budget);
 }
