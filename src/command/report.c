@@ -7,6 +7,7 @@
 #include "command/name_options.h"
 #include "command/recording_path.h"
 #include "command/recording_warnings.h"
+#include "command/report_sort.h"
 #include "output/pager.h"
 #include "output/report_cells.h"
 #include "output/report_text.h"
@@ -21,16 +22,20 @@
 #include <unistd.h>
 
 enum { OPTION_CHILDREN = 256, OPTION_NO_CHILDREN, OPTION_SORT, OPTION_PERCENT, OPTION_STDIO, OPTION_DSO,
-       OPTION_SYMBOL, OPTION_EVENT, OPTION_MANGLED, OPTION_NO_INLINE, OPTION_ERROR, OPTION_TUI };
+       OPTION_SYMBOL, OPTION_EVENT, OPTION_MANGLED, OPTION_NO_INLINE, OPTION_ERROR, OPTION_TUI, OPTION_NO_BRANCHES };
 
 static const struct tally_option options[] = {
 	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE", "the recording (tally.data, else perf.data; - is standard input)",
 	  NULL, 0 },
-	{ 's', "sort", TALLY_ARGUMENT_REQUIRED, "KEYS", "of comm,pid,tid,cpu,cgroup,cgroup_id,dso,sym,srcfile,\nsrcline (comm,dso,sym)",
-	  "comm pid tid cpu cgroup cgroup_id dso sym srcfile srcline", 0 },
+	{ 's', "sort", TALLY_ARGUMENT_REQUIRED, "KEYS", "what rows are told apart by, of comm,pid,tid,cpu,cgroup,\ncgroup_id,dso,sym,srcfile,srcline (comm,dso,sym); of branches\n"
+	  "of dso_from,sym_from,srcline_from,dso_to,sym_to,srcline_to,\nmispredict,in_tx,abort,cycles (comm,dso_from,sym_from,dso_to,\nsym_to)", TALLY_SORT_CHOICES, 0 },
 	{ 'g', "call-graph", TALLY_ARGUMENT_OPTIONAL, "caller|callee",
 	  "show call trees: what an entry called (caller, the default)\nor who called it (callee)", "caller callee none graph fractal flat",
 	  0 },
+	{ 'b', "branch-stack", TALLY_ARGUMENT_NONE, NULL, "a row for each branch taken before the samples (the default where\nthey were recorded, without -g)",
+	  NULL, 0 },
+	{ 0, "no-branch-stack", TALLY_ARGUMENT_NONE, NULL, "rows are of samples, whatever branches were recorded", NULL,
+	  OPTION_NO_BRANCHES },
 	{ 0, "children", TALLY_ARGUMENT_NONE, NULL, "heaviest total first, as with -g (else heaviest self first)", NULL,
 	  OPTION_CHILDREN },
 	{ 0, "no-children", TALLY_ARGUMENT_NONE, NULL, "no totals", NULL, OPTION_NO_CHILDREN },
@@ -62,33 +67,10 @@ struct request {
 	struct tally_header_request header;
 	struct tally_name_sources names;
 	struct tally_report_options report;
+	struct tally_report_sort sort;
 	struct tally_browse_request browsing;
 	bool children_given, percent_given, errors, json, no_pager, tui, browses, mangled, no_inlines;
 };
-
-static int unknown_key(const char *text, int length, struct tally_error *err)
-{
-	struct tally_buffer names = { 0 };
-	for (unsigned key = 0; key < TALLY_SORT_KEYS; key++)
-		tally_buffer_printf(&names, "%s%s", key ? ", " : "", tally_sort_key_words(key)->name);
-	tally_error_set(err, -EINVAL, "option --sort: '%.*s' is none of %s", length, text, tally_buffer_string(&names));
-	tally_buffer_release(&names);
-	return -EINVAL;
-}
-
-static int parse_sort(const char *text, bool by[TALLY_SORT_KEYS], struct tally_error *err)
-{
-	memset(by, 0, TALLY_SORT_KEYS * sizeof(*by));
-	while (*text) {
-		size_t length = strcspn(text, ",");
-		enum tally_sort_key key = tally_sort_key_find(text, (unsigned)length);
-		if (key == TALLY_SORT_KEYS)
-			return unknown_key(text, (int)length, err);
-		by[key] = true;
-		text += length + (text[length] == ',');
-	}
-	return 0;
-}
 
 /* perf's "graph,0.5,callee" is taken for the order in it. */
 static int parse_tree(const char *value, struct request *request, struct tally_error *err)
@@ -124,7 +106,9 @@ static int apply_option(void *taker, int id, const char *value, struct tally_err
 	int result = 0;
 	switch (id) {
 	case 'i': request->input = value; break;
-	case 's': return parse_sort(value, request->report.by, err);
+	case 's': return tally_report_sort_parse(&request->sort, value, err);
+	case 'b': request->sort.branches = TALLY_BRANCHES_WANTED; break;
+	case OPTION_NO_BRANCHES: request->sort.branches = TALLY_BRANCHES_UNWANTED; break;
 	case 'g': return parse_tree(value, request, err);
 	case OPTION_CHILDREN: request->report.children = request->children_given = true; break;
 	case OPTION_NO_CHILDREN: request->report.children = false; request->children_given = true; break;
@@ -277,52 +261,73 @@ static int browse(const struct tally_command *command, struct request *request, 
 	return TALLY_EXIT_OK;
 }
 
+/* Takes the recording over.  An exit status: OK with the profile. */
+static int read_profile(const struct tally_command *command, struct request *request, struct tally_recording *recording,
+			struct tally_profile **profile)
+{
+	struct tally_error err = TALLY_ERROR_NONE;
+	struct tally_report_options *report = &request->report;
+	bool wants_stacks = report->tree != TALLY_TREE_NONE || (request->children_given && report->children);
+	unsigned facts = 0;
+	bool is_misused = tally_report_sort_choose(&request->sort, recording, wants_stacks, &facts, &err) < 0;
+	if (is_misused || tally_report_sort_check(&request->sort, recording, facts, &err) < 0) {
+		tally_recording_close(recording);
+		return is_misused ? tally_command_misuse(command, "%s", err.message) : tally_command_fail(command, &err);
+	}
+	memcpy(report->by, request->sort.by, sizeof(report->by));
+	recording->names.keep_mangled = request->mangled;
+	recording->names.no_inlines = request->no_inlines;
+	tally_names_use_cache(&recording->names);
+	tally_names_use_sources(&recording->names, &request->names);
+	recording->leaves_only = !request->browses && request->children_given && !report->children &&
+				 report->tree == TALLY_TREE_NONE;
+	struct tally_command_progress progress;
+	struct tally_profile_options samples = {
+		.filter = request->filter,
+		.merge_threads = !request->browses && !report->by[TALLY_SORT_PID] && !report->by[TALLY_SORT_TID],
+		.merge_cpus = !report->by[TALLY_SORT_CPU],
+		.by_cgroup = report->by[TALLY_SORT_CGROUP], .by_cgroup_id = report->by[TALLY_SORT_CGROUP_ID], .facts = facts,
+		.progress = tally_command_progress, .context = &progress,
+	};
+	tally_command_progress_start(&progress);
+	int result = tally_profile_new(recording, &samples, profile, &err);
+	tally_command_progress_end(&progress);
+	if (result < 0)
+		return tally_command_fail(command, &err);
+	if (tally_report_sort_check(&request->sort, recording, facts, &err) < 0) { /* a pipe tells when it is read */
+		tally_profile_free(*profile);
+		return tally_command_fail(command, &err);
+	}
+	complete(request, *profile);
+	return TALLY_EXIT_OK;
+}
+
 static int run(const struct tally_command *command, int argc, char **argv)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct request request = { .report = { .percent_min = 0.5, .tree_percent_min = 0.5 } };
 	struct tally_recording *recording;
 	struct tally_profile *profile;
-	struct tally_command_progress progress;
 	int status;
-	request.report.by[TALLY_SORT_COMM] = request.report.by[TALLY_SORT_OBJECT] =
-		request.report.by[TALLY_SORT_SYMBOL] = true;
 	if (!tally_recording_arguments(command, argc, argv, apply_option, &request, &request.input, &status))
 		return status;
-	if (request.no_inlines && (request.report.by[TALLY_SORT_SOURCE_FILE] || request.report.by[TALLY_SORT_SOURCE_LINE]))
+	if (request.no_inlines && tally_report_sort_needs_lines(&request.sort))
 		return tally_command_misuse(command, "--sort srcline and srcfile need what --no-inline leaves unread");
 	request.input = tally_recording_path(request.input);
 	if (request.json && !request.percent_given) /* for programs: all of it */
 		request.report.percent_min = request.report.tree_percent_min = 0;
 	if (request.tui && (request.json || !tally_screen_possible()))
 		return tally_command_misuse(command, "--tui needs a terminal, for input and output");
-	request.browses = request.tui || (!request.json && !request.no_pager &&!request.header.shown &&
+	request.browses = request.tui || (!request.json && !request.no_pager && !request.header.shown &&
 					  tally_screen_possible());
 
 	if (tally_recording_open(request.input, &recording, &err) < 0)
 		return tally_command_fail(command, &err);
 	if (request.header.only)
 		return tally_command_header_only(command, recording, request.input, &request.header);
-	recording->names.keep_mangled = request.mangled;
-	recording->names.no_inlines = request.no_inlines;
-	tally_names_use_cache(&recording->names);
-	tally_names_use_sources(&recording->names, &request.names);
-	recording->leaves_only = !request.browses && request.children_given && !request.report.children &&
-				 request.report.tree == TALLY_TREE_NONE;
-	struct tally_profile_options samples = {
-		.filter = request.filter,
-		.merge_threads = !request.browses && !request.report.by[TALLY_SORT_PID] && !request.report.by[TALLY_SORT_TID],
-		.merge_cpus = !request.report.by[TALLY_SORT_CPU],
-		.by_cgroup = request.report.by[TALLY_SORT_CGROUP],
-		.by_cgroup_id = request.report.by[TALLY_SORT_CGROUP_ID],
-		.progress = tally_command_progress, .context = &progress,
-	};
-	tally_command_progress_start(&progress);
-	int result = tally_profile_new(recording, &samples, &profile, &err);
-	tally_command_progress_end(&progress);
-	if (result < 0)
-		return tally_command_fail(command, &err);
-	complete(&request, profile);
+	status = read_profile(command, &request, recording, &profile);
+	if (status != TALLY_EXIT_OK)
+		return status;
 	status = request.browses ? browse(command, &request, profile) : -1;
 	if (status < 0)
 		status = show(command, &request, profile);

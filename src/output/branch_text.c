@@ -1,10 +1,9 @@
 #include "output/branch_text.h"
 
+#include "profile/sample_facts.h"
+
 #include <errno.h>
 #include <inttypes.h>
-
-/* struct perf_branch_entry's bits. */
-enum { MISPREDICTED = 1, PREDICTED = 2, IN_TRANSACTION = 4, ABORT = 8, CYCLES_SHIFT = 4, TYPE_SHIFT = 20 };
 
 static const char *type_name(uint64_t flags)
 {
@@ -12,15 +11,15 @@ static const char *type_name(uint64_t flags)
 					       "COND_CALL", "COND_RET", "ERET", "IRQ", "SERROR", "NO_TX", "" };
 	static const char *const more[16] = { "FAULT_ALGN", "FAULT_DATA", "FAULT_INST", "ARCH_1", "ARCH_2", "ARCH_3",
 					      "ARCH_4", "ARCH_5", "", "", "", "", "", "", "", "" };
-	unsigned type = flags >> TYPE_SHIFT & 15, extended = flags >> (TYPE_SHIFT + 6) & 15;
+	unsigned type = flags >> TALLY_BRANCH_KIND_SHIFT & 15, extended = flags >> (TALLY_BRANCH_KIND_SHIFT + 6) & 15;
 	return type == 15 ? more[extended] : names[type];
 }
 
 static void put_flags(uint64_t flags, struct tally_buffer *out)
 {
-	char prediction = flags & MISPREDICTED ? 'M' : flags & PREDICTED ? 'P' : '-';
-	tally_buffer_printf(out, "/%c/%c/%c/%u/%s ", prediction, flags & IN_TRANSACTION ? 'X' : '-',
-			    flags & ABORT ? 'A' : '-', (unsigned)(flags >> CYCLES_SHIFT & 0xffff), type_name(flags));
+	char prediction = flags & TALLY_BRANCH_MISPREDICTED ? 'M' : flags & TALLY_BRANCH_PREDICTED ? 'P' : '-';
+	tally_buffer_printf(out, "/%c/%c/%c/%u/%s ", prediction, flags & TALLY_BRANCH_TRANSACTION ? 'X' : '-',
+			    flags & TALLY_BRANCH_ABORTED ? 'A' : '-', (unsigned)(flags >> TALLY_BRANCH_CYCLES_SHIFT & 0xffff), type_name(flags));
 }
 
 /* A branch doesn't say whose the address is: the kernel's are the upper half. */

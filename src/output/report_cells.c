@@ -26,10 +26,14 @@ void tally_report_cell(const struct tally_names *names, const struct tally_repor
 	case TALLY_KEY_TASK_TEXT: tally_terminal_clean(tally_strings_text(&names->tasks->strings, value), out, size); break;
 	case TALLY_KEY_TEXT: tally_terminal_clean(tally_strings_text(&names->strings, value), out, size); break;
 	case TALLY_KEY_OBJECT:
+		tally_terminal_clean(tally_object_short(tally_strings_text(&names->strings, value)), out, size);
+		break;
+	case TALLY_KEY_FUNCTION: tally_report_function(names, value, out, size); break;
+	case TALLY_KEY_OWN_OBJECT:
 		tally_terminal_clean(entry->function == UINT32_MAX ? "" : tally_names_short_object(names, entry->function), out,
 				     size);
 		break;
-	case TALLY_KEY_FUNCTION: tally_report_function(names, entry->function, out, size); break;
+	case TALLY_KEY_OWN_FUNCTION: tally_report_function(names, entry->function, out, size); break;
 	case TALLY_KEY_NUMBER: snprintf(out, size, value == UINT32_MAX ? "?" : "%u", value); break;
 	}
 }
@@ -38,7 +42,7 @@ bool tally_report_is_column(const struct tally_report *report, const struct tall
 			    enum tally_sort_key key)
 {
 	bool frames = false;
-	for (unsigned other = TALLY_SORT_OBJECT; other < TALLY_SORT_KEYS; other++)
+	for (unsigned other = TALLY_SORT_OBJECT_FROM; other < TALLY_SORT_KEYS; other++)
 		frames |= options->by[other];
 	return options->by[key] && (key != TALLY_SORT_COMM || report->comms > 1 || !frames);
 }

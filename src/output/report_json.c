@@ -49,11 +49,16 @@ static void put_error(const struct tally_report *report, const char *name, uint6
 static void put_key(const struct tally_profile *profile, enum tally_sort_key key, uint32_t value, struct tally_json *json)
 {
 	const struct tally_sort_key_words *words = tally_sort_key_words(key);
+	bool named;
 	if (!words->json)
 		return;
 	switch (words->kind) {
 	case TALLY_KEY_TASK_TEXT:
 		tally_json_text(json, words->json, tally_strings_text(&profile->recording->tasks.strings, value));
+		break;
+	case TALLY_KEY_FUNCTION:
+		named = profile->recording->names.functions.items[value].name != TALLY_STRING_NONE;
+		tally_json_text(json, words->json, named ? tally_names_text(&profile->recording->names, value) : NULL);
 		break;
 	case TALLY_KEY_NUMBER: tally_json_i64(json, words->json, (int32_t)value); break;
 	default: tally_json_text(json, words->json, tally_strings_text(&profile->recording->names.strings, value));
@@ -93,6 +98,8 @@ void tally_report_json(const struct tally_profile *profile, const struct tally_r
 	tally_json_object(json, NULL);
 	tally_json_text(json, "event", events[options->event].name);
 	tally_json_u64(json, "samples", report->samples);
+	if (profile->of_branches)
+		tally_json_bool(json, "of_branches", true);
 	tally_json_u64(json, "period", report->period);
 	tally_json_u64(json, "hidden_entries", report->hidden);
 	if (report->trees_cut)

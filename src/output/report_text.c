@@ -172,7 +172,7 @@ static void put_head_line(const struct table *table, const char *bold, const cha
 	tally_buffer_text(out, bold);
 	size_t marks = out->length - start;
 	put_count(out, table->report->samples);
-	tally_buffer_text(out, " samples of ");
+	tally_buffer_text(out, table->profile->of_branches ? " branches before samples of " : " samples of ");
 	int used = (int)(out->length - start - marks);
 	tally_terminal_clean(events[table->options->event].name, name, sizeof(name));
 	used += tally_fit_text(out, name, columns > 2 * REST ? columns - REST : columns ? REST / 2 : 0,

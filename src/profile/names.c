@@ -213,8 +213,13 @@ const char *tally_names_object(const struct tally_names *names, uint32_t functio
 		       "[unknown]";
 }
 
+const char *tally_object_short(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash && slash[1] && path[0] != '[' ? slash + 1 : path;
+}
+
 const char *tally_names_short_object(const struct tally_names *names, uint32_t function)
 {
-	const char *path = tally_names_object(names, function), *slash = strrchr(path, '/');
-	return slash && slash[1] && path[0] != '[' ? slash + 1 : path;
+	return tally_object_short(tally_names_object(names, function));
 }

@@ -146,6 +146,7 @@ const char *tally_names_plain_text(const struct tally_names *names, uint32_t fun
 /* The object's whole path, and its last part. */
 const char *tally_names_object(const struct tally_names *names, uint32_t function);
 const char *tally_names_short_object(const struct tally_names *names, uint32_t function);
+const char *tally_object_short(const char *path);
 
 /* Looks an address up in the maps of a task as they are now.  `kernel`: by cpumode. */
 struct tally_place tally_place_of(const struct tally_tasks *tasks, uint32_t pid, bool kernel, uint64_t address);

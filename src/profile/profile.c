@@ -50,6 +50,7 @@ int tally_profile_new(struct tally_recording *recording, const struct tally_prof
 		return tally_error_set(err, -ENOMEM, "out of memory");
 	}
 	profile->recording = recording;
+	profile->of_branches = options && options->facts & TALLY_FACT_BRANCH;
 	recording->marks_cut = true;
 	if (options)
 		chosen = *options;
@@ -76,6 +77,7 @@ void tally_profile_free(struct tally_profile *profile)
 	tally_vector_release(&profile->classes);
 	tally_row_table_release(&profile->rows);
 	tally_place_table_release(&profile->places);
+	tally_facts_release(&profile->facts);
 	tally_map_release(&profile->merged_threads);
 	tally_vector_release(&profile->spreads);
 	free(profile->names);

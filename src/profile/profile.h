@@ -10,6 +10,7 @@
 #include "profile/place_table.h"
 #include "profile/recording.h"
 #include "profile/row_table.h"
+#include "profile/sample_facts.h"
 #include "profile/stacks.h"
 
 /* What samples have in common but for their stacks. */
@@ -19,6 +20,7 @@ struct tally_class {
 	uint32_t comm;   /* string id in tasks.strings: what the thread was called then */
 	uint32_t cpu;    /* UINT32_MAX where it is not known, or CPUs were not told apart */
 	uint32_t cgroup; /* string id in tasks.strings of its path; 0 unless cgroups were told apart */
+	uint32_t facts;  /* what else samples say of those that were asked for: of profile->facts; 0: nothing */
 	uint32_t cgroup_id; /* … of its namespace, as perf writes it: device and inode; likewise */
 };
 
@@ -26,6 +28,7 @@ struct tally_profile_options {
 	struct tally_profile_filter filter;
 	bool merge_threads, merge_cpus; /* don't tell them apart: fewer rows */
 	bool by_cgroup, by_cgroup_id; /* tell cgroups apart; namespaces of cgroups */
+	unsigned facts; /* tell these apart (sample_facts.h); with TALLY_FACT_BRANCH rows are branches */
 	bool only_places; /* and their names: rows are of the leaf alone, memory goes with the places */
 	uint64_t split_samples; /* a second thread helps from this one on; 0: of long recordings, where there are CPUs for it */
 	/* Called now and then with the share read, 0…1; NULL: nobody. */
@@ -47,7 +50,9 @@ struct tally_profile {
 	struct tally_place_name *names;  /* by place: frames of recording->names */
 	struct tally_map merged_threads; /* event and thread of samples whose threads are not told apart: a set */
 	struct { struct tally_period_spread *items; size_t count, capacity; } spreads; /* by event; 0 where it has no samples */
+	struct tally_fact_table facts;
 	bool has_stacks;
+	bool of_branches; /* `samples` and periods of rows are numbers of branches */
 	size_t filtered; /* samples left out for their leaf; recording->counts.filtered has those left out before */
 };
 

@@ -21,8 +21,13 @@ static int compare_texts(const struct tally_strings *strings, uint32_t a, uint32
 
 static int compare_key(const struct tally_recording *recording, enum tally_sort_key key, uint32_t a, uint32_t b)
 {
+	const struct tally_function *functions = recording->names.functions.items;
+	int order;
 	switch (tally_sort_key_words(key)->kind) {
 	case TALLY_KEY_TASK_TEXT: return compare_texts(&recording->tasks.strings, a, b);
+	case TALLY_KEY_FUNCTION:
+		order = compare_texts(&recording->names.strings, functions[a].name, functions[b].name);
+		return order ? order : compare_texts(&recording->names.strings, functions[a].object, functions[b].object);
 	case TALLY_KEY_NUMBER: return (a > b) - (a < b);
 	default: return compare_texts(&recording->names.strings, a, b);
 	}

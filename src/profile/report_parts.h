@@ -64,6 +64,8 @@ void tally_report_release_keys(struct tally_report_builder *builder);
 
 /* Roots, and the event's rows by root.  0 or -ENOMEM. */
 int tally_report_make_roots(struct tally_report_builder *builder);
+/* Sets what a root is sorted by of facts, by their number in a class.  0 or -ENOMEM. */
+int tally_report_set_facts(const struct tally_report_builder *builder, uint32_t number, struct tally_report_root *root);
 void tally_report_release_roots(struct tally_report_builder *builder);
 
 /* A place's source as an interned string of names: its file's last part, with the line "x.c:12"; where the line is not

@@ -49,6 +49,9 @@ static int make_roots(struct tally_report_builder *builder)
 		if (class->event != builder->options->event)
 			continue;
 		struct tally_report_root root = root_of(builder, class);
+		result = tally_report_set_facts(builder, class->facts, &root);
+		if (result)
+			break;
 		uint64_t key = hash_root(&root);
 		do {
 			slot = tally_map_put(&index, key++, &added);

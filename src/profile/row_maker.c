@@ -357,6 +357,16 @@ int tally_row_maker_add_unwound(struct tally_row_maker *maker, uint32_t class, u
 	return add_to_row(maker, put_row(maker, class, &outcome), period);
 }
 
+int tally_row_maker_add_place(struct tally_row_maker *maker, uint32_t class, uint32_t place, uint64_t period)
+{
+	struct outcome outcome = { 0 };
+	if (tally_vector_reserve(&maker->stack, TALLY_PLACE_BYTES_MAX) < 0)
+		return -ENOMEM;
+	maker->stack.count = (size_t)(tally_stack_put_place(maker->stack.items, place) - maker->stack.items);
+	end_stack(maker, class, &outcome);
+	return add_to_row(maker, put_row(maker, class, &outcome), period);
+}
+
 /* ---- its life ------------------------------------------------------------------------------------------ */
 
 const struct tally_chain_table *tally_row_maker_chains(const struct tally_row_maker *maker)

@@ -40,4 +40,7 @@ int tally_row_maker_add(struct tally_row_maker *maker, const struct tally_hashed
 /* Adds a sample whose stack is the recording's chain: places.  0 or -ENOMEM. */
 int tally_row_maker_add_unwound(struct tally_row_maker *maker, uint32_t class, uint64_t period);
 
+/* Adds what has one place for its stack.  0 or -ENOMEM. */
+int tally_row_maker_add_place(struct tally_row_maker *maker, uint32_t class, uint32_t place, uint64_t period);
+
 #endif

@@ -16,13 +16,12 @@
 #include "base/vector.h"
 #include "perfdata/block.h"
 #include "profile/batch_pipe.h"
+#include "profile/class_table.h"
 #include "profile/row_maker.h"
 
 #include "tally/perf_event.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,44 +68,6 @@ struct tally_sample_reader {
 
 /* ---- classes ------------------------------------------------------------------------------------------- */
 
-static uint32_t intern_class(struct tally_sample_reader *reader, const struct tally_class *class)
-{
-	struct tally_profile *profile = reader->profile;
-	uint64_t key = tally_hash64((uint64_t)class->thread << 32 | class->cpu) ^ tally_hash64((uint64_t)class->cgroup_id << 32 | (class->cgroup + 1)) ^
-		       ((uint64_t)class->event << 32 | class->comm);
-	for (;; key++) {
-		bool added;
-		uint64_t *slot = tally_map_put(&reader->class_index, key, &added);
-		if (!slot)
-			return UINT32_MAX;
-		if (added) {
-			*slot = profile->classes.count;
-			return tally_vector_push(&profile->classes, *class) < 0 ? UINT32_MAX : (uint32_t)*slot;
-		}
-		if (*slot < profile->classes.count &&
-		    !memcmp(&profile->classes.items[*slot], class, sizeof(*class)))
-			return (uint32_t)*slot;
-	}
-}
-
-/* Of which no record told: "unknown" with its number; "N/A" where samples don't say. */
-static uint32_t unnamed_cgroup(struct tally_tasks *tasks, const struct tally_recorded_event *event, uint64_t number)
-{
-	char text[40];
-	if (!(event->attr.sample_type & TALLY_SAMPLE_CGROUP))
-		return tally_strings_intern(&tasks->strings, "N/A");
-	snprintf(text, sizeof(text), "unknown %" PRIu64, number);
-	return tally_strings_intern(&tasks->strings, text);
-}
-
-static uint32_t cgroup_namespace(struct tally_tasks *tasks, const struct known_task *task)
-{
-	struct tally_namespace space = tally_tasks_namespace(tasks, task->pid, task->tid, TALLY_NAMESPACE_CGROUP);
-	char text[48];
-	snprintf(text, sizeof(text), "%" PRIu64 "/0x%" PRIx64, space.device, space.inode);
-	return tally_strings_intern(&tasks->strings, text);
-}
-
 static int learn_task(struct tally_sample_reader *reader, struct known_task *task,
 		      const struct tally_recorded_event *event)
 {
@@ -114,12 +75,8 @@ static int learn_task(struct tally_sample_reader *reader, struct known_task *tas
 	struct tally_tasks *tasks = &profile->recording->tasks;
 	char buffer[16];
 	bool merge = reader->options->merge_threads;
-	uint32_t cgroup = 0;
-	if (reader->options->by_cgroup)
-		cgroup = tally_tasks_cgroup(tasks, task->cgroup);
-	if (reader->options->by_cgroup && cgroup == TALLY_STRING_NONE)
-		cgroup = unnamed_cgroup(tasks, event, task->cgroup);
-	uint32_t cgroup_id = reader->options->by_cgroup_id ? cgroup_namespace(tasks, task) : 0;
+	uint32_t cgroup = reader->options->by_cgroup ? tally_class_cgroup(tasks, event, task->cgroup) : 0;
+	uint32_t cgroup_id = reader->options->by_cgroup_id ? tally_class_cgroup_namespace(tasks, task->pid, task->tid) : 0;
 	uint32_t thread = tally_tasks_thread(tasks, task->pid, task->tid);
 	uint32_t comm = tally_strings_intern(&tasks->strings, tally_tasks_comm(tasks, task->pid, task->tid, buffer));
 	struct tally_class class = {
@@ -134,9 +91,9 @@ static int learn_task(struct tally_sample_reader *reader, struct known_task *tas
 	    cgroup_id == TALLY_STRING_NONE ||
 	    (merge && !tally_map_put(&profile->merged_threads, (uint64_t)task->event << 32 | thread, NULL)))
 		return -ENOMEM;
-	profile->has_stacks |= tally_recording_has_stacks(&event->attr);
+	profile->has_stacks |= !profile->of_branches && tally_recording_has_stacks(&event->attr);
 	task->maps = tally_tasks_generation(tasks, task->pid);
-	task->class = intern_class(reader, &class);
+	task->class = tally_class_intern(profile, &reader->class_index, &class);
 	task->era = reader->era;
 	return task->class == UINT32_MAX ? -ENOMEM : 0;
 }
@@ -288,13 +245,14 @@ static uint64_t period_of(const struct tally_raw_record *raw, const struct tally
 	return raw->event->attr.flags & TALLY_ATTR_FREQ ? 1 : raw->event->attr.sample_period;
 }
 
-static int note_period(struct tally_profile *profile, uint32_t event, uint64_t period)
+/* Of `count` rows' periods.  What one sample says is not independent: a sample's branches count as one. */
+static int note_period(struct tally_profile *profile, uint32_t event, uint64_t period, uint64_t count)
 {
 	while (profile->spreads.count <= event)
 		if (tally_vector_push(&profile->spreads, (struct tally_period_spread){ 0 }) < 0)
 			return -ENOMEM;
 	struct tally_period_spread *spread = &profile->spreads.items[event];
-	spread->samples++;
+	spread->samples += count;
 	spread->sum += (double)period;
 	spread->squares += (double)period * (double)period;
 	return 0;
@@ -307,6 +265,44 @@ static void hash_chain(const struct tally_sample_reader *reader, struct tally_ha
 	sample->hash = tally_chain_table_hash(reader->hasher, sample->words, sample->count, meaning, sample->user_maps);
 }
 
+/* The class of what a task's sample says; UINT32_MAX when memory is out. */
+static uint32_t class_with_facts(struct tally_sample_reader *reader, uint32_t number, const struct tally_sample_facts *facts)
+{
+	struct tally_profile *profile = reader->profile;
+	struct tally_class class = profile->classes.items[number];
+	class.facts = tally_facts_intern(&profile->facts, facts);
+	return class.facts ? tally_class_intern(profile, &reader->class_index, &class) : UINT32_MAX;
+}
+
+/* A branch doesn't say whose an address is: the kernel's are the upper half. */
+static uint32_t find_place(struct tally_sample_reader *reader, const struct known_task *task, uint64_t address)
+{
+	const struct tally_tasks *tasks = &reader->recording->tasks;
+	bool kernel = address >> 63;
+	return tally_place_table_find(&reader->profile->places, tasks, task->pid, kernel,
+				      kernel ? tasks->kernel.generation : task->maps, address, 0);
+}
+
+static int add_branches(struct tally_sample_reader *reader, const struct known_task *task, const struct tally_sample *sample)
+{
+	unsigned wanted = reader->options->facts;
+	uint64_t count = sample->branches ? sample->branch_count : 0;
+	int result = count ? note_period(reader->profile, task->event, count, count) : 0;
+	for (uint64_t i = 0; !result && i < count; i++) {
+		const struct tally_branch *branch = &sample->branches[i];
+		struct tally_sample_facts facts = {
+			.from = wanted & TALLY_FACT_FROM ? find_place(reader, task, branch->from) : UINT32_MAX,
+			.to = find_place(reader, task, branch->to),
+			.branch_flags = tally_facts_branch_flags(wanted, branch->flags),
+		};
+		if (facts.to == UINT32_MAX || (wanted & TALLY_FACT_FROM && facts.from == UINT32_MAX))
+			return -ENOMEM;
+		uint32_t class = class_with_facts(reader, task->class, &facts);
+		result = class == UINT32_MAX ? -ENOMEM : tally_row_maker_add_place(reader->rows, class, facts.to, 1);
+	}
+	return result;
+}
+
 int tally_sample_reader_add(struct tally_sample_reader *reader, const struct tally_raw_record *raw,
 			    const struct tally_record *record)
 {
@@ -316,7 +312,9 @@ int tally_sample_reader_add(struct tally_sample_reader *reader, const struct tal
 	if (!task || (++reader->samples == reader->split_samples && split(reader) < 0))
 		return -ENOMEM;
 	uint64_t period = period_of(raw, sample);
-	if (note_period(reader->profile, task->event, period) < 0)
+	if (reader->options->facts & TALLY_FACT_BRANCH)
+		return add_branches(reader, task, sample);
+	if (note_period(reader->profile, task->event, period, 1) < 0)
 		return -ENOMEM;
 	if (sample->stack && !(recording->leaves_only && sample->type & TALLY_SAMPLE_IP))
 		return add_unwound(reader, raw, record, task->class, period);
@@ -348,7 +346,7 @@ int tally_sample_reader_add(struct tally_sample_reader *reader, const struct tal
  * little to do for two. */
 static uint64_t split_from(const struct tally_profile *profile, const struct tally_profile_options *options)
 {
-	if (options->filter.objects || options->filter.symbols)
+	if (options->filter.objects || options->filter.symbols || options->facts)
 		return UINT64_MAX;
 	if (options->split_samples)
 		return options->split_samples;

@@ -13,6 +13,17 @@ enum tally_sort_key {
 	TALLY_SORT_CPU,
 	TALLY_SORT_CGROUP,
 	TALLY_SORT_CGROUP_ID, /* the cgroup namespace */
+	/* Of a branch. */
+	TALLY_SORT_OBJECT_FROM,
+	TALLY_SORT_SYMBOL_FROM,
+	TALLY_SORT_LINE_FROM,
+	TALLY_SORT_OBJECT_TO,
+	TALLY_SORT_SYMBOL_TO,
+	TALLY_SORT_LINE_TO,
+	TALLY_SORT_MISPREDICT,
+	TALLY_SORT_IN_TRANSACTION,
+	TALLY_SORT_ABORT,
+	TALLY_SORT_CYCLES,
 	/* Of each frame. */
 	TALLY_SORT_OBJECT,
 	TALLY_SORT_SYMBOL,
@@ -26,7 +37,9 @@ enum tally_sort_kind {
 	TALLY_KEY_NUMBER,    /* UINT32_MAX: not recorded */
 	TALLY_KEY_TEXT,      /* string id of names */
 	TALLY_KEY_OBJECT,    /* the same: a path, of which the last part is shown */
-	TALLY_KEY_FUNCTION,  /* its name's string id; what is shown is the entry's function */
+	TALLY_KEY_FUNCTION,  /* of names */
+	TALLY_KEY_OWN_OBJECT,   /* string id of names; what is shown is the object of the entry's function */
+	TALLY_KEY_OWN_FUNCTION, /* likewise: that function */
 };
 
 struct tally_sort_key_words {
@@ -34,6 +47,7 @@ struct tally_sort_key_words {
 	const char *title;        /* "COMMAND" */
 	const char *json;         /* its field; NULL: written in another way */
 	enum tally_sort_kind kind;
+	unsigned facts;           /* what of samples it asks for (sample_facts.h) */
 };
 
 const struct tally_sort_key_words *tally_sort_key_words(enum tally_sort_key key);

@@ -214,8 +214,8 @@ ANY_USER, CALL_STACK_USER = 1 | 8, 1 | 1 << 11
 
 
 def library():
-    """A file with symbols, and where its code is."""
-    for name in ("/usr/lib/x86_64-linux-gnu/libc.so.6", "/lib/aarch64-linux-gnu/libc.so.6", "/lib64/libc.so.6"):
+    """A file with symbols ($LIBRARY, else the C library), and where its code is."""
+    for name in (os.environ.get("LIBRARY", ""), "/usr/lib/x86_64-linux-gnu/libc.so.6", "/lib/aarch64-linux-gnu/libc.so.6", "/lib64/libc.so.6"):
         if os.path.exists(name):
             break
     with open(name, "rb") as elf:
@@ -278,7 +278,7 @@ def branch_leaves(path):
     """The same without stacks."""
     events = [Event("cycles", [5], type=0, sample_type=IP | TID | TIME | PERIOD | BRANCH_STACK, branch=ANY_USER)]
     records = side_band()
-    for i in range(5):
+    for i in range(16):
         place = BASE + 0x20001 + 0x1357 * i
         body = u64(place) + u32(LIBRARY_PID, LIBRARY_PID) + u64(2000 + i * 1000000, 1000)
         entries = [(place + 5, place + 99, branch_flags(1))] if i % 2 else []
