@@ -23,8 +23,8 @@ struct tally_chain_walk {
 /* `kernel`: the context of what stands before the first marker, by the record's cpumode. */
 static inline struct tally_chain_walk tally_chain_walk_of(const struct tally_sample *sample, bool kernel)
 {
-	return (struct tally_chain_walk){ .at = sample->chain, .end = sample->chain + sample->chain_length,
-					  .kernel = kernel };
+	return (struct tally_chain_walk){ .at = sample->chain, .kernel = kernel,
+					  .end = sample->chain ? sample->chain + sample->chain_length : NULL };
 }
 
 /* Frame pointers that lead astray leave garbage in a chain, which may look like a marker that nobody defined. */
