@@ -97,4 +97,21 @@ if perf record -q -a -o perf.data -e cpu-clock -- "$BPF_PROGRAM" >out 2>&1; then
 else
 	skip "a BPF program, recorded" "needs perf record -a and bpf(2)"
 fi
+# A program's functions, whose types name them.
+inner() { grep -o 'bpf_prog_[0-9a-f]*_inner_of_tally' "$1" | sort -u; }
+if perf record -q -a -o perf.data -e cpu-clock -F 1999 -- "$BPF_FUNCTIONS" >out 2>&1; then
+	perf report --stdio -i perf.data >perf.txt 2>/dev/null
+	timeout 60 "$TALLY" report --stdio --percent-limit 0 -i perf.data >tally.txt 2>/dev/null
+	inner perf.txt >out
+	check "a BPF program's functions are named as perf names them" test -n "$(inner perf.txt)" -a "$(inner perf.txt)" = "$(inner tally.txt)"
+	"$BPF_FUNCTIONS" 60000 >loaded & busy=$!
+	for ((i = 0; i < 200; i++)); do [ -s loaded ] && break; sleep 0.05; done
+	timeout 60 "$TALLY" record -q -a -o before.data -e cpu-clock -F 1999 --duration 500ms >out 2>&1
+	kill $busy
+	timeout 60 "$TALLY" report --stdio --percent-limit 0 -i before.data >tally.txt 2>>out
+	check "… also when it was there before the recording" test "$(inner perf.txt)" = "$(inner tally.txt)"
+else
+	skip "a BPF program's functions are named as perf names them" "needs perf record -a and bpf(2)"
+	skip "… also when it was there before the recording" "likewise"
+fi
 echo "1..$number"
