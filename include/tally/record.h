@@ -99,6 +99,8 @@ struct tally_record_namespaces { uint32_t pid, tid; uint64_t count; const uint64
 struct tally_record_ksymbol { uint64_t address; uint32_t length; uint16_t type, flags; const char *name; };
 struct tally_record_bpf { uint16_t type, flags; uint32_t id; const uint8_t *tag; };
 struct tally_record_cgroup { uint64_t id; const char *path; };
+/* CALLCHAIN_DEFERRED: the user part of the thread's chains that end in CONTEXT_USER_DEFERRED and this cookie. */
+struct tally_record_deferred { uint64_t cookie, chain_length; const uint64_t *chain; };
 struct tally_record_text_poke { uint64_t address; uint16_t old_length, new_length; const uint8_t *bytes; };
 
 /* A decoded record of the kernel's types; `header.type` says which member of the union holds. */
@@ -122,6 +124,7 @@ struct tally_record {
 		struct tally_record_cgroup cgroup;
 		struct tally_record_text_poke text_poke;
 		uint64_t hw_id; /* AUX_OUTPUT_HW_ID */
+		struct tally_record_deferred deferred;
 	};
 };
 

@@ -386,7 +386,12 @@ static void take_other(struct cursor *cursor, const struct tally_attr *attr, str
 	case TALLY_RECORD_AUX_OUTPUT_HW_ID:
 		record->hw_id = take_u64(cursor);
 		break;
-	default: /* SWITCH has no fields; CALLCHAIN_DEFERRED's are not read yet */
+	case TALLY_RECORD_CALLCHAIN_DEFERRED:
+		record->deferred.cookie = take_u64(cursor);
+		record->deferred.chain_length = take_u64(cursor);
+		record->deferred.chain = take_array(cursor, record->deferred.chain_length, 8);
+		break;
+	default: /* SWITCH has no fields */
 		break;
 	}
 }

@@ -189,6 +189,12 @@ static void put_other(const struct tally_record *record, struct tally_buffer *ou
 	case TALLY_RECORD_AUX_OUTPUT_HW_ID:
 		tally_buffer_printf(out, " hw_id=%" PRIu64, record->hw_id);
 		break;
+	case TALLY_RECORD_CALLCHAIN_DEFERRED:
+		tally_buffer_printf(out, " cookie=0x%" PRIx64 " callchain=[", record->deferred.cookie);
+		for (uint64_t i = 0; i < record->deferred.chain_length; i++)
+			tally_buffer_printf(out, "%s%" PRIx64, i ? " " : "", record->deferred.chain[i]);
+		tally_buffer_char(out, ']');
+		break;
 	}
 }
 

@@ -132,6 +132,7 @@ void tally_recording_close(struct tally_recording *recording)
 	tally_vector_release(&recording->made_chain);
 	tally_packed_stacks_free(recording->stacks.packed);
 	tally_packed_stacks_free(recording->stacks.noted);
+	tally_deferred_release(&recording->deferred);
 	tally_map_release(&recording->last_values);
 	tally_map_release(&recording->stack_tops);
 	tally_sample_filter_release(&recording->filter);
@@ -324,12 +325,61 @@ static int apply_record(struct tally_recording *recording, const struct tally_ra
 		recording->counts.samples++;
 		if (!recording->keep_groups && make_chain(recording, &raw->event->attr, &record->sample) < 0)
 			return -ENOMEM;
+		if (!recording->keep_groups && tally_deferred_is_due(&record->sample))
+			return tally_deferred_hold(&recording->deferred, raw, &record->sample);
 		return advance_jits(recording, &raw->event->attr, &record->sample);
 	}
 	count_record(&recording->counts, record);
+	if (record->header.type == TALLY_RECORD_CALLCHAIN_DEFERRED && tally_deferred_complete(&recording->deferred, record) < 0)
+		return -ENOMEM;
 	if (before_change(recording) < 0)
 		return -ENOMEM;
 	return tally_tasks_record(&recording->tasks, record) < 0 ? -ENOMEM : 1;
+}
+
+/* A sample whose stack has come: 1, 0 when there is none, -ENOMEM. */
+static int next_deferred(struct tally_recording *recording, struct tally_raw_record *raw, struct tally_record *record)
+{
+	const struct tally_held_sample *held = tally_deferred_next(&recording->deferred);
+	if (!held)
+		return 0;
+	*raw = held->raw;
+	memcpy(&record->header, raw->bytes, sizeof(record->header));
+	decode(raw, record); /* as it did when it was held */
+	if (tally_vector_reserve(&recording->made_chain, held->chain_length) < 0)
+		return -ENOMEM;
+	if (held->chain_length)
+		memcpy(recording->made_chain.items, held->chain, held->chain_length * sizeof(*held->chain));
+	recording->made_chain.count = held->chain_length;
+	record->sample.chain = recording->made_chain.items;
+	record->sample.chain_length = held->chain_length;
+	return advance_jits(recording, &raw->event->attr, &record->sample);
+}
+
+/* The next record of the file that is to be given, or a sample that has waited: 1, 0 at the end, -errno. */
+static int next_record(struct tally_recording *recording, struct tally_raw_record *raw, struct tally_record *record,
+		       struct tally_error *err)
+{
+	for (;;) {
+		int got = next_deferred(recording, raw, record);
+		if (!got) {
+			got = tally_order_next(recording->order, raw, err);
+			if (got < 0)
+				return got;
+			if (!got && !recording->deferred.held.count)
+				return finish(recording, err);
+			if (!got && tally_deferred_give_up(&recording->deferred) == 0)
+				continue;
+			if (!got)
+				return tally_error_set(err, -ENOMEM, "out of memory");
+			recording->counts.records++;
+			memcpy(&record->header, raw->bytes, sizeof(record->header));
+			got = record->header.type < TALLY_RECORD_USER_START ? apply_record(recording, raw, record) :
+				apply_tools_record(recording, &record->header) < 0 ? -ENOMEM : 1;
+		}
+		if (got)
+			return got < 0 ? tally_error_set(err, -ENOMEM, "out of memory") : 1;
+	}
 }
 
 int tally_recording_next(struct tally_recording *recording, struct tally_raw_record *raw,
@@ -341,23 +391,14 @@ int tally_recording_next(struct tally_recording *recording, struct tally_raw_rec
 			return 1;
 		if (got > 0)
 			continue;
-		if (!got)
-			got = tally_order_next(recording->order, raw, err);
-		else
-			return tally_error_set(err, -ENOMEM, "out of memory");
-		if (got <= 0)
-			return got ? got : finish(recording, err);
-		recording->counts.records++;
-		memcpy(&record->header, raw->bytes, sizeof(record->header));
-		bool is_kernels = record->header.type < TALLY_RECORD_USER_START;
-		got = is_kernels ? apply_record(recording, raw, record) : apply_tools_record(recording, &record->header);
 		if (got < 0)
 			return tally_error_set(err, -ENOMEM, "out of memory");
-		if (!is_kernels)
-			return 1;
-		if (got && carries_counts(recording, raw, record))
+		got = next_record(recording, raw, record, err);
+		if (got <= 0)
+			return got;
+		if (carries_counts(recording, raw, record))
 			start_group(recording, raw, record);
-		else if (got && passes(recording, raw, record))
+		else if (passes(recording, raw, record))
 			return 1;
 	}
 }

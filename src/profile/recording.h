@@ -10,6 +10,7 @@
 #include "base/buffer.h"
 #include "perfdata/order.h"
 #include "perfdata/perfdata.h"
+#include "profile/deferred_chains.h"
 #include "profile/names.h"
 #include "profile/packed_stacks.h"
 #include "profile/sample_filter.h"
@@ -74,6 +75,7 @@ struct tally_recording {
 		int (*call)(void *context); /* NULL: nobody; 0 or -ENOMEM */
 		void *context;
 	} before_change;
+	struct tally_deferred_chains deferred;
 	struct tally_map last_values; /* by event id: what its last sample read */
 	struct {
 		struct tally_raw_record raw;
@@ -100,7 +102,7 @@ int tally_recording_filter(struct tally_recording *recording, const struct tally
  * A sample that carries counts (PERF_SAMPLE_READ: "{a,b}:S") is given once for each event that counted since its last
  * sample, as that event's, with what it counted for a period; with `keep_groups` once, as it was written.  One with branch
  * records of calls, or with the register that tells a leaf's caller, has a chain that is made with them
- * (recording_made_chains.c), but for `keep_groups`. */
+ * (recording_made_chains.c), and one whose user stack comes later is given then (deferred_chains.c), but for `keep_groups`. */
 int tally_recording_next(struct tally_recording *recording, struct tally_raw_record *raw,
 			 struct tally_record *record, struct tally_error *err);
 

@@ -166,7 +166,7 @@ described_alike() {
 }
 check "branch stacks, with their flags" branches_as_perf branch_stacks
 check "branch stacks of calls" branches_as_perf lbr
-for kind in features_old features_newer features_unknown tool_file side_events; do
+for kind in features_old features_newer features_unknown tool_file side_events deferred_lost; do
 	check "what recordings say of themselves: $kind" described_alike $kind
 done
 

@@ -12,7 +12,7 @@ WEIGHT, DATA_SRC, IDENTIFIER, PHYS_ADDR, DATA_PAGE_SIZE, CODE_PAGE_SIZE, WEIGHT_
     1 << 14, 1 << 15, 1 << 16, 1 << 19, 1 << 22, 1 << 23, 1 << 24)
 SAMPLE_ID_ALL, MMAP, COMM, MMAP2 = 1 << 18, 1 << 8, 1 << 9, 1 << 23
 RECORD = {"MMAP": 1, "COMM": 3, "SAMPLE": 9, "MMAP2": 10, "NAMESPACES": 16, "KSYMBOL": 17, "BPF_EVENT": 18,
-          "CGROUP": 19, "TEXT_POKE": 20, "HEADER_ATTR": 64, "HEADER_EVENT_TYPE": 65, "HEADER_BUILD_ID": 67,
+          "CGROUP": 19, "TEXT_POKE": 20, "CALLCHAIN_DEFERRED": 22, "HEADER_ATTR": 64, "HEADER_EVENT_TYPE": 65, "HEADER_BUILD_ID": 67,
           "FINISHED_ROUND": 68, "ID_INDEX": 69, "AUXTRACE_INFO": 70, "AUXTRACE": 71, "AUXTRACE_ERROR": 72,
           "THREAD_MAP": 73, "CPU_MAP": 74, "STAT_CONFIG": 75, "STAT": 76, "STAT_ROUND": 77, "EVENT_UPDATE": 78,
           "TIME_CONV": 79, "HEADER_FEATURE": 80, "COMPRESSED": 81, "FINISHED_INIT": 82, "COMPRESSED2": 83}
@@ -344,6 +344,47 @@ def bpf_output(path):
             room = (len(said) + 4 + 7) // 8 * 8 - 4
             records.append(record("SAMPLE", body + u32(room) + said.ljust(room, b"\0"), USER))
     write_file(path, [event], records, common_features([event]))
+
+
+# ---- stacks that come later ---------------------------------------------------------------------------------------
+
+def write_deferred(path, some_lost):
+    """Two samples of one entry into the kernel, one of another thread between them; and others whose stacks never come."""
+    event = Event("cycles", [5], type=0, sample_type=IP | TID | TIME | CALLCHAIN | PERIOD,
+                  flags=SAMPLE_ID_ALL | MMAP | COMM | MMAP2 | 1 << 38 | 1 << 39)
+    _, _, length = library()
+    place = lambda k: BASE + (0x20001 + 0x1357 * k) % length
+    pids, other = u32(LIBRARY_PID, LIBRARY_PID), u32(LIBRARY_PID, LIBRARY_PID + 1)
+
+    def sample(tids, time, chain, ip=place(0), misc=USER):
+        return record("SAMPLE", u64(ip) + tids + u64(time, 1000) + u64(len(chain), *chain), misc)
+
+    def later(tids, time, cookie, *chain):
+        return record("CALLCHAIN_DEFERRED", u64(cookie, len(chain), *chain) + tids + u64(time))
+    records = side_band() + [
+        record("COMM", other + padded("branchy") + other + u64(1000)),
+        sample(pids, 2000, [-128, 0xffffffff81000100, 0xffffffff81000200, -640, 77], 0xffffffff81000100, KERNEL),
+        sample(pids, 3000, [-640, 77]),
+        sample(other, 4000, [USER_CONTEXT, place(9), place(10)]),
+        later(other, 4500, 77, USER_CONTEXT, place(11)), # another thread's
+        later(pids, 5000, 77, USER_CONTEXT, place(1), place(2), place(3)),
+        sample(other, 5500, [USER_CONTEXT, place(5)])]
+    if some_lost:
+        records += [
+            sample(pids, 6000, [-128, 0xffffffff81000300, -640, 78], 0xffffffff81000300, KERNEL),
+            later(pids, 7000, 79, USER_CONTEXT, place(4)), # of a sample that was lost; so was this one's stack
+            sample(other, 9000, [-640, 80])]
+    write_file(path, [event], records, common_features([event]))
+
+
+def deferred(path):
+    """perf record --call-graph fp,defer"""
+    write_deferred(path, False)
+
+
+def deferred_lost(path):
+    """The same where stacks were lost."""
+    write_deferred(path, True)
 
 
 # ---- what the kernel tells besides --------------------------------------------------------------------------------

@@ -33,6 +33,22 @@ of_a_pipe() {
 }
 check "perf 7.3, a stream: the same down a pipe" of_a_pipe
 
+# Stacks that come after their samples: times and depths.
+when_and_how_deep() {
+	"$TALLY" script --stdio --no-inline -F time,ip -i "$1" 2>/dev/null |
+		awk '/^ *[0-9.]+:/ { if (time) printf "%s%d ", time, depth; time = $1; depth = 0; next } NF { depth++ } END { print time depth }'
+}
+stacks_that_came() {
+	"$here/make_recording.py" "$1" later.data || return 1
+	when_and_how_deep later.data | diff - <(echo "$2")
+}
+if command -v python3 >/dev/null; then
+	check "stacks that come after their samples" stacks_that_came deferred "0.000004:2 0.000002:5 0.000003:3 0.000005:1"
+	check "stacks that never come" stacks_that_came deferred_lost "0.000004:2 0.000002:5 0.000003:3 0.000005:1 0.000006:1 0.000009:1"
+else
+	skip "stacks that come after their samples" "no python3"
+fi
+
 # ---- beside it -----------------------------------------------------------------------------------------------
 newer_perf() {
 	local path
@@ -83,6 +99,19 @@ recorded_by_it "frame pointers" -e cpu-clock -g -F 299 "$WORKLOAD" spin
 recorded_by_it "stack copies" -e cpu-clock --call-graph dwarf,4096 -F 199 "$WORKLOAD" spin
 recorded_by_it "compressed" -z -e cpu-clock -g -F 999 "$WORKLOAD" spin
 recorded_by_it "deferred stacks, where the kernel has them" -e cpu-clock --call-graph fp,defer -F 999 "$WORKLOAD" spin
+# It prints of no kernel's code which it is; tally asks this machine's.
+deferred_alike() {
+	"$here/make_recording.py" deferred later.data || return 1
+	"$new" script --no-inline -i later.data 2>/dev/null >perf.txt
+	"$TALLY" script --stdio --no-inline -i later.data 2>/dev/null >tally.txt
+	diff <(alike perf.txt | sed -E 's/ +/ /g; s/^\t([12]00) .*/\1/') <(alike tally.txt | sed -E 's/ +/ /g; s/^\t([12]00) .*/\1/') &&
+		grep -q CALLCHAIN_DEFERRED <("$new" script -D -i later.data 2>/dev/null)
+}
+if "$here/make_recording.py" deferred later.data && "$new" script --no-inline -i later.data 2>/dev/null | grep -q '0.000005:'; then
+	check "stacks that come after their samples, as it has them" deferred_alike
+else
+	skip "stacks that come after their samples, as it has them" "this perf does not know them"
+fi
 recorded_by_it "system calls" -e syscalls:sys_enter_openat,raw_syscalls:sys_enter true
 recorded_by_it "a group's values" -e '{cpu-clock,page-faults,minor-faults}:S' -F 299 "$WORKLOAD" faults
 recorded_by_it "page faults with their addresses" -e page-faults -c 1 -d -W "$WORKLOAD" faults 0.005
