@@ -1,0 +1,106 @@
+# What tests/vm/recorder runs in the guest machine, by busybox: TAP without numbers, and files for the host.
+cd /work || exit 1
+export HOME=/tmp PATH=/bin LC_ALL=C
+exec 2>&1
+check() { # what; the last status
+	if [ "$2" = 0 ]; then echo "ok - $1"; else echo "not ok - $1"; head -40 out | sed 's/^/# /'; fi
+}
+give() { echo "file $1"; base64 "$1"; echo "file end"; }
+cpu1() { echo "$1" >/sys/devices/system/cpu/cpu1/online; }
+
+# --- stacks -------------------------------------------------------------------------------------------------------
+# shares FILE: of the time in work() half, 30 % and a fifth below its functions, and each stack whole
+shares() {
+	tally fold -i "$1" >stacks 2>>out && cat stacks >>out && awk '
+		{ n = $NF; sub(/ [0-9]+$/, "") }
+		/;main;work/ { all += n }
+		/;main;work;half;spin;mix$/ { half += n }
+		/;main;work;third;mix$/ { third += n }
+		/;main;work;fifth;spin;mix$/ { fifth += n }
+		END { if (!all) exit 1
+			printf "half %.3f third %.3f fifth %.3f\n", half / all, third / all, fifth / all
+			exit !(half / all > 0.47 && half / all < 0.53 && third / all > 0.27 && third / all < 0.33 &&
+				fifth / all > 0.17 && fifth / all < 0.23) }' stacks >>out
+}
+tally record -e cycles:u -c 30011 --call-graph fp -o frames ./split_frames 20 >out 2>&1 && shares frames
+check "frame pointers: shares are the program's, leaves have their callers" $?
+tally record -e cycles:u -c 30011 --call-graph dwarf -o copies ./split 20 >out 2>&1 && shares copies
+check "stack copies, without frame pointers: shares are the program's" $?
+tally record -e cycles:u -c 30011 --call-graph fp --overwrite -o flight ./split_frames 10 >out 2>&1; flight=$(ls flight* | head -1); shares "$flight"
+check "a flight recorder's samples keep the register that tells a leaf's caller" $?
+tally script -F ip,sym,srcline -i copies >out 2>&1; grep -q '^  *recorder_split.c:[0-9]' out
+check "source lines" $?
+tally annotate --stdio -i frames spin >out 2>&1 && grep -q '%.* recorder_split.c:[0-9]' out
+check "annotate shares out the lines" $?
+tally flamegraph -i frames -o flame.svg >out 2>&1 && grep -q '>fifth' flame.svg
+check "a flame graph" $?
+tally report --stdio --call-graph -i frames >frames.txt
+give frames; give frames.txt
+
+# --- modules ------------------------------------------------------------------------------------------------------
+if [ -f /modules/md4.ko ] && insmod /modules/af_alg.ko && insmod /modules/algif_hash.ko && insmod /modules/md4.ko; then
+	# md4 FILE OPTION…: nearly all is in the module
+	md4() {
+		tally report --stdio -g none "$@" >out 2>/dev/null
+		awk '/\[md4\] +md4_transform/ { own = $2 + 0 } END { exit !(own > 80) }' out
+	}
+	tally record -e cycles -c 30011 --call-graph fp -o module ./md4 60 >out 2>&1 && md4 -i module
+	check "a module's functions by kallsyms" $?
+	cp out module.txt
+	give module; give module.txt
+	# By the module's file, which /sys/module says to be this one and where it is.
+	folder=/lib/modules/$(uname -r)
+	mkdir -p "$folder/kernel/crypto" && cp /modules/md4.ko "$folder/kernel/crypto" && echo kernel/crypto/md4.ko: >"$folder/modules.dep"
+	grep -v '\[md4\]$' /proc/kallsyms >others
+	tally record --no-pack -e cycles -c 30011 --call-graph fp -o plain ./md4 60 >out 2>&1 && ! md4 -i plain --kallsyms others
+	check "without its names it is not named" $?
+	md4 -i plain
+	check "the same recording without names of its own, by kallsyms" $?
+	cp out by_kallsyms
+	sed 's/ md4_transform\(.*\[md4\]\)/ renamed\1/' /proc/kallsyms >renamed
+	! md4 -i plain --kallsyms renamed && grep -q ' renamed' out && md4 -m -i plain --kallsyms renamed && cmp out by_kallsyms
+	check "by its file, the same, whatever kallsyms calls it" $?
+else
+	echo "ok - modules # SKIP there are none of this kernel"
+fi
+
+# --- CPUs come and go ---------------------------------------------------------------------------------------------
+cat >dance <<'D'
+taskset -c 1 ./split 8
+echo 0 >/sys/devices/system/cpu/cpu1/online
+sleep 0.2
+./split 4
+echo 1 >/sys/devices/system/cpu/cpu1/online
+sleep 0.2
+taskset -c 1 ./split 8
+D
+notes() { grep -q 'CPU 1 went offline' out && grep -q 'CPU 1 came online' out; }
+if ! cpu1 0 || [ "$(cat /sys/devices/system/cpu/online)" != 0 ]; then
+	echo "ok - CPUs come and go # SKIP none can be taken away"
+	exit
+fi
+cpu1 1
+# The time that was counted on CPU 1 is that of the program there, twice, and of what else it did: less than all.
+tally stat -a -A -x, -e cpu-clock,cycles -o counts sh dance >out 2>&1; cat counts >>out
+awk -F, '/^CPU0,.*cpu-clock/ { all = $2 } /^CPU1,.*cpu-clock/ { some = $2 } END { print all, some; exit !(some > 50 && some < all - 150) }' counts >>out
+check "stat -A keeps what a CPU counted, and goes on when it is back" $?
+timeout 20 tally stat -a -e cycles sh dance >out 2>&1 && notes
+check "stat -a tells of it" $?
+timeout 20 tally stat -C 1 -I 100 -e cycles sh dance >out 2>&1 && notes
+check "stat -C 1 -I goes on without its CPU" $?
+timeout 20 tally record -a -e cycles:u -c 30011 --call-graph fp -o both sh dance >out 2>&1 && notes
+check "record -a tells of it" $?
+tally script -F comm,cpu,time -i both >script
+tr -d '[]' <script | awk '$1 == "split" { cpu = $2 + 0; if (cpu != last) runs = runs " " cpu; last = cpu; n[cpu]++ } BEGIN { last = -1 }
+	END { print runs, n[0], n[1]; exit !(runs == " 1 0 1" && n[1] > 2 * n[0]) }' >out
+check "it has the samples of before, of the other CPU meanwhile, and of behind" $?
+timeout 20 tally record -C 1 -e cycles:u -c 30011 -o one sh dance >out 2>&1 && notes && [ "$(tally script -F comm -i one | grep -c split)" -gt 10 ]
+check "record -C 1" $?
+(sleep 0.5; cpu1 0; sleep 1.5; cpu1 1; sleep 1.5; for i in 1 2 3 4; do taskset -c 1 ./split 4; sleep 0.3; done) >/dev/null 2>&1 &
+timeout 20 tally top -a -e cycles:u -c 30011 -d 1 -n 6 --stdio >out 2>&1 && notes && sed '1,/came online/d' out | grep -qE ' split +(spin|mix)'
+check "top shows what runs on a CPU that came back" $?
+wait
+cpu1 0
+timeout 20 tally record -a -e cycles:u -c 30011 -o later sh -c 'echo 1 >/sys/devices/system/cpu/cpu1/online; sleep 0.2; taskset -c 1 ./split 8' >out 2>&1 &&
+	grep -q 'CPU 1 came online' out && [ "$(tally script -F comm,cpu -i later | grep -c 'split.*001')" -gt 5 ]
+check "a CPU that was offline at the start is sampled when it comes" $?
