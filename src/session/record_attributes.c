@@ -112,8 +112,8 @@ static void set_call_graph(const struct tally_recorder *recorder, struct tally_a
 	/* Hits come in bursts: with a copy each, a full ring loses most of them.  Only who asks gets copies there. */
 	bool is_burst = recorder->options.call_graph == TALLY_CALL_GRAPH_AUTO && takes_each_hit(attr);
 	if (recorder->call_graph == TALLY_CALL_GRAPH_FP || is_burst) {
-		bool is_kernels = recorder->provider == tally_provider_kernel();
-		attr->sample_regs_user = is_kernels ? tally_unwind_return_mask(TALLY_UNWIND_HOST) : 0;
+		bool may_add = recorder->provider == tally_provider_kernel() && !recorder->options.registers_user;
+		attr->sample_regs_user = may_add ? tally_unwind_return_mask(TALLY_UNWIND_HOST) : 0;
 		attr->sample_type |= attr->sample_regs_user ? TALLY_SAMPLE_REGS_USER : 0;
 		return;
 	}
@@ -176,7 +176,7 @@ static void make_source(struct tally_recorder *recorder, const struct tally_even
 		attr->read_format |= TALLY_FORMAT_LOST;
 	bool keeps = recorder->options.keep_stacks || recorder->options.overwrite;
 	source->unwinds = attr->sample_type & TALLY_SAMPLE_STACK_USER && !keeps;
-	source->completes = tally_user_stack_has_leaf_caller(TALLY_UNWIND_HOST, attr) && !keeps;
+	source->completes = tally_user_stack_has_leaf_caller(TALLY_UNWIND_HOST, attr) && !keeps && !recorder->options.registers_user;
 	if (source->unwinds || source->completes) {
 		source->written.sample_type &= ~(TALLY_SAMPLE_REGS_USER | TALLY_SAMPLE_STACK_USER);
 		source->written.sample_regs_user = 0;
