@@ -24,24 +24,33 @@ static uint32_t nameless_file(const struct tally_profile *profile, uint32_t row)
 	return is_file && function->name == TALLY_STRING_NONE ? file : TALLY_FILE_NONE;
 }
 
+/* Where a file belongs; NULL: what is missed of it is told otherwise. */
+static struct tally_nameless *list_of(struct tally_names *names, uint32_t file)
+{
+	/* A recording that carries its names is shown alike wherever it is. */
+	const struct tally_object_entry *entry = names->packed ? NULL : tally_objects_get(&names->objects, names->tasks, file);
+	if (entry && entry->state == TALLY_OBJECT_CHANGED)
+		return NULL;
+	bool is_absent = entry && entry->state == TALLY_OBJECT_MISSING && tally_tasks_path(names->tasks, file)[0] == '/';
+	return is_absent ? &names->gaps.absent : &names->gaps.nameless;
+}
+
 static void list(struct tally_names *names, uint64_t *samples, size_t files, uint64_t all)
 {
-	struct tally_names_gaps *gaps = &names->gaps;
-	size_t length = 0;
-	for (unsigned listed = 0; listed < LISTED_MAX; listed++) {
+	for (;;) {
 		uint32_t most = 0;
 		for (uint32_t file = 1; file < files; file++)
 			most = samples[file] > samples[most] ? file : most;
 		if (!samples[most] || samples[most] * 100 < all * WORTH_PER_CENT)
 			break;
 		const char *path = tally_tasks_path(names->tasks, most), *slash = strrchr(path, '/');
-		/* A recording that carries its names is shown alike wherever it is. */
-		const struct tally_object_entry *entry =
-			names->packed ? NULL : tally_objects_get(&names->objects, names->tasks, most);
-		length += (size_t)snprintf(gaps->nameless_objects + length, sizeof(gaps->nameless_objects) - length, "%s%.32s%s",
-					   listed ? ", " : "", slash ? slash + 1 : path,
-					   entry && !entry->object ? " (not found)" : "");
-		gaps->nameless_percent += 100.0 * (double)samples[most] / (double)all;
+		struct tally_nameless *list = list_of(names, most);
+		if (list && list->listed < LISTED_MAX) {
+			size_t length = strlen(list->objects);
+			snprintf(list->objects + length, sizeof(list->objects) - length, "%s%.32s", list->listed++ ? ", " : "",
+				 slash ? slash + 1 : path);
+			list->percent += 100.0 * (double)samples[most] / (double)all;
+		}
 		samples[most] = 0;
 	}
 }

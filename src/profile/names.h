@@ -48,6 +48,13 @@ struct tally_place_name {
 	uint64_t offset; /* of the place from the start of its symbol */
 };
 
+/* Objects in which at least two in a hundred of the samples have no name. */
+struct tally_nameless {
+	double percent;    /* of the samples, in all that are listed */
+	size_t listed;
+	char objects[160]; /* "a, b, c", the most of it first */
+};
+
 /* Why some names are missing, for one line to the user. */
 struct tally_names_gaps {
 	size_t changed_files; /* build-id differs from the recorded one */
@@ -62,8 +69,7 @@ struct tally_names_gaps {
 	bool vmlinux_differs; /* the vmlinux that was asked for is of another build; it is used */
 	size_t fetched_files, unfetched_files; /* from debuginfod servers; those that no server had */
 	bool fetching_ended;  /* by the user, before all were asked for */
-	double nameless_percent;   /* of the samples: in functions that have no names … */
-	char nameless_objects[160]; /* … of these objects, the most of it first */
+	struct tally_nameless nameless, absent; /* of files that were read; that were not found */
 	bool lacks_xz;        /* tables that can't be read without liblzma */
 };
 

@@ -30,10 +30,14 @@ static void warn_names(const struct tally_names_gaps *gaps, struct tally_buffer 
 	if (gaps->vmlinux_differs)
 		tally_buffer_text(out, "the vmlinux that was given is of another build than the recorded kernel: its names may be "
 				       "wrong\n");
-	if (gaps->nameless_objects[0])
+	if (gaps->nameless.listed)
 		tally_buffer_printf(out, "%.0f%% of the samples are in functions without names, of %s: debug files name them "
-				    "(Debian's packages …-dbgsym; or --debuginfod)\n", gaps->nameless_percent,
-				    gaps->nameless_objects);
+				    "(Debian's packages …-dbgsym; or --debuginfod)\n", gaps->nameless.percent,
+				    gaps->nameless.objects);
+	if (gaps->absent.listed)
+		tally_buffer_printf(out, "%.0f%% of the samples are in functions without names, of %s, not found on this machine: "
+				    "--symfs DIR says where files like it are, and `tally pack` where it was recorded keeps its "
+				    "names\n", gaps->absent.percent, gaps->absent.objects);
 	if (gaps->unfetched_files)
 		tally_buffer_printf(out, "debuginfod: %zu of %zu debug files could not be had\n", gaps->unfetched_files,
 				    gaps->unfetched_files + gaps->fetched_files);

@@ -99,7 +99,8 @@ check "--symfs: who asks for files gets what these say" misses packed.data hidde
 check "… where there are any" shows packed.data hidden_in_the_middle --symfs elsewhere
 check "a program that is gone has no names" misses linked.data hidden_in_the_middle
 "$TALLY" report --stdio -i linked.data >out 2>&1
-check "… and the report says that it is gone" grep -q 'functions without names, of spin (not found)' out
+check "… and the report says that it is gone" grep -q 'names, of spin, not found on this machine: --symfs DIR .*tally pack' out
+check "… and no debug file is asked for" eval '! grep -q "spin.*dbgsym" out'
 mkdir -p "kept/.build-id/${id:0:2}/${id:2}" && cp spin "kept/.build-id/${id:0:2}/${id:2}/elf"
 check "--buildid-dir: perf's cache" shows linked.data leaf_that_is_inlined --buildid-dir kept
 mv kept .debug
