@@ -112,6 +112,7 @@ struct tally_count_table {
 	bool is_simulated;         /* times are the simulation's: they say nothing of the command's own */
 	bool has_cpu_times;        /* user_ns and system_ns are known */
 	double user_ns, system_ns; /* of the command and its children */
+	double switches, preemptions; /* of the command and its children; with has_cpu_times */
 	unsigned cpu_count;        /* CPUs counted, 0 when tasks were */
 };
 

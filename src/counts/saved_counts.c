@@ -112,7 +112,7 @@ static void add_seconds(struct reading *reading, const struct tally_json_value *
 	double deviation;
 	if (!number_of(reading, root, member, &row.figure.mean))
 		return;
-	if (runs > 1 && sigma && number_of(reading, root, sigma, &deviation))
+	if (runs > 1 && number_of(reading, root, sigma, &deviation))
 		row.figure.sigma = deviation / 1e9;
 	else if (runs > 1)
 		row.figure.has_no_spread = true;
@@ -180,8 +180,8 @@ static int add_tally(struct reading *reading, const struct tally_json_value *roo
 	for (size_t i = 0; i < tally_json_count(reading->document, events); i++)
 		add_event(reading, tally_json_item(reading->document, events, i), number);
 	add_seconds(reading, root, "elapsed_ns", "elapsed_sigma_ns", "elapsed", number);
-	add_seconds(reading, root, "user_ns", NULL, "user", number);
-	add_seconds(reading, root, "system_ns", NULL, "system", number);
+	add_seconds(reading, root, "user_ns", "user_sigma_ns", "user", number);
+	add_seconds(reading, root, "system_ns", "system_sigma_ns", "system", number);
 	return 0;
 }
 

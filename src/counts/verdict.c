@@ -18,6 +18,7 @@ struct evidence {
 	double utilized;                     /* CPUs */
 	double kernel_share;                 /* of the CPU time, 0…1 */
 	double faults;                       /* page faults per second of CPU time */
+	double preemptions;                  /* 0: it waited of its own will, or that is not known */
 	bool has_caches;
 };
 
@@ -37,9 +38,19 @@ static const struct tally_count *any_instructions(const struct tally_count_table
 	return NULL;
 }
 
+/* A task that is ready but not running is put aside every few milliseconds.  One that sleeps long and was disturbed a
+ * few times beside it has waited all the same. */
+static bool was_preempted(const struct tally_count_table *table, double clock_ns)
+{
+	enum { FEWEST = 5, LONGEST_WAIT_NS = 100000000 };
+	double preemptions = table->preemptions;
+	return table->has_cpu_times && preemptions >= FEWEST && preemptions > table->switches / 2 &&
+	       (table->elapsed_ns - clock_ns) / preemptions <= LONGEST_WAIT_NS;
+}
+
 static struct evidence gather(const struct tally_count_table *table)
 {
-	struct evidence e = { -1, -1, -1, -1, -1, -1, -1, -1, -1, false };
+	struct evidence e = { -1, -1, -1, -1, -1, -1, -1, -1, -1, 0, false };
 	const struct tally_count *instructions = any_instructions(table), *faults;
 	double clock_ns = tally_count_clock_ns(table, NULL);
 	if (instructions) {
@@ -61,6 +72,8 @@ static struct evidence gather(const struct tally_count_table *table)
 		e.faults = faults->value * 1e9 / clock_ns;
 	if (clock_ns > 0 && table->elapsed_ns > 0 && !table->cpu_count)
 		e.utilized = clock_ns / table->elapsed_ns;
+	if (e.utilized >= 0 && was_preempted(table, clock_ns))
+		e.preemptions = table->preemptions;
 	if (table->has_cpu_times && table->user_ns + table->system_ns > 0)
 		e.kernel_share = table->system_ns / (table->user_ns + table->system_ns);
 	return e;
@@ -97,7 +110,11 @@ static int say_pipeline(const struct evidence *e, char *out, size_t size)
 
 static int say_system(const struct evidence *e, double elapsed_ns, char *out, size_t size)
 {
-	if (e->utilized >= 0 && e->utilized < 0.5 && elapsed_ns >= 50e6)
+	bool waiting = e->utilized >= 0 && e->utilized < 0.5 && elapsed_ns >= 50e6;
+	if (waiting && e->preemptions > 0)
+		return snprintf(out, size, "had %.0f %% of one CPU: it was preempted %.0f times, other programs ran meanwhile",
+				100 * e->utilized, e->preemptions);
+	if (waiting)
 		return snprintf(out, size, "mostly waiting, not computing: %.0f %% of one CPU was used", 100 * e->utilized);
 	if (e->faults >= 100e3)
 		return snprintf(out, size, "memory is being got from the kernel all the time: %.0fK page faults per second "

@@ -106,7 +106,10 @@ static void show_times(struct tally_json *json, const struct tally_stat_report *
 	maybe(json, "elapsed_sigma_ns", report->elapsed.count > 1 && !report->is_interval,
 	      tally_spread_sigma(&report->elapsed));
 	maybe(json, "user_ns", table->has_cpu_times, table->user_ns);
+	maybe(json, "user_sigma_ns", table->has_cpu_times && report->user.count > 1, tally_spread_sigma(&report->user));
 	maybe(json, "system_ns", table->has_cpu_times, table->system_ns);
+	maybe(json, "system_sigma_ns", table->has_cpu_times && report->system.count > 1,
+	      tally_spread_sigma(&report->system));
 }
 
 static void show(struct tally_stat_view *view, const struct tally_stat_report *report)

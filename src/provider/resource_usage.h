@@ -21,6 +21,7 @@ struct tally_resource_usage {
 	uint64_t user_ns, system_ns;
 	uint64_t cpu_ns; /* user and system together, where the kernel tells that to the nanosecond; or 0 */
 	uint64_t minor_faults, major_faults, switches, migrations;
+	uint64_t preemptions; /* of the switches, those that the task did not ask for; wait4 alone tells */
 	bool has_times, has_faults, has_switches, has_migrations;
 };
 

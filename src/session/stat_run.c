@@ -204,6 +204,8 @@ static void note_times(struct tally_stat_state *run)
 	struct tally_resource_usage used = command_usage(run);
 	tally_spread_add(&r->user, (double)used.user_ns);
 	tally_spread_add(&r->system, (double)used.system_ns);
+	run->switches += (double)used.switches;
+	run->preemptions += (double)used.preemptions;
 }
 
 /* One run from start to the last read; the counting stays open for its rows. */
@@ -263,6 +265,10 @@ static void finish_report(struct tally_stat_state *run)
 	r->table.has_cpu_times = r->user.count > 0;
 	r->table.user_ns = r->user.mean;
 	r->table.system_ns = r->system.mean;
+	if (r->user.count) {
+		r->table.switches = run->switches / (double)r->user.count;
+		r->table.preemptions = run->preemptions / (double)r->user.count;
+	}
 }
 
 struct merged {

@@ -30,6 +30,7 @@ struct tally_stat_state {
 	int wait_status;
 	struct rusage rusage; /* of the ended command */
 	struct tally_resource_usage usage_first, usage_last;
+	double switches, preemptions; /* of the ended commands, over all runs */
 	unsigned long intervals; /* that are over */
 	unsigned long interval_reports;
 	bool has_all_intervals;

@@ -156,7 +156,7 @@ check "--duration ends a system-wide count"
 
 # --- runs, intervals, formats ------------------------------------------------------------------------------------
 run 0 ./tally stat -r 4 -j -e task-clock true &&
-	json 'd["runs"] == 4 and e["task-clock"]["sigma"] > 0 and d["elapsed_sigma_ns"] > 0'
+	json 'd["runs"] == 4 and e["task-clock"]["sigma"] > 0 and d["elapsed_sigma_ns"] > 0 and d["user_sigma_ns"] + d["system_sigma_ns"] > 0'
 check "-r gives mean and sigma"
 run 0 ./tally stat -r 3 true && has '±' && has 'mean ± σ of 3 runs'
 check "-r shows the spread"

@@ -230,6 +230,23 @@ static void an_idle_program_reads_as_waiting(void **state)
 	verdict_is(TABLE(rows), "mostly waiting, not computing: 1 %");
 }
 
+static void a_preempted_program_reads_as_preempted(void **state)
+{
+	(void)state;
+	struct tally_count rows[] = { CLOCK(33e7) };
+	struct tally_count_table table = TABLE(rows);
+	table.has_cpu_times = true;
+	table.user_ns = 33e7;
+	table.switches = 100;
+	table.preemptions = 90;
+	verdict_is(table, "had 33 % of one CPU: it was preempted 90 times");
+	table.preemptions = 40; /* most of its waits it asked for */
+	verdict_is(table, "mostly waiting, not computing: 33 %");
+	table.switches = 7; /* too few for so long a wait */
+	table.preemptions = 6;
+	verdict_is(table, "mostly waiting, not computing: 33 %");
+}
+
 /* There are no cycles to speak of: what the misses would cost is weighed. */
 static void simulated_counts_are_read_by_their_misses(void **state)
 {
@@ -283,6 +300,7 @@ int main(void)
 		cmocka_unit_test(cycles_show_gigahertz),
 		cmocka_unit_test(low_ipc_with_many_llc_misses_reads_as_memory_bound),
 		cmocka_unit_test(an_idle_program_reads_as_waiting),
+		cmocka_unit_test(a_preempted_program_reads_as_preempted),
 		cmocka_unit_test(simulated_counts_are_read_by_their_misses),
 		cmocka_unit_test(short_runs_get_no_verdict),
 	};
