@@ -19,6 +19,7 @@ struct reference_entry {
 	uint32_t key[TALLY_SORT_KEYS];
 	uint64_t self, total, self_samples, total_samples;
 	size_t seen; /* the last row (+ 1) that was counted */
+	size_t next; /* + 1: of those whose keys have the same hash */
 	struct reference_branch *tree;
 };
 
@@ -29,7 +30,25 @@ struct reference_report {
 	struct { uint32_t *items; size_t count, capacity; } path; /* functions of a stack, leaf first */
 	struct { uint32_t *items; size_t count, capacity; } places; /* by frame of the path */
 	uint64_t period, samples;
+	size_t first_of[1024]; /* by the keys' hash: entry + 1 */
 };
+
+static inline size_t reference_hash(const uint32_t key[TALLY_SORT_KEYS])
+{
+	uint64_t hash = 0;
+	for (unsigned i = 0; i < TALLY_SORT_KEYS; i++)
+		hash = (hash ^ key[i]) * 0x9e3779b97f4a7c15ull;
+	return hash >> 54;
+}
+
+/* NULL: none has these keys. */
+static inline struct reference_entry *reference_find(const struct reference_report *report, const uint32_t key[TALLY_SORT_KEYS])
+{
+	for (size_t i = report->first_of[reference_hash(key)]; i; i = report->entries.items[i - 1].next)
+		if (!memcmp(report->entries.items[i - 1].key, key, sizeof(report->entries.items[i - 1].key)))
+			return &report->entries.items[i - 1];
+	return NULL;
+}
 
 static inline const struct tally_function *reference_function(const struct reference_report *report, uint32_t function)
 {
@@ -89,10 +108,13 @@ static inline struct reference_entry *reference_entry(struct reference_report *r
 	if (by[TALLY_SORT_SOURCE_LINE])
 		fresh.key[TALLY_SORT_SOURCE_LINE] =
 			known ? tally_report_source_line(profile, report->places.items[frame]) : UINT32_MAX - 1;
-	for (size_t i = 0; i < report->entries.count; i++)
-		if (!memcmp(report->entries.items[i].key, fresh.key, sizeof(fresh.key)))
-			return &report->entries.items[i];
+	struct reference_entry *there = reference_find(report, fresh.key);
+	if (there)
+		return there;
+	size_t *first = &report->first_of[reference_hash(fresh.key)];
+	fresh.next = *first;
 	assert_int_equal(tally_vector_push(&report->entries, fresh), 0);
+	*first = report->entries.count;
 	return &report->entries.items[report->entries.count - 1];
 }
 

@@ -5,6 +5,7 @@
 #include "profile/chain_table.h"
 #include "random_recording.h"
 #include "reference_report.h"
+#include "sort_key_sets.h"
 
 enum { RECORDINGS = 12, SAMPLES = 900, INLINED = 3 };
 
@@ -231,14 +232,6 @@ static void stacks_are_the_rows_of_an_event(void **state)
 	}
 }
 
-static const struct reference_entry *find_reference(const struct reference_report *reference, const uint32_t *key)
-{
-	for (size_t i = 0; i < reference->entries.count; i++)
-		if (!memcmp(reference->entries.items[i].key, key, sizeof(reference->entries.items[i].key)))
-			return &reference->entries.items[i];
-	return NULL;
-}
-
 static int compare_functions(const struct reference_report *reference, uint32_t a, uint32_t b)
 {
 	const struct tally_strings *strings = &reference->profile->recording->names.strings;
@@ -290,7 +283,7 @@ static void check_report(const struct tally_profile *profile, const struct tally
 	assert_int_equal(report.entries.count, options->limit && shown > options->limit ? options->limit : shown);
 	for (size_t i = 0; i < report.entries.count; i++) {
 		const struct tally_report_entry *entry = &report.entries.items[i];
-		const struct reference_entry *wanted = find_reference(&reference, entry->key);
+		const struct reference_entry *wanted = reference_find(&reference, entry->key);
 		assert_non_null(wanted);
 		assert_int_equal(entry->self, wanted->self);
 		assert_int_equal(entry->total, wanted->total);
@@ -316,15 +309,14 @@ static void reports_are_those_of_the_plain_way(void **state)
 		struct tally_profile *profile = fixture_profile(&recording->fixture, NULL);
 		if (seed & 1)
 			inline_some(profile, seed);
-		for (unsigned keys = 1 + seed % 3; keys < 1u << (TALLY_SORT_SOURCE_LINE + 1); keys += 37)
+		for (unsigned keys = 1 + seed * 7; keys < SORT_KEY_SETS; keys += 101)
 			for (unsigned mode = 0; mode < 6; mode++) {
 				struct tally_report_options options = {
 					.children = mode & 1, .tree = (enum tally_tree_order)(mode / 2),
 					.event = keys & 1, .by_self = keys & 2, .limit = keys % 5 ? 0 : 7,
 					.percent_min = percents[(keys + mode) % 3], .tree_percent_min = percents[keys / 3 % 3],
 				};
-				for (unsigned key = 0; key < TALLY_SORT_KEYS; key++)
-					options.by[key] = keys >> key & 1;
+				choose_sort_keys(keys, options.by);
 				check_report(profile, &options);
 			}
 		fixture_release(&recording->fixture, profile);

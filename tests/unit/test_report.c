@@ -4,6 +4,7 @@
 #include "output/report_text.h"
 #include "profile/report_model.h"
 #include "profile_fixture.h"
+#include "sort_key_sets.h"
 
 static struct profile_fixture fixture;
 static struct tally_profile *profile;
@@ -51,11 +52,10 @@ static void recursion_counts_once_in_a_total(void **state)
 static void selves_add_up_to_the_event(void **state)
 {
 	(void)state;
-	for (unsigned keys = 1; keys < 1u << TALLY_SORT_KEYS; keys++) {
+	for (unsigned keys = 1; keys < SORT_KEY_SETS; keys++) {
 		struct tally_report_options options = { 0 };
 		uint64_t self = 0;
-		for (unsigned key = 0; key < TALLY_SORT_KEYS; key++)
-			options.by[key] = keys >> key & 1;
+		choose_sort_keys(keys, options.by);
 		struct tally_report report = build(&options);
 		for (size_t i = 0; i < report.entries.count; i++)
 			self += report.entries.items[i].self;
