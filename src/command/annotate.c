@@ -8,6 +8,7 @@
 #include "command/recording_warnings.h"
 #include "output/annotate_view.h"
 #include "output/pager.h"
+#include "output/script_values.h"
 #include "task/jit.h"
 
 #include <errno.h>
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { OPTION_ALL_HOT = 256, OPTION_NO_SOURCE, OPTION_NO_ASM, OPTION_PERCENT, OPTION_STDIO, OPTION_HTML, OPTION_EVENT,
@@ -167,6 +169,17 @@ static int write_out(const char *path, const struct tally_buffer *text, struct t
 	return 0;
 }
 
+/* When the last sample was taken, by time(2): as the recording tells, else when its file was written; 0: not known. */
+static int64_t recorded_until(const struct tally_recording *recording, const char *path)
+{
+	struct tally_error err = TALLY_ERROR_NONE;
+	struct stat status;
+	uint64_t offset_ns;
+	if (recording->counts.last_time && !tally_script_wall_offset(recording, &offset_ns, &err))
+		return (int64_t)(recording->counts.last_time + offset_ns);
+	return strcmp(path, "-") && !stat(path, &status) ? (int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec : 0;
+}
+
 static int show(const struct tally_command *command, struct request *request, struct tally_profile *profile)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
@@ -184,6 +197,7 @@ static int show(const struct tally_command *command, struct request *request, st
 		request->view.columns = pager.columns;
 		request->view.colours = pager.colours;
 	}
+	request->view.recorded_ns = recorded_until(profile->recording, tally_recording_path(request->input));
 	request->view.ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
 	if (!result && (request->html ? tally_annotate_html(all.items, all.count, &request->view, &out) :
 			request->json ? write_json(&all, request, &out) : write_text(&all, request, &out)) < 0)

@@ -99,9 +99,15 @@ static void put_head(const struct page *page)
 		tally_flame_markup_text(page->out, page->view->taken);
 		tally_buffer_text(page->out, " are left out.");
 	}
-	if (tally_annotate_is_newer(annotation, page->view->sources))
-		tally_buffer_text(page->out, " The source is newer than the program: lines may be off.");
 	tally_buffer_text(page->out, "</p>\n");
+	struct tally_buffer notes = { 0 };
+	tally_annotate_source_notes(annotation, page->view, &notes);
+	for (char *line, *rest = notes.length ? notes.bytes : NULL; (line = strsep(&rest, "\n")) && rest;) {
+		tally_buffer_text(page->out, "<p class=\"why\">");
+		tally_flame_markup_text(page->out, line);
+		tally_buffer_text(page->out, "</p>\n");
+	}
+	tally_buffer_release(&notes);
 	if (annotation->missing[0]) {
 		tally_buffer_text(page->out, "<p class=\"why\">No disassembly: ");
 		tally_flame_markup_text(page->out, annotation->missing);

@@ -73,19 +73,84 @@ bool tally_annotate_next_block(const struct tally_annotation *annotation, struct
 	return true;
 }
 
-bool tally_annotate_is_newer(const struct tally_annotation *annotation, struct tally_source_files *sources)
-{
-	if (annotation->main_file == TALLY_STRING_NONE || !annotation->object_time_s)
-		return false;
-	const struct tally_source_file *file =
-		tally_source_file(sources, tally_strings_text(&annotation->strings, annotation->main_file));
-	return file && file->count && file->time_s > annotation->object_time_s;
-}
-
 bool tally_annotate_has_samples(const struct tally_annotation *annotation, const struct tally_line_block *block)
 {
 	for (size_t i = block->begin; i < block->end; i++)
 		if (annotation->lines.items[i].weight.samples)
 			return true;
 	return false;
+}
+
+/* ---- is it the source? --------------------------------------------------------------------------------- */
+
+/* Files that have something in common; `path` is the function's own when it is one of them, else the first. */
+struct same_files {
+	const char *path;
+	size_t count;
+};
+
+static void add_file(struct same_files *files, const char *path, bool is_main)
+{
+	if (!files->count++ || is_main)
+		files->path = path;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+static void and_others(const struct same_files *files, struct tally_buffer *out)
+{
+	if (files->count > 1)
+		tally_buffer_printf(out, " and %zu more file%s", files->count - 1, files->count > 2 ? "s" : "");
+}
+
+/* Absent: those that samples are of; of others nobody expects to see anything. */
+static void sort_files(const struct tally_annotation *annotation, const struct tally_annotate_view *view,
+		       struct same_files *absent, struct same_files *changed)
+{
+	const struct tally_annotated_line *lines = annotation->lines.items;
+	for (size_t i = 0, end; i < annotation->lines.count; i = end) {
+		struct tally_line_block block = { .begin = i };
+		for (end = i; end < annotation->lines.count && lines[end].file == lines[i].file;)
+			end++;
+		block.end = end;
+		const char *path = tally_strings_text(&annotation->strings, lines[i].file);
+		const struct tally_source_file *file = tally_source_file(view->sources, path);
+		bool is_main = lines[i].file == annotation->main_file, is_here = file && file->count;
+		if (!is_here && tally_annotate_has_samples(annotation, &block))
+			add_file(absent, path, is_main);
+		if (is_here && view->recorded_ns && file->time_ns > view->recorded_ns)
+			add_file(changed, path, is_main);
+	}
+}
+
+void tally_annotate_source_notes(const struct tally_annotation *annotation, const struct tally_annotate_view *view,
+				 struct tally_buffer *out)
+{
+	struct same_files absent = { 0 }, changed = { 0 };
+	const char *path = annotation->main_file == TALLY_STRING_NONE ? NULL :
+			   tally_strings_text(&annotation->strings, annotation->main_file);
+	sort_files(annotation, view, &absent, &changed);
+	if (changed.count) {
+		tally_buffer_text(out, base_name(changed.path));
+		and_others(&changed, out);
+		tally_buffer_text(out, changed.count > 1 ? " have changed since the recording: their lines may not be those\n" :
+							   " has changed since the recording: its lines may not be those\n");
+	} else if (path) {
+		const struct tally_source_file *file = tally_source_file(view->sources, path);
+		bool is_here = file && file->count;
+		if (is_here && annotation->is_rebuilt)
+			tally_buffer_printf(out, "%s has been built anew since the recording: lines of %s may not be those\n",
+					    base_name(annotation->object), base_name(path));
+		else if (is_here && annotation->object_time_s && file->time_ns / 1000000000 > annotation->object_time_s)
+			tally_buffer_text(out, "the source is newer than the program: lines may be off\n");
+	}
+	if (absent.count) {
+		tally_buffer_printf(out, "source not found: %s", absent.path);
+		and_others(&absent, out);
+		tally_buffer_char(out, '\n');
+	}
 }

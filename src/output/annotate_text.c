@@ -130,8 +130,10 @@ static void put_head(const struct writer *writer)
 		tally_buffer_printf(&note, "other samples than %s are left out", writer->view->taken);
 		put_note(writer, tally_buffer_string(&note));
 	}
-	if (tally_annotate_is_newer(annotation, writer->view->sources))
-		put_note(writer, "the source is newer than the program: lines may be off");
+	tally_buffer_clear(&note);
+	tally_annotate_source_notes(annotation, writer->view, &note);
+	for (char *line, *rest = note.length ? note.bytes : NULL; (line = strsep(&rest, "\n")) && rest;)
+		put_note(writer, line);
 	put_hot_lines(writer);
 	if (annotation->missing[0]) {
 		tally_buffer_clear(&note);
@@ -354,6 +356,19 @@ static void put_block(const struct writer *writer, const struct tally_line_block
 	}
 }
 
+static void put_no_lines(const struct writer *writer)
+{
+	const struct tally_annotation *annotation = writer->annotation;
+	const char *why = annotation->no_lines;
+	struct tally_buffer note = { 0 };
+	if (!why && annotation->object[0] != '[')
+		why = "there is no debug information of it (compile with -g)";
+	tally_buffer_printf(&note, "nothing is known of its source lines%s%s%s", annotation->missing[0] ? " either" : "",
+			    why ? ": " : "", why ? why : "");
+	put_note(writer, tally_buffer_string(&note));
+	tally_buffer_release(&note);
+}
+
 static void put_lines(const struct writer *writer)
 {
 	struct tally_line_block block = { .file = TALLY_STRING_NONE };
@@ -365,8 +380,7 @@ static void put_lines(const struct writer *writer)
 		last = block.file;
 	}
 	if (!writer->annotation->lines.count)
-		put_note(writer, writer->annotation->object[0] == '[' ? "nothing is known of its source lines either" :
-				 "nothing is known of its source lines either: it was compiled without -g");
+		put_no_lines(writer);
 }
 
 /* ---- all of it ----------------------------------------------------------------------------------------- */

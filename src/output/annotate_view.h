@@ -13,6 +13,7 @@ struct tally_annotate_view {
 	bool with_numbers;    /* … and where they are */
 	bool with_samples;    /* samples beside percentages */
 	const char *taken;    /* "--comm cc1": by what options the samples were taken; NULL: all were */
+	int64_t recorded_ns;  /* when the last sample was taken, by time(2); 0: not known */
 	double percent_min;   /* instructions of less, and far from others, are left out; 0: none are */
 	struct tally_source_files *sources;
 };
@@ -55,7 +56,8 @@ bool tally_annotate_next_block(const struct tally_annotation *annotation, struct
 /* Whether samples are of any of a block's lines. */
 bool tally_annotate_has_samples(const struct tally_annotation *annotation, const struct tally_line_block *block);
 
-/* Whether the source was changed after the program was made. */
-bool tally_annotate_is_newer(const struct tally_annotation *annotation, struct tally_source_files *sources);
+/* How far to trust the source text that is shown, a sentence a line: it isn't here, or is not what was compiled. */
+void tally_annotate_source_notes(const struct tally_annotation *annotation, const struct tally_annotate_view *view,
+				 struct tally_buffer *out);
 
 #endif

@@ -28,7 +28,7 @@ static int read_regular(struct tally_source_file *file, const char *path)
 			break;
 		file->text.length += (size_t)got;
 	}
-	file->time_s = result ? 0 : status.st_mtim.tv_sec;
+	file->time_ns = result ? 0 : (int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec;
 	close(fd);
 	return room ? 0 : -EINVAL;
 }

@@ -17,7 +17,7 @@ struct tally_source_file {
 	struct tally_buffer text;
 	uint32_t *starts; /* of lines, and one behind the last */
 	uint32_t count;   /* 0: it could not be read */
-	int64_t time_s;   /* when it was changed last */
+	int64_t time_ns;  /* when it was changed last, by time(2) */
 };
 
 struct tally_source_files {

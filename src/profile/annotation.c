@@ -359,6 +359,8 @@ static void describe(struct maker *maker, uint32_t event)
 	out->start = maker->code.start + maker->code.shown;
 	out->end = maker->code.end + maker->code.shown;
 	out->object_time_s = maker->code.file_time_s;
+	out->is_rebuilt = maker->code.is_rebuilt;
+	out->no_lines = maker->code.no_lines;
 	tally_profile_totals(maker->profile, event, &out->total.samples, &out->total.period);
 }
 

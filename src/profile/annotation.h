@@ -49,6 +49,8 @@ struct tally_annotation {
 	struct { struct tally_annotated_line *items; size_t count, capacity; } lines; /* by file, line */
 	uint32_t main_file;     /* that of the function itself; NONE: not known */
 	int64_t object_time_s;  /* when its file was changed last; 0: not known */
+	bool is_rebuilt;        /* that file is another build than the recorded one */
+	const char *no_lines;   /* why there may be no lines; NULL: for want of debug information */
 	uint32_t labels;
 	struct tally_strings strings;
 };

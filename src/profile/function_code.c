@@ -201,12 +201,16 @@ static void find_in_file(struct tally_names *names, const struct known *known, s
 	const struct tally_object_entry *entry = tally_objects_get(&names->objects, names->tasks, known->file);
 	if (entry && entry->state == TALLY_OBJECT_CHANGED) {
 		tally_code_because(code, "%s is another build than the recorded one", path);
+		code->no_lines = "the program here is another build";
+		code->is_rebuilt = true;
 		snprintf(code->hint, sizeof(code->hint), "the recorded one is found by its build-id in ~/.debug, or below --symfs DIR");
 	} else if (names->tasks->files.items[known->file].pid) {
 		tally_code_because(code, "a JIT made it, and left no dump of its code");
+		code->no_lines = "a JIT made it";
 		snprintf(code->hint, sizeof(code->hint), "node --perf-prof and the JVM's jitdump agent leave one (docs: tally record)");
 	} else {
 		tally_code_because(code, "%s is not on this machine", path);
+		code->no_lines = "the program is not here";
 		snprintf(code->hint, sizeof(code->hint), "--symfs DIR looks below DIR; ~/.debug is looked into by build-id");
 	}
 }
@@ -216,6 +220,7 @@ static void find_in_dump(struct tally_names *names, const struct known *known, u
 {
 	const struct tally_jit_dump *dump = known->table->dump;
 	const struct tally_jit_function *function = tally_jits_function(names->tasks, known->file, address);
+	code->no_lines = "a JIT made it";
 	if (!function || !function->bytes) {
 		tally_code_because(code, "the JIT's dump, %s, is not here any more", tally_tasks_path(names->tasks, known->file));
 		return;
@@ -241,6 +246,7 @@ static int find_in_files(struct tally_names *names, const struct tally_place *pl
 	if (result == -ENOMEM)
 		return result;
 	if (result < 0) {
+		out->no_lines = place->file == TALLY_FILE_NONE ? "it is in no file" : "the kernel made it";
 		tally_code_because(out, place->file == TALLY_FILE_NONE ? "no file is known to have been mapped there" :
 			"the kernel made it while it ran (BPF), and keeps no file of it");
 		return 0;
@@ -269,8 +275,11 @@ static void find_packed(struct tally_names *names, const struct tally_place *pla
 	const struct tally_packed_code *packed = tally_names_packed_code(names, place);
 	if (!packed)
 		return;
+	bool is_rebuilt = out->is_rebuilt;
+	const char *no_lines = tally_jits_of_file(names->tasks, place->file) ? "a JIT made it" : NULL;
 	tally_function_code_release(out);
 	*out = (struct tally_function_code){
+		.is_rebuilt = is_rebuilt, .no_lines = no_lines,
 		.start = packed->start, .end = packed->start + packed->size, .shown = packed->shown, .bytes = packed->bytes,
 		.size = packed->size, .packed = packed, .machine = packed->machine, .is_64bit = packed->is_64bit,
 		.is_big_endian = packed->is_big_endian,

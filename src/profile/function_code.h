@@ -22,6 +22,8 @@ struct tally_function_code {
 	bool is_64bit, is_big_endian;
 	char missing[256], hint[256];
 	int64_t file_time_s;  /* when its file was changed last; 0: not known */
+	bool is_rebuilt;      /* the file that is here is another build than the recorded one */
+	const char *no_lines; /* why there may be no source lines; NULL: for want of debug information */
 };
 
 /* Of the function that holds a place; `start` and `end` are of one without a symbol, else both 0.  0 or -ENOMEM. */

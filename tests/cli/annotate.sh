@@ -50,6 +50,29 @@ check "the hottest function is the default" contains '^crunch '
 annotate --all-hot 2
 check "--all-hot shows several" test "$(grep -c '^[0-9.]*% ±.* are in it' out)" = 2
 
+annotate --no-asm crunch
+path=$(sed -n 's/^\(\/.*annotated\.c\)$/\1/p' out | head -n 1)
+check "source that is as it was is shown without a word" lacks 'since the recording\|not found'
+mkdir -p "root$(dirname "$path")"
+cp "$here/annotated.c" "root$path"
+annotate --symfs root crunch
+check "source that was changed since the recording is told" contains 'annotated.c has changed since the recording: its lines may not be those'
+annotate --symfs root --html -o changed.html crunch
+check "… on a page, too" contains 'annotated.c has changed since the recording' changed.html
+rm -r root
+sed 's/annotated\.c/annotated.x/g' "$ANNOTATED" >moved
+chmod +x moved
+cp tally.data first.data
+if timeout 60 env XDG_CACHE_HOME="$scratch/moved.cache" HOME="$scratch/moved.home" "$TALLY" record -q -e cpu-clock -F 1999 -o tally.data -- ./moved >out 2>err &&
+	XDG_CACHE_HOME=$scratch/moved.cache HOME=$scratch/moved.home annotate -l crunch && contains 'annotated\.x:[0-9]'; then
+	check "source that is not here is told" contains '^source not found: .*annotated\.x$'
+	XDG_CACHE_HOME=$scratch/moved.cache HOME=$scratch/moved.home annotate -o moved.html crunch
+	check "… on a page, too" contains 'source not found: .*annotated\.x' moved.html
+else
+	skip "source that is not here" "the program's paths are compressed"
+fi
+mv first.data tally.data
+
 annotate no_such_function
 check "an unknown function is an error that names the hottest" contains 'hint: the hottest are .*crunch' err
 if annotate no_such_function; then not_ok "its exit code"; else ok "its exit code"; fi
@@ -94,6 +117,7 @@ if have objcopy && [ "$(uname -m)" = x86_64 ]; then
 	annotate --buildid-dir none
 	check "… or it says so" contains 'no disassembly: .*is not on this machine'
 	check "… and shows no instructions" lacks ' L1:'
+	check "… and what that means for its lines" contains 'source lines either: the program is not here'
 else
 	skip "hostile names" "needs objcopy on x86-64"
 fi
@@ -106,6 +130,8 @@ if have strip && [ "$(uname -m)" = x86_64 ]; then
 	name=$(sed -n '1s/  .*//p' out)
 	annotate --no-source "$name"
 	check "… and found by the name that they get" contains "^$name  "
+	annotate --no-asm "$name"
+	check "… that it has no debug information is told" contains 'source lines: there is no debug information of it'
 else
 	skip "a stripped program" "needs strip on x86-64"
 fi
