@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -40,6 +41,9 @@ static int await_command(struct run *run, enum tally_record_end end)
 	if (has_ended) {
 		/* A limit that was asked for is no failure of the command, as with stat. */
 		bool stopped_by_us = end == TALLY_RECORD_END_DURATION && WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM;
+		if (WIFSIGNALED(status) && end == TALLY_RECORD_END_COMMAND && !run->request->quiet)
+			fprintf(stderr, "tally: the command was ended by signal %d (%s)\n", WTERMSIG(status),
+				strsignal(WTERMSIG(status)));
 		return stopped_by_us ? TALLY_EXIT_OK : tally_spawn_exit_status(status);
 	}
 	if (ended == -EINTR) {

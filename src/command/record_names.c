@@ -154,10 +154,12 @@ double record_add_names(const struct record_request *request, struct tally_recor
 	double before = cpu_seconds();
 	if (request->pipe || request->no_pack)
 		return 0;
+	const char *name = *request->named_output ? request->named_output : request->output;
 	int result = add_names(request, recorder, signals, fd, !request->quiet && isatty(STDERR_FILENO), status, &err);
 	if (result == -EINTR)
-		fprintf(stderr, "tally: the names were left out; 'tally pack %s' adds them\n", request->output);
+		fprintf(stderr, "tally: the names were left out; 'tally pack %s' adds them\n", name);
 	else if (result < 0)
-		fprintf(stderr, "warning: the recording carries no names: %s\n", err.message);
+		fprintf(stderr, "warning: %s carries no names: %s\nhint: 'tally pack %s -o FILE' writes a copy with them elsewhere\n",
+			name, err.message, name);
 	return result > 0 ? cpu_seconds() - before : 0;
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int open_provider(struct stat_command *stat, struct tally_error *err)
@@ -31,9 +32,14 @@ static void write_report(void *context, const struct tally_stat_report *report)
 	struct stat_command *stat = context;
 	tally_buffer_clear(&stat->text);
 	stat->ops->show(&stat->view, report);
-	if (stat->text.failed || fwrite(stat->text.bytes, 1, stat->text.length, stat->output) != stat->text.length ||
-	    fflush(stat->output))
-		stat->write_failed = true;
+	if (stat->text.failed) {
+		stat->write_error = -ENOMEM;
+	} else if (fwrite(stat->text.bytes, 1, stat->text.length, stat->output) != stat->text.length || fflush(stat->output)) {
+		stat->write_error = errno ? -errno : -EIO;
+		/* The run may have been long: its counts are shown all the same. */
+		if (stat->output != stderr)
+			fwrite(stat->text.bytes, 1, stat->text.length, stderr);
+	}
 }
 
 static void write_message(void *context, const char *text)
@@ -99,7 +105,9 @@ static void say_waiting(const struct stat_command *stat)
 {
 	const struct tally_target *target = &stat->target;
 	bool is_all = (target->all && !target->has_cpu_list) || target->every_thread;
-	if (is_all && !target->command && !stat->options.timeout_ms && !stat->options.interval_ms && isatty(STDERR_FILENO))
+	/* Programs that read what -x and -j write there get nothing else. */
+	bool is_read = stat->output == stderr && stat->ops != &tally_stat_view_table && !isatty(STDERR_FILENO);
+	if (is_all && !is_read && !target->command && !stat->options.timeout_ms && !stat->options.interval_ms)
 		fputs("counting the whole system until Ctrl-C\n", stderr);
 }
 
@@ -116,11 +124,20 @@ static int count(struct stat_command *stat)
 		tally_command_fail(stat->command, &err);
 	if (stat->is_misused)
 		status = TALLY_EXIT_USAGE;
-	if (result >= 0 && stat->write_failed) {
-		tally_error_set(&err, -EIO, "writing the counts failed");
+	if (result >= 0 && stat->write_error) {
+		tally_error_set(&err, stat->write_error, "writing the counts to %s failed: %s",
+				stat->output_path ? stat->output_path : "stderr", tally_errno_text(stat->write_error));
 		status = tally_command_fail(stat->command, &err);
 	}
 	return status;
+}
+
+/* Of a full disk a name would be left, and nothing behind it. */
+static void drop_if_empty(const struct stat_command *stat)
+{
+	struct stat file;
+	if (!stat->appends && !fstat(fileno(stat->output), &file) && S_ISREG(file.st_mode) && !file.st_size)
+		unlink(stat->output_path);
 }
 
 static int run(const struct tally_command *command, int argc, char **argv)
@@ -131,7 +148,9 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	int status = stat_take_arguments(&stat, argc, argv);
 	if (!status)
 		status = count(&stat);
-	if (stat.output && stat.output != stderr && fclose(stat.output)) {
+	if (stat.write_error && stat.output != stderr)
+		drop_if_empty(&stat);
+	if (stat.output && stat.output != stderr && fclose(stat.output) && !stat.write_error) {
 		struct tally_error err = TALLY_ERROR_NONE;
 		tally_error_set(&err, -errno, "%s: %s", stat.output_path, tally_errno_text(-errno));
 		status = tally_command_fail(command, &err);

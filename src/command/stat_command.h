@@ -39,7 +39,8 @@ struct stat_command {
 	struct tally_buffer text;
 	struct tally_stat_view view;
 	const struct tally_stat_view_ops *ops;
-	bool write_failed, is_misused;
+	bool is_misused;
+	int write_error; /* -errno of the output */
 };
 
 /* stat_options.c */

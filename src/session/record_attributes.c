@@ -250,9 +250,12 @@ static void describe_each_hit(struct tally_recorder *recorder)
 		copies += !!(recorder->sources[i].attr.sample_type & TALLY_SAMPLE_STACK_USER);
 	size_t used = strlen(recorder->call_graph_text), room = sizeof(recorder->call_graph_text);
 	if (!copies) {
+		char chosen[sizeof(recorder->call_graph_text)];
+		memcpy(chosen, recorder->call_graph_text, sizeof(chosen));
+		const char *colon = strchr(chosen, ':'); /* what the program is like */
 		recorder->call_graph = TALLY_CALL_GRAPH_FP;
-		snprintf(recorder->call_graph_text, room, "call graphs by frame pointers, for each hit is taken; "
-			 "--call-graph dwarf unwinds stack copies");
+		snprintf(recorder->call_graph_text, room, "call graphs by frame pointers, for each hit is taken;%s: "
+			 "--call-graph dwarf shows its callers", colon ? colon + 1 : "");
 	} else if (copies < events) {
 		snprintf(recorder->call_graph_text + used, room - used, "; by frame pointers where each hit is taken");
 	}

@@ -92,6 +92,9 @@ if [ $sanitized = yes ]; then skip "'record true' takes at most 100 ms" "sanitiz
 	[ $best -le 100000 ]
 	check "'record true' takes at most 100 ms"
 fi
+run 139 ./tally record -o killed sh -c 'kill -SEGV $$' && has 'tally: the command was ended by signal 11 (' &&
+	run 139 ./tally record -q -o killed sh -c 'kill -SEGV $$' && lacks 'signal 11'
+check "a command that a signal ends is told of"
 run 0 ./tally record -F 1 -o none true && has 'nothing was sampled' && has '-F 1 '
 check "no samples: it says why"
 run 0 ./tally record -D 5000 -o none sleep 0.1 && has 'sampling was to start after 5.00 s (-D)'
@@ -381,6 +384,9 @@ check "--keep-stacks keeps the copies, unwound by the reader"
 
 run 0 ./tally record -o hits -e cpu-clock -e mem:0x1000:w -- bash -c "$spin" && has 'where each hit is taken'
 check "each hit of an event takes no stack copy unless asked to"
+run 0 ./tally record -o hits -e page-faults -c 1 sh -c : &&
+	grep -qE 'by frame pointers(, for each hit is taken; .*frame pointers: --call-graph dwarf|: .* keeps)' out
+check "each hit of a program without frame pointers: it says what shows the callers"
 
 # --- limits ------------------------------------------------------------------------------------------------------
 echo from-stdin | run 0 ./tally record -o input cat && has from-stdin

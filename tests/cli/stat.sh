@@ -117,6 +117,9 @@ run 0 ./tally stat sh -c : "$long" "$long" "$long" && has "$long $long $long'"
 check "a long command line is whole off a terminal"
 run 0 python3 heading.py stat && has 'counting the whole system until Ctrl-C' && has elapsed && run 0 ./tally stat --duration 0.02 && lacks Ctrl-C
 check "what waits for Ctrl-C says so on a terminal"
+timeout -s INT 2 ./tally stat -e page-faults >out 2>&1
+has 'until Ctrl-C' && { timeout -s INT 2 ./tally stat -x, -e page-faults >out 2>&1; lacks 'until Ctrl-C'; }
+check "and to what else standard error goes, but not among -x's lines"
 
 mkfifo ready
 ./tally stat -- sh -c 'trap "exit 9" TERM; echo >ready; while :; do sleep 0.05; done' >out 2>&1 &
@@ -153,6 +156,9 @@ run 137 ./tally stat --duration 20 sh -c 'kill -KILL $$' && run 9 ./tally stat -
 check "other ends keep their status, limit or not"
 run 0 ./tally stat -a --duration 0.05 && has 'the whole system'
 check "--duration ends a system-wide count"
+
+run 1 ./tally stat -e page-faults -o /dev/full true && has 'to /dev/full failed: No space left' && has 'page-faults'
+check "counts that can't be written are shown, with the reason"
 
 # --- runs, intervals, formats ------------------------------------------------------------------------------------
 run 0 ./tally stat -r 4 -j -e task-clock true &&
