@@ -65,6 +65,15 @@ static int take_profile(struct tally_profile *profile, struct tally_stacks *stac
 	return result < 0 ? tally_error_set(err, result, "out of memory") : 0;
 }
 
+/* Where more than one is read, it matters which has not what was asked for. */
+static void name_recording(const char *path, struct tally_error *err)
+{
+	struct tally_error told = *err;
+	tally_error_set(err, told.code, "%s: %s", strcmp(path, "-") ? path : "standard input", told.message);
+	if (told.hint[0])
+		tally_error_hint(err, "%s", told.hint);
+}
+
 /* A recording in a file, or the whole of one that came down a pipe, in `bytes`. */
 static int load_recording(const struct tally_command *command, const char *path, const struct tally_buffer *bytes,
 			  const struct tally_stacks_input *input, struct tally_stacks *stacks, struct tally_error *err)
@@ -88,6 +97,8 @@ static int load_recording(const struct tally_command *command, const char *path,
 	if (result < 0)
 		return result;
 	result = take_profile(profile, stacks, err);
+	if (result == -ENOENT)
+		name_recording(path, err);
 	tally_command_warn(command, profile->recording);
 	tally_profile_free(profile);
 	return result;

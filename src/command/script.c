@@ -212,9 +212,11 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		tally_pager_finish(&pager);
 	}
 	tally_command_warn(command, recording);
-	if (recording->counts.stat_counts && !recording->counts.samples && !request.records)
-		fputs("tally script: warning: the recording holds counts, and no samples: perf stat record made it, and "
-		      "perf stat report shows them\n", stderr);
+	if (!result && recording->counts.records && recording->counts.samples == recording->counts.filtered &&
+	    !request.records && !request.shown) {
+		tally_recording_is_empty(recording, 0, &err);
+		fprintf(stderr, "tally script: warning: %s\n", err.message);
+	}
 	/* Damage that left something to print is no failure, damage that left nothing is. */
 	if (!result && !recording->counts.records && tally_perfdata_damage(recording->data)) {
 		result = tally_error_set(&err, -74, "%s: nothing in it can be used", request.input);

@@ -221,9 +221,10 @@ static void put_tasks(const struct chart *chart, const struct strips *strips, co
 		tally_buffer_printf(chart->out, "%s %8.3f s\n", colour(chart, "\x1b[0m"), strip->total / 1e9);
 		put_marks_of(chart, marks, strip->id);
 	}
-	if (strips->count > chart->view->tasks)
-		tally_buffer_printf(chart->out, "%s%zu tasks more; -n shows them%s\n", colour(chart, "\x1b[2m"),
-				    strips->count - chart->view->tasks, colour(chart, "\x1b[0m"));
+	size_t more = strips->count > chart->view->tasks ? strips->count - chart->view->tasks : 0;
+	if (more)
+		tally_buffer_printf(chart->out, "%s%zu task%s more; -n shows %s%s\n", colour(chart, "\x1b[2m"), more,
+				    more == 1 ? "" : "s", more == 1 ? "it" : "them", colour(chart, "\x1b[0m"));
 }
 
 /* Tasks that only marks tell of, behind those that ran. */
@@ -241,8 +242,9 @@ static void put_head(const struct chart *chart, size_t tasks)
 	static const char *const sources[] = { "by its context switches", "by sched:sched_switch",
 					       "by samples: a cell is as full as they say" };
 	const struct tally_activity *activity = chart->activity;
-	tally_buffer_printf(chart->out, "%s%.3f s of %zu tasks on %u CPUs, %s%s\n\n", colour(chart, "\x1b[1m"),
-			    (double)(activity->last - activity->first) / 1e9, tasks, activity->cpu_count,
+	tally_buffer_printf(chart->out, "%s%.3f s of %zu task%s on %u CPU%s, %s%s\n\n", colour(chart, "\x1b[1m"),
+			    (double)(activity->last - activity->first) / 1e9, tasks, tasks == 1 ? "" : "s",
+			    activity->cpu_count, activity->cpu_count == 1 ? "" : "s",
 			    activity->ran.count ? sources[activity->source] : "by what happened", colour(chart, "\x1b[0m"));
 }
 

@@ -370,7 +370,10 @@ int tally_activity_new(struct tally_recording *recording, const struct tally_act
 		result = read_all(&reader, err);
 	if (!result)
 		result = choose_source(&reader, err);
-	if (!result && !activity->ran.count && !activity->marks.count) {
+	bool is_empty = !result && !activity->ran.count && !activity->marks.count;
+	if (is_empty && recording->counts.samples == recording->counts.filtered) {
+		result = tally_recording_is_empty(recording, 0, err);
+	} else if (is_empty) {
 		result = tally_error_set(err, -ENOENT, "the recording doesn't tell what happened when");
 		tally_error_hint(err, "record with times: tally record --switch-events, or -e sched:sched_switch -a");
 	}

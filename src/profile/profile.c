@@ -131,40 +131,6 @@ int tally_profile_count_tasks(const struct tally_profile *profile, uint32_t even
 	return result;
 }
 
-/* Why there is nothing to show, and what would be. */
-static void say_nothing_is_left(const struct tally_profile *profile, struct tally_error *err)
-{
-	enum { LISTED_MAX = 10 };
-	const struct tally_tasks *tasks = &profile->recording->tasks;
-	struct tally_buffer comms = { 0 };
-	struct tally_map seen = { 0 };
-	uint64_t filtered = profile->filtered + profile->recording->counts.filtered;
-	if (!filtered) {
-		tally_error_set(err, -ENOENT, "the recording has no samples");
-		if (profile->recording->counts.stat_counts) {
-			tally_error_set(err, -ENOENT, "the recording holds counts, and no samples: perf stat record made it");
-			tally_error_hint(err, "perf stat report shows them; tally stat -j saves counts that tally compare reads");
-			return;
-		}
-		tally_error_hint(err, "what was recorded may have run too shortly, or hardly have used the CPU: "
-				      "a higher -F, or -c 1 with another event, sees more");
-		return;
-	}
-	for (size_t i = 0; i < tasks->threads.count && seen.count < LISTED_MAX; i++) {
-		bool added = false;
-		uint32_t comm = tasks->threads.items[i].comm;
-		if (comm != TALLY_STRING_NONE && tally_map_put(&seen, comm, &added) && added)
-			tally_buffer_printf(&comms, "%s%s", comms.length ? ", " : "",
-					    tally_strings_text(&tasks->strings, comm));
-	}
-	tally_error_set(err, -ENOENT, "none of the recording's %llu samples passes the filters",
-			(unsigned long long)filtered);
-	tally_error_hint(err, "its commands are %s; 'tally report --percent-limit 0' shows all there is",
-			 tally_buffer_string(&comms));
-	tally_map_release(&seen);
-	tally_buffer_release(&comms);
-}
-
 int tally_profile_event(const struct tally_profile *profile, const char *name, uint32_t *event,
 			struct tally_error *err)
 {
@@ -181,6 +147,5 @@ int tally_profile_event(const struct tally_profile *profile, const char *name, u
 	}
 	if (*event < count)
 		return 0;
-	say_nothing_is_left(profile, err);
-	return -ENOENT;
+	return tally_recording_is_empty(profile->recording, profile->filtered, err);
 }

@@ -128,6 +128,10 @@ int tally_recording_complete_chain(struct tally_recording *recording, const stru
 bool tally_recording_find_packed(struct tally_recording *recording, struct tally_unwound_stack *stack,
 				 struct tally_packed_need *need);
 
+/* Why there is nothing to show, and what would be: -ENOENT.  `left_out`: samples that a view's own filters left out, besides
+ * those of counts.filtered. */
+int tally_recording_is_empty(const struct tally_recording *recording, uint64_t left_out, struct tally_error *err);
+
 /* The command that was recorded ("make -j8"), by the recorder's command line; its last part behind "--" where there is
  * one.  Nothing is appended where the recording doesn't tell. */
 void tally_recording_command(const struct tally_recording *recording, struct tally_buffer *out);

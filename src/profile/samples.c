@@ -100,9 +100,7 @@ int tally_samples_new(struct tally_recording *recording, const struct tally_samp
 	if (!result)
 		result = read_all(samples, options, err);
 	if (!result && !samples->samples.count)
-		result = tally_error_set(err, -ENOENT, recording->counts.filtered ?
-					 "none of the recording's samples passes the filters" :
-					 "the recording has no samples");
+		result = tally_recording_is_empty(recording, 0, err);
 	if (!result)
 		result = name_places(samples, err);
 	if (result < 0) {

@@ -3,6 +3,7 @@
 #include "profile/profile.h"
 #include "task/jit.h"
 
+#include <errno.h>
 #include <inttypes.h>
 
 static void warn_names(const struct tally_names_gaps *gaps, struct tally_buffer *out)
@@ -92,6 +93,43 @@ static void warn_features(const struct tally_perfdata *data, struct tally_buffer
 		unknown += feature != TALLY_FEATURE_TALLY && tally_perfdata_feature(data, feature).size;
 	if (unknown)
 		tally_buffer_printf(out, "%u feature sections of unknown kinds were skipped\n", unknown);
+}
+
+static int has_no_samples(const struct tally_recording *recording, struct tally_error *err)
+{
+	tally_error_set(err, -ENOENT, "the recording has no samples");
+	if (recording->counts.stat_counts) {
+		tally_error_set(err, -ENOENT, "the recording holds counts, and no samples: perf stat record made it");
+		tally_error_hint(err, "perf stat report shows them; tally stat -j saves counts that tally compare reads");
+		return -ENOENT;
+	}
+	tally_error_hint(err, "what was recorded may have run too shortly, or hardly have used the CPU: "
+			      "a higher -F, or -c 1 with another event, sees more");
+	return -ENOENT;
+}
+
+int tally_recording_is_empty(const struct tally_recording *recording, uint64_t left_out, struct tally_error *err)
+{
+	enum { LISTED_MAX = 10 };
+	const struct tally_tasks *tasks = &recording->tasks;
+	struct tally_buffer comms = { 0 };
+	struct tally_map seen = { 0 };
+	uint64_t filtered = left_out + recording->counts.filtered;
+	if (!filtered)
+		return has_no_samples(recording, err);
+	for (size_t i = 0; i < tasks->threads.count && seen.count < LISTED_MAX; i++) {
+		bool added = false;
+		uint32_t comm = tasks->threads.items[i].comm;
+		if (comm != TALLY_STRING_NONE && tally_map_put(&seen, comm, &added) && added)
+			tally_buffer_printf(&comms, "%s%s", comms.length ? ", " : "",
+					    tally_strings_text(&tasks->strings, comm));
+	}
+	tally_error_set(err, -ENOENT, "none of the recording's %" PRIu64 " samples passes the filters", filtered);
+	tally_error_hint(err, "its commands are %s; 'tally report --percent-limit 0' shows all there is",
+			 tally_buffer_string(&comms));
+	tally_map_release(&seen);
+	tally_buffer_release(&comms);
+	return -ENOENT;
 }
 
 void tally_profile_warnings(const struct tally_recording *recording, struct tally_buffer *out)

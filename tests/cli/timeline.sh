@@ -69,6 +69,17 @@ fi
 sampled() { timeline -i samples && grep -q 'by samples: ' out && about "$(seconds_of shares)" 0.2; }
 check "without switches samples tell it, and it says so" sampled
 
+"$TALLY" record -q -e cpu-clock -F 1 -o few -- true >out 2>&1
+empty() { ! timeline -i few && grep -q 'the recording has no samples' errors; }
+check "a recording without samples is told as that" empty
+passes_nothing() { ! timeline -i samples --comm nobody && grep -q 'passes the filters' errors; }
+check "filters that nothing passes are told as that" passes_nothing
+unprinted() {
+	"$TALLY" script --stdio few >out 2>errors && [ ! -s out ] && grep -q 'the recording has no samples' errors &&
+		"$TALLY" script --stdio samples --comm nobody >out 2>errors && [ ! -s out ] && grep -q 'passes the filters' errors
+}
+check "script tells both, too" unprinted
+
 printf 'nothing' >none
 refused() { timeline -i none; [ $? = 1 ] && timeline --by row; [ $? = 2 ] && grep -q 'cpu, task, both' errors; }
 check "what is no recording, and a wrong option, are refused" refused
