@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 enum { OPTION_ALL_HOT = 256, OPTION_NO_SOURCE, OPTION_NO_ASM, OPTION_PERCENT, OPTION_STDIO, OPTION_HTML, OPTION_EVENT,
-       OPTION_DSO };
+       OPTION_DSO, OPTION_OBJECT };
 
 static const struct tally_option options[] = {
 	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE", "the recording (tally.data, else perf.data; - is standard input)",
@@ -41,7 +41,9 @@ static const struct tally_option options[] = {
 	{ 'M', "syntax", TALLY_ARGUMENT_REQUIRED, "SYNTAX", "of x86 instructions: att or intel (att)", "att intel", 0 },
 	{ 0, "percent-limit", TALLY_ARGUMENT_REQUIRED, "PERCENT", "instructions of at least that share, and what is around them (0: all)",
 	  NULL, OPTION_PERCENT },
-	{ 0, "dso", TALLY_ARGUMENT_REQUIRED, "LIST", "only functions of these programs and libraries", NULL, OPTION_DSO },
+	{ 0, "object", TALLY_ARGUMENT_REQUIRED, "FILE", "the function of this program or library, where several have one of its name",
+	  NULL, OPTION_OBJECT },
+	{ 0, "dso", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these programs and libraries", NULL, OPTION_DSO },
 	TALLY_FILTER_TASK_OPTIONS("pid", "tid"),
 	TALLY_FILTER_OPTIONS,
 	TALLY_NAME_OPTIONS,
@@ -50,7 +52,8 @@ static const struct tally_option options[] = {
 };
 
 struct request {
-	const char *input, *output, *event, *function;
+	const char *input, *output, *event;
+	struct tally_function_choice choice;
 	struct tally_profile_filter filter;
 	struct tally_name_sources names;
 	struct tally_annotation_options making;
@@ -95,6 +98,7 @@ static int take_option(struct request *request, int id, const char *value, struc
 	case OPTION_NO_ASM: request->making.no_code = true; break;
 	case OPTION_STDIO: request->no_pager = true; break;
 	case OPTION_HTML: request->html = true; break;
+	case OPTION_OBJECT: request->choice.object = value; break;
 	case OPTION_DSO: request->filter.objects = value; break;
 	case OPTION_PERCENT: return take_percent(value, &request->view.percent_min, err);
 	case OPTION_ALL_HOT:
@@ -122,8 +126,8 @@ static int make_all(struct tally_profile *profile, const struct request *request
 	uint32_t event;
 	int result = tally_profile_event(profile, request->event, &event, err);
 	if (!result)
-		result = tally_hot_functions_find(profile, event, request->function, &hot, err);
-	size_t wanted = request->functions ? request->functions : request->function ? hot.count : 1;
+		result = tally_hot_functions_find(profile, event, &request->choice, &hot, err);
+	size_t wanted = request->functions ? request->functions : request->choice.name ? hot.count : 1;
 	for (size_t i = 0; !result && i < hot.count && i < wanted; i++) {
 		struct tally_annotation one;
 		result = tally_annotation_make(profile, event, &hot.items[i], &request->making, &one, err);
@@ -180,6 +184,48 @@ static int64_t recorded_until(const struct tally_recording *recording, const cha
 	return strcmp(path, "-") && !stat(path, &status) ? (int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec : 0;
 }
 
+static int read_profile(const struct request *request, bool leaves_only, struct tally_profile **profile,
+			struct tally_error *err)
+{
+	struct tally_command_progress progress;
+	struct tally_recording *recording;
+	struct tally_profile_options samples = { .filter = request->filter, .merge_threads = true, .merge_cpus = true,
+						 .progress = tally_command_progress, .context = &progress };
+	int result = tally_recording_open(tally_recording_path(request->input), &recording, err);
+	if (result < 0)
+		return result;
+	tally_names_use_cache(&recording->names);
+	tally_names_use_sources(&recording->names, &request->names);
+	recording->leaves_only = leaves_only;
+	if (recording->tasks.jits)
+		recording->tasks.jits->wants_code = true;
+	tally_command_progress_start(&progress);
+	result = tally_profile_new(recording, &samples, profile, err);
+	tally_command_progress_end(&progress);
+	return result;
+}
+
+/* A function that has no samples may well have called what has: stacks tell, which nobody had asked for so far. */
+static void tell_of_callees(const struct request *request, struct tally_error *err)
+{
+	struct tally_error ignored = TALLY_ERROR_NONE;
+	struct tally_annotation_weight weight, total;
+	struct tally_profile *profile;
+	uint32_t event;
+	if (!strcmp(tally_recording_path(request->input), "-") || read_profile(request, false, &profile, &ignored) < 0)
+		return;
+	if (!tally_profile_event(profile, request->event, &event, &ignored) &&
+	    !tally_hot_functions_above(profile, event, &request->choice, &weight) && weight.samples) {
+		tally_profile_totals(profile, event, &total.samples, &total.period);
+		double share = total.period ? (double)weight.period / (double)total.period :
+					      (double)weight.samples / (double)total.samples;
+		tally_error_set(err, -ENOENT, "no samples are in '%s' itself; %.2f%% are in what it calls", request->choice.name,
+				100 * share);
+		tally_error_hint(err, "'tally report -g' shows what that is");
+	}
+	tally_profile_free(profile);
+}
+
 static int show(const struct tally_command *command, struct request *request, struct tally_profile *profile)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
@@ -192,6 +238,8 @@ static int show(const struct tally_command *command, struct request *request, st
 	tally_filter_text(&request->filter, &taken);
 	request->view.taken = taken.length ? tally_buffer_string(&taken) : NULL;
 	int result = make_all(profile, request, &all, &err);
+	if (result == -ENOENT && request->choice.name)
+		tell_of_callees(request, &err);
 	if (!result && is_text && !request->output) {
 		tally_pager_start(&pager, !request->no_pager);
 		request->view.columns = pager.columns;
@@ -221,22 +269,8 @@ static int show(const struct tally_command *command, struct request *request, st
 static int read_and_show(const struct tally_command *command, struct request *request)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
-	struct tally_command_progress progress;
-	struct tally_recording *recording;
 	struct tally_profile *profile;
-	struct tally_profile_options samples = { .filter = request->filter, .merge_threads = true, .merge_cpus = true,
-						 .progress = tally_command_progress, .context = &progress };
-	if (tally_recording_open(tally_recording_path(request->input), &recording, &err) < 0)
-		return tally_command_fail(command, &err);
-	tally_names_use_cache(&recording->names);
-	tally_names_use_sources(&recording->names, &request->names);
-	recording->leaves_only = true;
-	if (recording->tasks.jits)
-		recording->tasks.jits->wants_code = true;
-	tally_command_progress_start(&progress);
-	int result = tally_profile_new(recording, &samples, &profile, &err);
-	tally_command_progress_end(&progress);
-	if (result < 0)
+	if (read_profile(request, true, &profile, &err) < 0)
 		return tally_command_fail(command, &err);
 	int status = show(command, request, profile);
 	tally_profile_free(profile);
@@ -255,9 +289,9 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct request request = { .view = { .with_source = true } };
 	int id;
-	while ((id = tally_options_next(&walk)) != TALLY_OPTION_DONE || (!walk.dashes && walk.index < argc && !request.function)) {
+	while ((id = tally_options_next(&walk)) != TALLY_OPTION_DONE || (!walk.dashes && walk.index < argc && !request.choice.name)) {
 		if (id == TALLY_OPTION_DONE) { /* options may stand behind the function */
-			request.function = argv[walk.index++];
+			request.choice.name = argv[walk.index++];
 			continue;
 		}
 		if (id < 0)
@@ -265,8 +299,8 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		if (take_option(&request, id, walk.value, &err) < 0)
 			return tally_command_misuse(command, "%s", err.message);
 	}
-	if (walk.index < argc && !request.function)
-		request.function = argv[walk.index++];
+	if (walk.index < argc && !request.choice.name)
+		request.choice.name = argv[walk.index++];
 	if (walk.index < argc)
 		return tally_command_misuse(command, "one function at a time; what is '%s'? (-i names the recording)", argv[walk.index]);
 	request.html |= is_page(request.output) && !request.json;

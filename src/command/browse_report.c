@@ -118,7 +118,7 @@ static int run_annotate(const struct report_browser *view, const struct tally_co
 	struct arguments arguments = { .items = { "annotate" }, .count = 1 };
 	add_argument(&arguments, "input", request->input);
 	add_number(&arguments, "event", view->options.event);
-	add_argument(&arguments, "dso", tally_names_short_object(names, function));
+	add_argument(&arguments, "object", tally_names_short_object(names, function));
 	for (unsigned i = 0; i < request->given_count; i++)
 		add_argument(&arguments, request->given[i].option->name, request->given[i].value);
 	add_entry(&arguments, view);

@@ -59,6 +59,12 @@ static const char *base_name(const char *path)
 
 static const char *plus_minus(const struct writer *writer) { return writer->view->ascii ? "+-" : "±"; }
 
+/* Of what put_weight() writes. */
+static int weight_width(const struct writer *writer)
+{
+	return 8 + (!writer->with_error ? 0 : writer->view->ascii ? 7 : 6) + (writer->view->with_samples ? 9 : 0);
+}
+
 /* ---- head ---------------------------------------------------------------------------------------------- */
 
 static void put_hot_lines(const struct writer *writer)
@@ -154,7 +160,7 @@ static void put_weight(const struct writer *writer, const struct tally_annotatio
 	const struct tally_annotation *annotation = writer->annotation;
 	double percent = tally_annotation_percent(annotation, weight);
 	if (!weight->samples) {
-		tally_buffer_printf(writer->out, "%*s", 8 + (writer->with_error ? 6 : 0) + (writer->view->with_samples ? 9 : 0), "");
+		tally_buffer_printf(writer->out, "%*s", weight_width(writer), "");
 		return;
 	}
 	colour(writer, heat(percent));
@@ -162,7 +168,7 @@ static void put_weight(const struct writer *writer, const struct tally_annotatio
 	if (writer->with_error) {
 		colour(writer, PLAIN);
 		colour(writer, DIM);
-		tally_buffer_printf(writer->out, " %s%4.1f", writer->view->ascii ? "~" : "±",
+		tally_buffer_printf(writer->out, " %s%4.1f", plus_minus(writer),
 				    tally_annotation_error(annotation, weight));
 	}
 	colour(writer, PLAIN);
@@ -238,7 +244,7 @@ static void put_instruction(const struct writer *writer, size_t row)
 
 static void put_left(const struct writer *writer, size_t row)
 {
-	tally_buffer_printf(writer->out, "%*s", 8 + (writer->with_error ? 6 : 0) + (writer->view->with_samples ? 9 : 0), "");
+	tally_buffer_printf(writer->out, "%*s", weight_width(writer), "");
 	put_arrows(writer, row, true);
 }
 
@@ -408,7 +414,7 @@ static void measure(struct writer *writer)
 	writer->indent = common_indent(writer);
 	writer->address_width = snprintf(text, sizeof(text), "%" PRIx64, annotation->end);
 	writer->label_width = annotation->labels ? snprintf(text, sizeof(text), "L%u:", annotation->labels) : 0;
-	writer->left_width = 8 + (writer->with_error ? 6 : 0) + (writer->view->with_samples ? 9 : 0) + 1 +
+	writer->left_width = weight_width(writer) + 1 +
 			     (writer->arrows.columns ? (int)writer->arrows.columns + 2 : 0);
 }
 

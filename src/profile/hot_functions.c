@@ -1,5 +1,6 @@
 #include "profile/hot_functions.h"
 
+#include "base/suggest.h"
 #include "base/vector.h"
 #include "profile/function_code.h"
 
@@ -42,10 +43,20 @@ bool tally_hot_function_has(const struct tally_profile *profile, const struct ta
 
 static bool is_called(const struct tally_names *names, const struct tally_hot_function *hot, const char *name)
 {
+	if (!name)
+		return true;
 	const char *whole = tally_names_text(names, hot->function);
 	size_t length = strcspn(hot->name, "(");
 	return !strcmp(whole, name) || !strcmp(hot->name, name) ||
 	       (length && strlen(name) == length && !strncmp(hot->name, name, length));
+}
+
+static bool is_chosen(const struct tally_names *names, const struct tally_hot_function *hot,
+		      const struct tally_function_choice *choice)
+{
+	const char *object = choice->object;
+	return (!object || !strcmp(object, tally_names_short_object(names, hot->function)) ||
+		!strcmp(object, tally_names_object(names, hot->function))) && is_called(names, hot, choice->name);
 }
 
 static int hotter_first(const void *a_, const void *b_)
@@ -97,30 +108,82 @@ static int sum_functions(const struct tally_profile *profile, uint32_t event, st
 	return result;
 }
 
-static int none_is_called(const struct tally_hot_functions *all, const char *name, struct tally_error *err)
+/* The hottest whose name holds what was typed, else the one whose name is nearest; NULL: none is near. */
+static const char *meant(const struct tally_hot_functions *all, const char *typed)
+{
+	const char *nearest = NULL;
+	unsigned least = (unsigned)strlen(typed) / 3 + 1;
+	for (size_t i = 0; i < all->count; i++) {
+		const char *name = all->items[i].name;
+		unsigned distance = tally_edit_distance(typed, name);
+		if (strcasestr(name, typed))
+			return name;
+		if (distance < least) {
+			least = distance;
+			nearest = name;
+		}
+	}
+	return nearest;
+}
+
+static int none_is_chosen(const struct tally_hot_functions *all, const struct tally_function_choice *choice,
+			  struct tally_error *err)
 {
 	enum { LISTED = 5 };
 	char list[400] = "";
+	const char *suggestion = choice->name ? meant(all, choice->name) : NULL;
 	for (size_t i = 0; i < all->count && i < LISTED; i++)
 		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%.64s", i ? ", " : "", all->items[i].name);
-	tally_error_set(err, -ENOENT, "no samples are of a function '%s'", name);
-	tally_error_hint(err, "the hottest are %s; 'tally report --sort sym' lists them", list);
+	if (choice->name)
+		tally_error_set(err, -ENOENT, "no samples are of a function '%s'%s%s", choice->name,
+				choice->object ? " of " : "", choice->object ? choice->object : "");
+	else
+		tally_error_set(err, -ENOENT, "no samples are in '%s'", choice->object);
+	if (suggestion)
+		tally_error_hint(err, "did you mean '%.64s'? 'tally report --sort sym' lists the functions", suggestion);
+	else
+		tally_error_hint(err, "the hottest are %s; 'tally report --sort sym' lists them", list);
 	return -ENOENT;
 }
 
-int tally_hot_functions_find(const struct tally_profile *profile, uint32_t event, const char *name,
+int tally_hot_functions_find(const struct tally_profile *profile, uint32_t event, const struct tally_function_choice *choice,
 			     struct tally_hot_functions *out, struct tally_error *err)
 {
 	struct tally_hot_functions all = { 0 };
 	int result = sum_functions(profile, event, &all);
 	for (size_t i = 0; !result && i < all.count; i++)
-		if (!name || is_called(&profile->recording->names, &all.items[i], name))
+		if (is_chosen(&profile->recording->names, &all.items[i], choice))
 			result = tally_vector_push(out, all.items[i]);
 	if (result)
 		tally_error_set(err, result, "out of memory");
 	else if (!out->count)
-		result = name ? none_is_called(&all, name, err) :
+		result = choice->name || choice->object ? none_is_chosen(&all, choice, err) :
 				tally_error_set(err, -ENOENT, "the event's samples have no addresses");
 	tally_vector_release(&all);
+	return result;
+}
+
+int tally_hot_functions_above(const struct tally_profile *profile, uint32_t event, const struct tally_function_choice *choice,
+			      struct tally_annotation_weight *out)
+{
+	const struct tally_names *names = &profile->recording->names;
+	bool *is_it = calloc(profile->places.places.count + 1, sizeof(*is_it));
+	*out = (struct tally_annotation_weight){ 0 };
+	for (uint32_t place = 0; is_it && place < profile->places.places.count; place++) {
+		struct tally_hot_function one = { .function = tally_profile_function(profile, place), .place = place };
+		snprintf(one.name, sizeof(one.name), "%s", tally_names_plain_text(names, one.function));
+		is_it[place] = is_chosen(names, &one, choice);
+	}
+	for (size_t i = 0; is_it && i < profile->rows.rows.count; i++) {
+		const struct tally_row *row = &profile->rows.rows.items[i];
+		const uint8_t *end, *stack = tally_row_stack(&profile->rows, i, &end);
+		bool has = false;
+		while (stack < end && !has)
+			has = is_it[tally_stack_next_place(&stack)];
+		if (has && profile->classes.items[row->class].event == event)
+			tally_annotation_add(out, &(struct tally_annotation_weight){ row->samples, row->period });
+	}
+	int result = is_it ? 0 : -ENOMEM;
+	free(is_it);
 	return result;
 }

@@ -31,10 +31,19 @@ struct tally_hot_functions {
 	size_t count, capacity;
 };
 
-/* The hottest first.  `name` NULL: any; else those of that name, with or without version or parameters.  -ENOENT with a hint
- * where there is none.  `out` is to be released as a vector. */
-int tally_hot_functions_find(const struct tally_profile *profile, uint32_t event, const char *name,
+/* What is looked for. */
+struct tally_function_choice {
+	const char *name;   /* with or without version or parameters; NULL: any */
+	const char *object; /* whose, a path or its last part; NULL: whosever */
+};
+
+/* The hottest first.  -ENOENT with a hint where there is none.  `out` is to be released as a vector. */
+int tally_hot_functions_find(const struct tally_profile *profile, uint32_t event, const struct tally_function_choice *choice,
 			     struct tally_hot_functions *out, struct tally_error *err);
+
+/* Samples whose stacks have such a function; `choice` has a name.  0 or -ENOMEM. */
+int tally_hot_functions_above(const struct tally_profile *profile, uint32_t event, const struct tally_function_choice *choice,
+			      struct tally_annotation_weight *out);
 
 /* Is a place in it? */
 bool tally_hot_function_has(const struct tally_profile *profile, const struct tally_hot_function *hot, uint32_t place);

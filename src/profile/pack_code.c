@@ -47,7 +47,7 @@ static int add_event(struct code_packer *self, struct tally_map *index, uint32_t
 	struct tally_error err = TALLY_ERROR_NONE;
 	uint64_t samples, period;
 	tally_profile_totals(self->profile, event, &samples, &period);
-	int result = samples ? tally_hot_functions_find(self->profile, event, NULL, &all, &err) : 0;
+	int result = samples ? tally_hot_functions_find(self->profile, event, &(struct tally_function_choice){ 0 }, &all, &err) : 0;
 	for (size_t i = 0; !result && i < all.count; i++) {
 		double share = share_of(&all.items[i].weight, samples, period);
 		bool is_named = self->packer->names->functions.items[all.items[i].function].name != TALLY_STRING_NONE;

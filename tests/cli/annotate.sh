@@ -75,6 +75,15 @@ mv first.data tally.data
 
 annotate no_such_function
 check "an unknown function is an error that names the hottest" contains 'hint: the hottest are .*crunch' err
+annotate crun
+check "… or the one that was meant" contains "hint: did you mean 'crunch'" err
+timeout 60 "$TALLY" record -q --call-graph dwarf -e cpu-clock -F 499 -o stacks.data -- "$ANNOTATED" >out 2>err
+timeout 60 "$TALLY" annotate -i stacks.data main >out 2>err
+check "a function that only called what has samples is told so" eval "contains \"no samples are in 'main' itself; [0-9.]*% are in what it calls\" err || contains '^main '"
+annotate --object annotated crunch
+check "--object says whose function" contains '^crunch '
+annotate --object libc.so.6 crunch
+check "… and no other's is shown" contains "no samples are of a function 'crunch' of libc.so.6" err
 if annotate no_such_function; then not_ok "its exit code"; else ok "its exit code"; fi
 
 TALLY_LIBLLVM=/nonexistent.so annotate crunch

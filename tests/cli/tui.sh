@@ -85,9 +85,12 @@ check "Tab goes to the next event" shows "samples of minor-faults"
 keys BTab
 check "and back" shows "samples of cpu-clock"
 if have less; then
-	keys g / inner Enter a
+	keys g / inner Enter
+	total=$(sed -n 's/^[^0-9]*\([0-9,]*\) samples of cpu-clock.*/\1/p' screen | tr -d ,)
+	keys a
 	check "a annotates the function" eval 'shows "inner" && hides "? help"'
 	check "... by the samples that the report and its line have" shows "than --comm record_workload --cpu 0-4095 are"
+	check "... counted as there: those in other objects, too" shows "of the ${total:-?} samples of cpu-clock"
 	keys q
 	check "and comes back" shows "? help"
 	keys Escape

@@ -89,7 +89,7 @@ static void show_annotation(const struct tally_annotation *annotation)
 static void annotate(struct tally_profile *profile, uint32_t event)
 {
 	struct tally_hot_functions functions = { 0 };
-	if (tally_hot_functions_find(profile, event, NULL, &functions, NULL) == 0)
+	if (tally_hot_functions_find(profile, event, &(struct tally_function_choice){ 0 }, &functions, NULL) == 0)
 		for (size_t i = 0; i < functions.count && i < FUNCTIONS_MAX; i++) {
 			const struct tally_annotation_options options = { .is_intel = i & 1 };
 			struct tally_annotation annotation = { 0 };
