@@ -24,12 +24,16 @@ void tally_terminal_clean(const char *text, char *out, size_t size)
 		out[n] = '\0';
 }
 
+bool tally_terminal_knows_escapes(int fd)
+{
+	const char *term = getenv("TERM");
+	return term && *term && strcmp(term, "dumb") != 0 && isatty(fd);
+}
+
 bool tally_terminal_colours(int fd)
 {
-	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
-	if ((no && *no) || !term || !strcmp(term, "dumb"))
-		return false;
-	return isatty(fd);
+	const char *no = getenv("NO_COLOR");
+	return !(no && *no) && tally_terminal_knows_escapes(fd);
 }
 
 static unsigned from_environment(const char *name, unsigned otherwise)

@@ -8,7 +8,10 @@
 /* Copies `text` to `out` (size bytes, always terminated): control bytes but newline and tab become '?'. */
 void tally_terminal_clean(const char *text, char *out, size_t size);
 
-/* True when `fd` is a terminal and colours are wanted (NO_COLOR unset or empty, TERM not "dumb"). */
+/* True when `fd` is a terminal that knows escapes: TERM is set, not empty and not "dumb". */
+bool tally_terminal_knows_escapes(int fd);
+
+/* The same, and colours are wanted (NO_COLOR unset or empty). */
 bool tally_terminal_colours(int fd);
 
 /* Columns of the terminal at `fd`: by ioctl, $COLUMNS, else `otherwise`. */

@@ -26,11 +26,10 @@ static bool is_interrupted(bool ends)
 static bool show(void *context, const char *object, uint64_t bytes, uint64_t total)
 {
 	const double megabyte = 1e6;
-	const char *term = getenv("TERM");
 	char clean[64], size[64] = "";
 	(void)context;
 	bool goes_on = !is_interrupted(!*object);
-	if (!isatty(STDERR_FILENO) || !term || !strcmp(term, "dumb"))
+	if (!tally_terminal_knows_escapes(STDERR_FILENO))
 		return goes_on;
 	tally_terminal_clean(object, clean, sizeof(clean));
 	if (total >= bytes && total)

@@ -134,8 +134,9 @@ static void warn_of_skipped(const struct tally_command *command, const struct ta
 		char event[128], other[128];
 		tally_terminal_clean(stacks->event, event, sizeof(event));
 		tally_terminal_clean(stacks->other_event, other, sizeof(other));
-		fprintf(stderr, "tally %s: warning: left out %" PRIu64 " samples of other events than '%s'; "
-			"--event %s would choose another\n", command->name, stacks->other_samples, event, other);
+		fprintf(stderr, "tally %s: warning: left out %" PRIu64 " sample%s of other events than '%s'; "
+			"--event %s would choose another\n", command->name, stacks->other_samples,
+			stacks->other_samples == 1 ? "" : "s", event, other);
 	}
 }
 

@@ -5,6 +5,7 @@
  * user's cache where that has them.  A large program's debug information, read for the first time, takes a while all the
  * same.  So it is done in a thread, which is left behind when a signal comes: the recording is whole without names, and
  * nothing but the section's bytes comes back from there. */
+#include "base/terminal.h"
 #include "command/pack_section.h"
 #include "command/record_request.h"
 #include "task/perf_maps.h"
@@ -155,7 +156,7 @@ double record_add_names(const struct record_request *request, struct tally_recor
 	if (request->pipe || request->no_pack)
 		return 0;
 	const char *name = *request->named_output ? request->named_output : request->output;
-	int result = add_names(request, recorder, signals, fd, !request->quiet && isatty(STDERR_FILENO), status, &err);
+	int result = add_names(request, recorder, signals, fd, !request->quiet && tally_terminal_knows_escapes(STDERR_FILENO), status, &err);
 	if (result == -EINTR)
 		fprintf(stderr, "tally: the names were left out; 'tally pack %s' adds them\n", name);
 	else if (result < 0)

@@ -1,5 +1,6 @@
 #include "command/record_request.h"
 
+#include "base/terminal.h"
 #include "session/counting.h"
 #include "session/program.h"
 
@@ -15,6 +16,11 @@ void record_say(void *context, const char *line)
 		fprintf(stderr, "%stally: %s\n", record_shows_progress(request) ? "\r\x1b[K" : "", line);
 }
 
+static const char *plural(uint64_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
 static void say_size(uint64_t bytes, char *out, size_t size)
 {
 	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
@@ -28,7 +34,7 @@ static void say_size(uint64_t bytes, char *out, size_t size)
 /* A command has the terminal for itself: its output and prompts would be overwritten. */
 bool record_shows_progress(const struct record_request *request)
 {
-	return !request->quiet && !request->target.command && isatty(STDERR_FILENO);
+	return !request->quiet && !request->target.command && tally_terminal_knows_escapes(STDERR_FILENO);
 }
 
 void record_show_progress(void *context, const struct tally_record_status *status)
@@ -36,7 +42,8 @@ void record_show_progress(void *context, const struct tally_record_status *statu
 	char size[32];
 	(void)context;
 	say_size(status->bytes, size, sizeof(size));
-	fprintf(stderr, "\r\x1b[Krecording: %.0f s, %" PRIu64 " samples, %s", status->seconds, status->samples, size);
+	fprintf(stderr, "\r\x1b[Krecording: %.0f s, %" PRIu64 " sample%s, %s", status->seconds, status->samples,
+		plural(status->samples), size);
 	if (status->lost)
 		fprintf(stderr, ", %" PRIu64 " lost", status->lost);
 	fflush(stderr);
@@ -105,7 +112,8 @@ void record_say_file(const struct record_request *request, const struct tally_re
 {
 	char size[32], line[4096 + 128];
 	say_size(status->bytes, size, sizeof(size));
-	snprintf(line, sizeof(line), "%" PRIu64 " samples, %s in %s", status->file_samples, size, name);
+	snprintf(line, sizeof(line), "%" PRIu64 " sample%s, %s in %s", status->file_samples, plural(status->file_samples), size,
+		 name);
 	record_say((void *)(uintptr_t)request, line);
 }
 
@@ -117,8 +125,8 @@ void record_say_result(const struct record_request *request, const struct tally_
 		fputs("\r\x1b[K", stderr);
 	if (!request->quiet) {
 		say_size(status->bytes, size, sizeof(size));
-		fprintf(stderr, "tally: %" PRIu64 " samples in %.2f s, %s in %s; the recorder used %.3f s of CPU", status->samples,
-			status->seconds, size, request->pipe ? "the pipe" : *request->named_output ? request->named_output : request->output,
+		fprintf(stderr, "tally: %" PRIu64 " sample%s in %.2f s, %s in %s; the recorder used %.3f s of CPU", status->samples,
+			plural(status->samples), status->seconds, size, request->pipe ? "the pipe" : *request->named_output ? request->named_output : request->output,
 			status->own_cpu_s);
 		if (status->samples)
 			fprintf(stderr, " (%.1f us a sample)", status->own_cpu_s * 1e6 / (double)status->samples);

@@ -44,10 +44,9 @@ static double now(void)
 
 void tally_command_progress_start(struct tally_command_progress *progress)
 {
-	const char *term = getenv("TERM");
 	*progress = (struct tally_command_progress){
 		.started = now(),
-		.is_terminal = isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0,
+		.is_terminal = tally_terminal_knows_escapes(STDERR_FILENO),
 	};
 }
 

@@ -62,7 +62,7 @@ static int open_output(struct stat_command *stat, struct tally_error *err)
 	stat->view.is_ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
 	if (isatty(fileno(stat->output)))
 		stat->view.columns = tally_terminal_columns(fileno(stat->output), 80);
-	stat->view.clears &= isatty(fileno(stat->output));
+	stat->view.clears &= tally_terminal_knows_escapes(fileno(stat->output));
 	stat->view.has_colours = tally_terminal_colours(fileno(stat->output));
 	return 0;
 }

@@ -191,8 +191,7 @@ static const struct tally_screen_ops curses_ops = {
 
 bool tally_screen_possible(void)
 {
-	const char *term = getenv("TERM");
-	return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && term && *term && strcmp(term, "dumb") != 0;
+	return isatty(STDIN_FILENO) && tally_terminal_knows_escapes(STDOUT_FILENO);
 }
 
 int tally_curses_screen_open(struct tally_screen **out, struct tally_error *err)

@@ -47,7 +47,7 @@ void tally_pager_start(struct tally_pager *pager, bool wanted)
 	if (!isatty(STDOUT_FILENO))
 		return;
 	pager->columns = tally_terminal_columns(STDOUT_FILENO, 80);
-	const char *command = wanted ? pager_command() : NULL;
+	const char *command = wanted && tally_terminal_knows_escapes(STDOUT_FILENO) ? pager_command() : NULL;
 	int pipe_fds[2];
 	if (!command || pipe(pipe_fds) < 0)
 		return;

@@ -172,7 +172,9 @@ static void put_head_line(const struct table *table, const char *bold, const cha
 	tally_buffer_text(out, bold);
 	size_t marks = out->length - start;
 	put_count(out, table->report->samples);
-	tally_buffer_text(out, table->profile->of_branches ? " branches before samples of " : " samples of ");
+	bool is_one = table->report->samples == 1;
+	tally_buffer_text(out, is_one ? table->profile->of_branches ? " branch before samples of " : " sample of " :
+			       table->profile->of_branches ? " branches before samples of " : " samples of ");
 	int used = (int)(out->length - start - marks);
 	tally_terminal_clean(events[table->options->event].name, name, sizeof(name));
 	used += tally_fit_text(out, name, columns > 2 * REST ? columns - REST : columns ? REST / 2 : 0,

@@ -110,9 +110,11 @@ int tally_event_not_found(const struct tally_perfdata *data, const char *name, s
 	const struct tally_recorded_event *events = tally_perfdata_events(data, &count);
 	struct tally_buffer known = { 0 };
 	for (size_t i = 0; i < count; i++)
-		tally_buffer_printf(&known, "%s%s", i ? ", " : "", events[i].name);
+		if (events[i].attr.type != TALLY_TYPE_SOFTWARE || events[i].attr.config != TALLY_SW_DUMMY) /* has no samples */
+			tally_buffer_printf(&known, "%s%s", known.length ? ", " : "", events[i].name);
 	tally_error_set(err, -ENOENT, "the recording has no event '%s'", name);
-	tally_error_hint(err, "it has: %s", tally_buffer_string(&known));
+	if (known.length)
+		tally_error_hint(err, "it has: %s", tally_buffer_string(&known));
 	tally_buffer_release(&known);
 	return -ENOENT;
 }

@@ -30,7 +30,7 @@ printf 'V8_Worker-10/11;main;ns::find 1\nV8_Worker-10/12;main;native_safe_halt_[
 same() { run 0 "$@" && cmp -s "$expect" out; }
 expect=folded.txt
 try "a file is folded" same "$TALLY" fold script.txt
-warning() { "$TALLY" fold script.txt 2>err >out; warns "left out 1 samples of other events than 'cycles:u'; --event faults"; }
+warning() { "$TALLY" fold script.txt 2>err >out; warns "left out 1 sample of other events than 'cycles:u'; --event faults"; }
 try "samples of other events are left out with a warning" warning
 piped() { "$TALLY" fold <script.txt >out 2>err && cmp -s folded.txt out && "$TALLY" fold - <script.txt 2>err | cmp -s - folded.txt; }
 try "standard input is read where it is fed, or asked for" piped

@@ -15,7 +15,7 @@ run() { expected=$1; shift; "$@" >out 2>&1; status=$?; [ "$status" = "$expected"
 has() { grep -qF -- "$1" out; }
 lacks() { ! grep -qF -- "$1" out; }
 # The number in front of "samples" in the closing line.
-said() { sed -n 's/^tally: \([0-9]*\) samples in .*/\1/p' out; }
+said() { sed -n 's/^tally: \([0-9]*\) samples\{0,1\} in .*/\1/p' out; }
 # samples FILE: how many there are, as tally reads it
 samples() { ./tally script --stdio -i "$1" 2>>out | grep -c '^[^	].*[0-9]: '; }
 spin='i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done'

@@ -73,6 +73,8 @@ check "a caller tree goes down" jq '[(b["depth"], b["function"]) for b in [r for
 check "a callee tree goes up" jq '[b["function"] for b in [r for r in x if r["function"] == "inner"][0]["tree"]][0] in ("outer", "spin")' --sort sym -g callee
 check "an unknown event is refused with those that there are" eval '! report -e cycles && grep -q "page-faults" err'
 check "a sort key that is none is wrong use" eval 'report --sort colour; [ $? = 2 ]'
+"$TALLY" report --event none-such -i perf.data 2>err
+check "an event that is not there: those that have samples are told" eval 'grep -q "^hint: it has: " err && ! grep -q dummy err'
 check "a time that is none is wrong use" eval 'report --time now,then; [ $? = 2 ]'
 
 # ---- what a person sees --------------------------------------------------------------------------------
@@ -89,11 +91,17 @@ if have script; then
 	check "without UTF-8 all is ASCII" python3 -c 'open("out", encoding="ascii").read()'
 	on_terminal 80 "" "PAGER=false"
 	check "a pager that is left at once is no error" eval '! grep -q tally out'
+	on_terminal 80 "" "PAGER='echo paged; cat'" && grep -q paged out && grep -qa $'\033' out
+	for term in dumb ''; do
+		[ $? = 0 ] && on_terminal 80 "" "TERM='$term' PAGER='echo paged; cat'" && grep -q TOTAL out &&
+			! grep -q paged out && ! grep -qa $'\033' out
+	done
+	check "a terminal that knows no escapes has neither pager nor colours" [ $? = 0 ]
 	record -e cpu-clock -F 999 "$WORKLOAD" escapes
 	on_terminal 80 "" ""
 	check "a command's escape sequences don't reach the terminal" eval 'grep -q "red" out && ! grep -q $'"'\\033\\[31mred'"' out'
 else
-	for name in 60 80 160 ASCII pager escapes; do skip "on a terminal: $name" "no script(1)"; done
+	for name in 60 80 160 ASCII pager dumb escapes; do skip "on a terminal: $name" "no script(1)"; done
 fi
 
 # ---- what was inlined ----------------------------------------------------------------------------------
