@@ -277,11 +277,7 @@ static int read_and_show(const struct tally_command *command, struct request *re
 	return status;
 }
 
-static bool is_page(const char *path)
-{
-	size_t length = path ? strlen(path) : 0;
-	return (length > 5 && !strcasecmp(path + length - 5, ".html")) || (length > 4 && !strcasecmp(path + length - 4, ".htm"));
-}
+static const char *const endings[] = { ".html", ".htm", NULL };
 
 static int run(const struct tally_command *command, int argc, char **argv)
 {
@@ -303,7 +299,9 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		request.choice.name = argv[walk.index++];
 	if (walk.index < argc)
 		return tally_command_misuse(command, "one function at a time; what is '%s'? (-i names the recording)", argv[walk.index]);
-	request.html |= is_page(request.output) && !request.json;
+	request.html |= tally_output_ends_in(request.output, endings) && !request.json;
+	if (!request.html && !request.json && tally_output_is_other_kind(request.output, endings))
+		return tally_command_misuse(command, "'%s': without --json it is an .html file, or text (.txt)", request.output);
 	if (request.html && request.json)
 		return tally_command_misuse(command, "either --html or --json, not both");
 	if (request.html && !request.output && isatty(STDOUT_FILENO))

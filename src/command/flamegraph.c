@@ -117,28 +117,14 @@ static int take_option(struct flamegraph *graph, int id, const char *value, stru
 	return chosen < 0 ? chosen : 0;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-	size_t length = strlen(text), tail = strlen(end);
-	return length >= tail && !strcasecmp(text + length - tail, end);
-}
-
-/* What a flame graph can't be: a picture without its names. */
-static bool is_other_picture(const char *path)
-{
-	static const char *const others[] = { ".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf" };
-	for (unsigned i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		if (ends_with(path, others[i]))
-			return true;
-	return false;
-}
+static const char *const endings[] = { ".svg", ".html", ".htm", NULL };
 
 static void choose_output(struct flamegraph *graph)
 {
 	if (!graph->output)
 		graph->output = isatty(STDOUT_FILENO) ? graph->is_html ? "flamegraph.html" : "flamegraph.svg" : "-";
 	if (!graph->has_format)
-		graph->is_html = ends_with(graph->output, ".html") || ends_with(graph->output, ".htm");
+		graph->is_html = tally_output_ends_in(graph->output, endings + 1);
 }
 
 extern const struct tally_command tally_command_record;
@@ -263,7 +249,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	if (walk.dashes)
 		graph.command = argv + walk.index;
 	choose_output(&graph);
-	if (is_other_picture(graph.output))
+	if (tally_output_is_other_kind(graph.output, endings))
 		return tally_command_misuse(command, "'%s': a flame graph is an .svg or an .html file", graph.output);
 	if (draw(command, &graph, &err) < 0)
 		return tally_command_fail(command, &err);

@@ -1,17 +1,94 @@
 #include "command/output_file.h"
+#include "command/new_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int write_all(int fd, const struct tally_buffer *text)
+{
+	const char *at = tally_buffer_string(text), *end = at + text->length;
+	while (at < end) {
+		ssize_t written = write(fd, at, (size_t)(end - at));
+		if (written < 0 && errno != EINTR)
+			return -errno;
+		at += written > 0 ? written : 0;
+	}
+	return 0;
+}
+
+static int failed_to_write(const char *path, int code, struct tally_error *err)
+{
+	return tally_error_set(err, code, "writing %s failed: %s", path, tally_errno_text(code));
+}
+
+/* A terminal, a pipe, a device: nothing that another could stand for; or a file of a folder that takes no new ones. */
+static int write_in_place(const char *path, const struct tally_buffer *text, struct tally_error *err)
+{
+	int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+	if (fd < 0)
+		return tally_error_set(err, -errno, "%s can't be written: %s", path, tally_errno_text(errno));
+	int result = write_all(fd, text);
+	if (close(fd) < 0 && !result)
+		result = -errno;
+	return result < 0 ? failed_to_write(path, result, err) : 0;
+}
+
+/* `old`: the file that is replaced, or -1. */
+static int write_anew(const char *path, int old, const struct tally_buffer *text, struct tally_error *err)
+{
+	struct tally_new_file file = { .fd = -1 };
+	int result = tally_new_file_open(&file, path, err);
+	if (!result) {
+		mode_t mask = umask(077);
+		umask(mask);
+		result = fchmod(file.fd, 0666 & ~mask) < 0 ? -errno : write_all(file.fd, text);
+		result = result < 0 ? failed_to_write(path, result, err) : tally_new_file_keep(&file, old, err);
+	}
+	tally_new_file_release(&file);
+	return result;
+}
+
+static int write_file(const char *path, const struct tally_buffer *text, struct tally_error *err)
+{
+	struct stat there;
+	if (stat(path, &there) < 0)
+		return write_anew(path, -1, text, err);
+	if (!S_ISREG(there.st_mode))
+		return write_in_place(path, text, err);
+	/* Who may not write to a file may not replace it either, even where its folder would allow that. */
+	int old = open(path, O_WRONLY | O_CLOEXEC);
+	if (old < 0)
+		return tally_error_set(err, -errno, "%s can't be written: %s", path, tally_errno_text(errno));
+	int result = write_anew(path, old, text, err);
+	close(old);
+	return result == -EACCES || result == -EPERM ? write_in_place(path, text, err) : result;
+}
 
 int tally_output_write(const char *path, const struct tally_buffer *text, struct tally_error *err)
 {
-	bool is_stdout = !path || !strcmp(path, "-");
-	FILE *file = is_stdout ? stdout : fopen(path, "we");
-	if (!file)
-		return tally_error_set(err, -errno, "%s can't be written: %s", path, tally_errno_text(errno));
-	bool failed = fwrite(tally_buffer_string(text), 1, text->length, file) != text->length;
-	failed |= is_stdout ? fflush(file) != 0 : fclose(file) != 0;
-	return failed ? tally_error_set(err, -EIO, "writing %s failed: %s", is_stdout ? "to standard output" : path,
-					tally_errno_text(errno)) : 0;
+	if (path && strcmp(path, "-"))
+		return write_file(path, text, err);
+	bool failed = fwrite(tally_buffer_string(text), 1, text->length, stdout) != text->length;
+	failed |= fflush(stdout) != 0;
+	return failed ? tally_error_set(err, -EIO, "writing to standard output failed: %s", tally_errno_text(errno)) : 0;
+}
+
+bool tally_output_ends_in(const char *path, const char *const *endings)
+{
+	size_t length = path ? strlen(path) : 0;
+	for (; *endings; endings++)
+		if (length > strlen(*endings) && !strcasecmp(path + length - strlen(*endings), *endings))
+			return true;
+	return false;
+}
+
+bool tally_output_is_other_kind(const char *path, const char *const *known)
+{
+	static const char *const kinds[] = { ".svg", ".html", ".htm", ".json", ".csv", ".xml", ".gz", ".zst", ".pb",
+					     ".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf", NULL };
+	return tally_output_ends_in(path, kinds) && !tally_output_ends_in(path, known);
 }

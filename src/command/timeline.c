@@ -74,10 +74,11 @@ static void describe(void *context, const struct tally_recorded_event *event, si
 	tally_script_trace_put(context, event, index, sample, out);
 }
 
+static const char *const endings[] = { ".json", NULL };
+
 static bool is_json(const char *path)
 {
-	size_t length = path ? strlen(path) : 0;
-	return length > 5 && !strcmp(path + length - 5, ".json");
+	return tally_output_ends_in(path, endings);
 }
 
 static int show(struct request *request, const struct tally_activity *activity, struct tally_error *err)
@@ -100,6 +101,9 @@ static int show(struct request *request, const struct tally_activity *activity, 
 	else
 		fwrite(tally_buffer_string(&out), 1, out.length, stdout);
 	tally_pager_finish(&pager);
+	if (!result && request->output && strcmp(request->output, "-"))
+		fprintf(stderr, "tally timeline: wrote %s (%.1f kB)%s\n", request->output, (double)out.length / 1e3,
+			is_json(request->output) ? "; open it at ui.perfetto.dev" : "");
 	tally_buffer_release(&out);
 	return result;
 }
@@ -136,6 +140,9 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	int status;
 	if (!tally_recording_arguments(command, argc, argv, take_option, &request, &request.input, &status))
 		return status;
+	if (tally_output_is_other_kind(request.output, endings))
+		return tally_command_misuse(command, "'%s': a timeline is a .json file (trace events), or text (.txt)",
+					    request.output);
 	return read_and_show(command, &request, &err) < 0 ? tally_command_fail(command, &err) : TALLY_EXIT_OK;
 }
 

@@ -90,6 +90,8 @@ TALLY_LIBLLVM=/nonexistent.so annotate crunch
 check "without libLLVM the package is named" contains 'apt-get install libllvm'
 check "… and source lines have shares" contains '^ *[0-9.]*% ±.* [0-9]*  .*table\[i\]'
 
+"$TALLY" annotate -i tally.data -o page.json crunch >out 2>err
+check "text into a .json is refused" eval 'grep -q "without --json it is an .html file" err && [ ! -e page.json ]'
 check "JSON is JSON" eval '"$TALLY" annotate -i tally.data -j crunch | python3 -m json.tool >out 2>err'
 if have perf && have objdump && have python3 && perf record -q -e cpu-clock -F 1999 -o perf.data "$ANNOTATED" >out 2>err; then
 	timeout 120 perf annotate --stdio -i perf.data crunch >perf.txt 2>/dev/null </dev/null

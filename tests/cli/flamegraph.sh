@@ -64,6 +64,18 @@ repeat() { "$TALLY" flamegraph script.txt >one 2>err && "$TALLY" flamegraph scri
 try "the same input gives the same bytes" repeat
 unwritable() { run 1 "$TALLY" flamegraph script.txt -o none/a.svg && warns 'none/a.svg'; }
 try "a file that can't be written is an error" unwritable
+no_room() { # as on a full disk
+	cp a.svg kept.svg && (trap '' XFSZ; ulimit -f 2; "$TALLY" flamegraph script.txt -o kept.svg 2>err >out) && return 1
+	warns 'writing kept.svg failed' && cmp -s a.svg kept.svg && [ -z "$(find . -name '.tally-*')" ]
+}
+try "… and leaves the one that was there whole" no_room
+replaced() { (umask 027; "$TALLY" flamegraph script.txt -o fresh.svg 2>err >out) && [ "$(stat -c %a fresh.svg)" = 640 ] &&
+	chmod 604 kept.svg && "$TALLY" flamegraph script.txt -o kept.svg 2>err >out && [ "$(stat -c %a kept.svg)" = 604 ] &&
+	ln -s kept.svg link.svg && "$TALLY" flamegraph --icicle script.txt -o link.svg 2>err >out && [ -L link.svg ] &&
+	! cmp -s a.svg kept.svg && run 0 "$TALLY" flamegraph script.txt -o /dev/null; }
+try "a new file has the usual mode, an old one keeps its own, links are followed" replaced
+kinds() { run 2 "$TALLY" flamegraph script.txt -o a.png && run 2 "$TALLY" flamegraph script.txt -o a.json && warns 'an .html file'; }
+try "names of other kinds of files are refused" kinds
 
 self_contained() { ! grep -nE '(src|href)="|url\(|@import|https?:' a.svg a.html | grep -v '"http://www.w3.org/' |
 	grep -v "'http://www.w3.org/" >out; }

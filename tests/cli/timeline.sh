@@ -80,6 +80,12 @@ unprinted() {
 }
 check "script tells both, too" unprinted
 
+kinds() {
+	timeline -i samples -o t.svg; [ $? = 2 ] && grep -q "t.svg.*a .json file" errors && [ ! -e t.svg ] &&
+		timeline -i samples -o t.txt && grep -q 'wrote t.txt' errors && grep -q ' by samples: ' t.txt
+}
+check "a name of another kind of file is refused, what is written is told" kinds
+
 printf 'nothing' >none
 refused() { timeline -i none; [ $? = 1 ] && timeline --by row; [ $? = 2 ] && grep -q 'cpu, task, both' errors; }
 check "what is no recording, and a wrong option, are refused" refused
