@@ -75,7 +75,8 @@ static void put_seconds(uint64_t time_ns, struct tally_buffer *out)
 void tally_filter_text(const struct tally_profile_filter *filter, struct tally_buffer *out)
 {
 	const struct { const char *option, *value; } lists[] = {
-		{ "comm", filter->comms }, { "pid", filter->pids }, { "tid", filter->tids }, { "cpu", filter->cpus },
+		{ "comm", filter->comms }, { "dso", filter->objects }, { "pid", filter->pids }, { "tid", filter->tids },
+		{ "cpu", filter->cpus },
 	};
 	for (unsigned i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
 		if (lists[i].value)

@@ -82,6 +82,8 @@ timeout 60 "$TALLY" annotate -i stacks.data main >out 2>err
 check "a function that only called what has samples is told so" eval "contains \"no samples are in 'main' itself; [0-9.]*% are in what it calls\" err || contains '^main '"
 annotate --object annotated crunch
 check "--object says whose function" contains '^crunch '
+annotate --dso annotated crunch
+check "--dso says that it leaves samples out" contains '^other samples than --dso annotated are left out'
 annotate --object libc.so.6 crunch
 check "… and no other's is shown" contains "no samples are of a function 'crunch' of libc.so.6" err
 if annotate no_such_function; then not_ok "its exit code"; else ok "its exit code"; fi
