@@ -189,6 +189,16 @@ static void show(const struct request *request, const struct tally_match *match,
 	tally_pager_finish(&pager);
 }
 
+/* Before the table, on stderr: it is not to be missed behind a pager or in a pipe. */
+static void warn(const struct tally_command *command, const struct tally_diff *diff)
+{
+	struct tally_buffer text = { 0 };
+	tally_diff_warning(diff, &text);
+	if (text.length)
+		fprintf(stderr, "tally %s: warning: %s", command->name, tally_buffer_string(&text));
+	tally_buffer_release(&text);
+}
+
 static int compare(const struct tally_command *command, struct request *request, struct tally_error *err)
 {
 	struct tally_match match = { 0 };
@@ -207,8 +217,10 @@ static int compare(const struct tally_command *command, struct request *request,
 	if (judged == -ENOMEM)
 		result = judged;
 	/* What can't be judged is told below the table that shows why. */
-	if (!result)
+	if (!result) {
+		warn(command, &diff);
 		show(request, &match, &diff, &out);
+	}
 	if (result == -EINVAL) {
 		tally_error_set(err, result, "times don't compare: the recordings are of different events or units");
 		tally_error_hint(err, "--event chooses one that both have, --normalize share compares shares");

@@ -63,6 +63,7 @@ void tally_diff_markdown(const struct tally_diff *diff, const struct tally_diff_
 		tally_diff_cells(diff, view, &diff->entries.items[i], cells);
 		put_row(diff, view, cells, &diff->entries.items[i], out);
 	}
+	tally_diff_warning(diff, &notes);
 	tally_diff_notes(diff, view, &notes);
 	tally_buffer_char(out, '\n');
 	for (const char *line = tally_buffer_string(&notes), *end; *line; line = end + 1) {

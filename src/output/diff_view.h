@@ -43,5 +43,7 @@ void tally_diff_cells(const struct tally_diff *diff, const struct tally_diff_vie
 void tally_diff_side_text(const struct tally_diff_side *side, const char *const *paths, struct tally_buffer *out);
 /* The lines below the rows, a newline behind each: what was left out, what was matched, how to trust it. */
 void tally_diff_notes(const struct tally_diff *diff, const struct tally_diff_view *view, struct tally_buffer *out);
+/* What should be known before a row is read, a newline behind it; nothing where there is no such thing. */
+void tally_diff_warning(const struct tally_diff *diff, struct tally_buffer *out);
 
 #endif

@@ -10,6 +10,10 @@
 static void put_weight(struct tally_buffer *out, double weight, const struct tally_diff *diff, bool has_sign)
 {
 	struct tally_buffer number = { 0 };
+	if (has_sign && fabs(weight) < 0.5) {
+		tally_buffer_char(out, '0');
+		return;
+	}
 	tally_flame_weight(&number, fabs(weight), diff->new.unit, "");
 	tally_buffer_printf(out, "%s%s", weight < 0 ? "-" : has_sign ? "+" : "", tally_buffer_string(&number));
 	tally_buffer_release(&number);
@@ -21,7 +25,7 @@ static void put_figure(struct tally_buffer *out, const struct tally_diff *diff, 
 	if (view->options->measure == TALLY_MEASURE_WEIGHT)
 		put_weight(out, value, diff, has_sign);
 	else
-		tally_buffer_printf(out, has_sign ? "%+.*f" : "%.*f", view->options->measure == TALLY_MEASURE_SHARE ? 2 : 0, value);
+		tally_buffer_printf(out, has_sign && value != 0 ? "%+.*f" : "%.*f", view->options->measure == TALLY_MEASURE_SHARE ? 2 : 0, value);
 }
 
 static void keep(struct tally_buffer *text, char out[TALLY_DIFF_CELL])
@@ -144,6 +148,20 @@ static void put_verdict(const struct tally_diff_verdict *verdict, struct tally_b
 	tally_buffer_char(out, '\n');
 }
 
+/* "noise" beside an interval without 0 looks like a contradiction. */
+static void note_noise(const struct tally_diff *diff, struct tally_buffer *out)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < diff->entries.count; i++) {
+		const struct tally_diff_entry *entry = &diff->entries.items[i];
+		count += !entry->is_change && (entry->change.low > 0 || entry->change.high < 0);
+	}
+	if (count)
+		tally_buffer_printf(out, "noise beside an interval without 0 (%zu row%s): of %zu that are compared chance alone "
+				    "gives one in twenty such an interval; a change has to be larger than that\n", count,
+				    count == 1 ? "" : "s", diff->compared);
+}
+
 void tally_diff_notes(const struct tally_diff *diff, const struct tally_diff_view *view, struct tally_buffer *out)
 {
 	const char *what = view->options->by_symbol ? "function" : "row";
@@ -166,13 +184,8 @@ void tally_diff_notes(const struct tally_diff *diff, const struct tally_diff_vie
 			tally_buffer_printf(out, ", of which %zu changed", diff->below_changes);
 		tally_buffer_char(out, '\n');
 	}
+	note_noise(diff, out);
 	note_matches(view, out);
-	if (strcmp(diff->old.event, diff->new.event)) {
-		char old[128], new[128];
-		tally_terminal_clean(diff->old.event, old, sizeof(old));
-		tally_terminal_clean(diff->new.event, new, sizeof(new));
-		tally_buffer_printf(out, "the events differ, '%s' and '%s': shares of them may differ for that alone\n", old, new);
-	}
 	if (diff->changes && diff->has_weight && view->options->measure == TALLY_MEASURE_SHARE && !strcmp(diff->new.unit, "ns"))
 		tally_buffer_text(out, "shares add up to 100 %: where one grows others shrink; --normalize time compares times\n");
 	if (diff->old.runs < 2 && diff->new.runs < 2)
@@ -180,4 +193,14 @@ void tally_diff_notes(const struct tally_diff *diff, const struct tally_diff_vie
 				       "how runs differ, too\n");
 	for (size_t i = 0; i < view->verdict_count; i++)
 		put_verdict(&view->verdicts[i], out);
+}
+
+void tally_diff_warning(const struct tally_diff *diff, struct tally_buffer *out)
+{
+	char old[128], new[128];
+	if (!strcmp(diff->old.event, diff->new.event))
+		return;
+	tally_terminal_clean(diff->old.event, old, sizeof(old));
+	tally_terminal_clean(diff->new.event, new, sizeof(new));
+	tally_buffer_printf(out, "the events differ, '%s' and '%s': shares of them may differ for that alone\n", old, new);
 }

@@ -22,6 +22,26 @@ table() {
 }
 check "a table of old, new, change and interval" table
 
+other_events() { # told before the table, where no pager and no pipe hides it
+	local event
+	for event in cycles:u faults; do
+		printf 'prog 10/11 [000] 9.1:        100 %s: \n\t    1234 main+0x4 (/opt/prog)\n\n' $event >${event%:u}.script
+	done
+	"$TALLY" diff cycles.script faults.script >out 2>err </dev/null && grep -q "warning: the events differ, 'cycles:u' and 'faults'" err &&
+		lacks 'events differ' && "$TALLY" diff --markdown cycles.script faults.script 2>err >out </dev/null && has '^- the events differ'
+}
+check "two different events are warned of first" other_events
+
+same_file() { diff_exits 0 new.folded new.folded --normalize samples && has '^610 +610 +0 ' && lacks '\+0( |\.00)'; }
+check "no change is 0, without a sign" same_file
+
+by_chance() { # 40 functions, and one of them just outside of its own interval
+	for i in $(seq 40); do echo "p;f$i 100"; done >many.old
+	sed 's/f7 100/f7 135/' many.old >many.new
+	diff_exits 0 many.old many.new && has 'noise .* f7$' && has '^noise beside an interval without 0 \(1 row\): of 40 '
+}
+check "noise beside an interval without 0 is explained" by_chance
+
 limits() {
 	diff_exits 0 old.folded new.folded --percent-limit 0 && has 'noise +\[unknown\] +little' &&
 		diff_exits 0 -n 1 old.folded new.folded && has 'beta' && lacks 'alpha' && has 'left out: 2 beyond -n'
