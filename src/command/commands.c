@@ -33,8 +33,32 @@ COMMANDS(DECLARE)
 #define LIST(name) &tally_command_##name,
 const struct tally_command *const tally_commands[] = { COMMANDS(LIST) NULL };
 
+/* Commands of perf that tally has not: what does their work. */
+static const struct {
+	const char *name, *instead;
+} OTHERS[] = {
+	{ "archive", "'tally pack' puts the names into the recording" },
+	{ "c2c", "tally record -a -d -W -e cpu/mem-loads/P, then tally script -F +addr,+data_src: look for HITM" },
+	{ "kmem", "tally record -a -g -e 'kmem:*', then tally report shows who allocates" },
+	{ "lock", "tally record -a -g -e 'lock:contention_*', then tally report shows who waits, tally timeline when" },
+	{ "mem", "tally record -d -W -e cpu/mem-loads/P -- COMMAND, then tally script -F +addr,+weight,+data_src" },
+	{ "probe", "perf probe makes probes: tally record -e GROUP:NAME records them, and tally script shows them" },
+	{ "sched", "tally record -a -e 'sched:*', then tally timeline shows what ran when, tally script each event" },
+	{ "timechart", "tally record -a -e sched:sched_switch, then tally timeline" },
+	{ "trace", "tally record -e 'raw_syscalls:*' -- COMMAND, then tally script shows each system call" },
+};
+
+static const char *what_instead(const char *name)
+{
+	for (size_t i = 0; i < sizeof(OTHERS) / sizeof(OTHERS[0]); i++)
+		if (!strcmp(name, OTHERS[i].name))
+			return OTHERS[i].instead;
+	return NULL;
+}
+
 static void complain(const char *name)
 {
+	const char *instead = what_instead(name);
 	const char *nearest = NULL;
 	unsigned best = 3;
 	for (size_t i = 0; tally_commands[i]; i++) {
@@ -47,7 +71,9 @@ static void complain(const char *name)
 	char clean[128];
 	tally_terminal_clean(name, clean, sizeof(clean));
 	fprintf(stderr, "tally: there is no command '%s'\n", clean);
-	if (nearest)
+	if (instead)
+		fprintf(stderr, "hint: %s\n", instead);
+	else if (nearest)
 		fprintf(stderr, "hint: did you mean 'tally %s'?\n", nearest);
 	else
 		fprintf(stderr, "hint: 'tally help' lists them\n");
