@@ -28,7 +28,7 @@ static void say_notes_of_provider(const struct run *run, int signal)
 	const char *notes[8];
 	size_t count = provider->ops->notes ? provider->ops->notes(provider, signal, &arena, notes, 8) : 0;
 	for (size_t i = 0; i < count; i++)
-		fprintf(stderr, "warning: %s\n", notes[i]);
+		fprintf(stderr, "tally record: warning: %s\n", notes[i]);
 	tally_arena_release(&arena);
 }
 

@@ -156,11 +156,12 @@ double record_add_names(const struct record_request *request, struct tally_recor
 	if (request->pipe || request->no_pack)
 		return 0;
 	const char *name = *request->named_output ? request->named_output : request->output;
-	int result = add_names(request, recorder, signals, fd, !request->quiet && tally_terminal_knows_escapes(STDERR_FILENO), status, &err);
+	bool shows = !request->quiet && tally_terminal_knows_escapes(STDERR_FILENO);
+	int result = add_names(request, recorder, signals, fd, shows, status, &err);
 	if (result == -EINTR)
 		fprintf(stderr, "tally: the names were left out; 'tally pack %s' adds them\n", name);
 	else if (result < 0)
-		fprintf(stderr, "warning: %s carries no names: %s\nhint: 'tally pack %s -o FILE' writes a copy with them elsewhere\n",
-			name, err.message, name);
+		fprintf(stderr, "tally record: warning: %s carries no names: %s\n"
+				"hint: 'tally pack %s -o FILE' writes a copy with them elsewhere\n", name, err.message, name);
 	return result > 0 ? cpu_seconds() - before : 0;
 }

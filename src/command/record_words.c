@@ -89,10 +89,10 @@ static void say_nothing_sampled(const struct record_request *request, double sec
 static void say_warnings(const struct record_request *request, const struct tally_record_status *status)
 {
 	if (status->lost)
-		fprintf(stderr, "warning: %" PRIu64 " records were lost: a larger ring (-m) or a lower rate (-F) keeps "
+		fprintf(stderr, "tally record: warning: %" PRIu64 " records were lost: a larger ring (-m) or a lower rate (-F) keeps "
 				"them\n", status->lost);
 	if (status->throttled)
-		fprintf(stderr, "warning: the kernel throttled the sampling %" PRIu64 " times; a lower rate (-F) avoids "
+		fprintf(stderr, "tally record: warning: the kernel throttled the sampling %" PRIu64 " times; a lower rate (-F) avoids "
 				"it\n", status->throttled);
 	if (request->quiet)
 		return;
@@ -101,10 +101,10 @@ static void say_warnings(const struct record_request *request, const struct tall
 				"tasks' memory, %" PRIu64 " are cut short\n", status->stacks, status->stacks_completed,
 			status->stacks_cut);
 	if (status->stacks_cut * 10 > status->stacks)
-		fprintf(stderr, "warning: %" PRIu64 " of %" PRIu64 " stacks are cut short; --call-graph dwarf,SIZE copies "
+		fprintf(stderr, "tally record: warning: %" PRIu64 " of %" PRIu64 " stacks are cut short; --call-graph dwarf,SIZE copies "
 				"more (to 64512)\n", status->stacks_cut, status->stacks);
 	if (status->stacks_deep)
-		fprintf(stderr, "warning: %" PRIu64 " of %" PRIu64 " stacks are deeper than the frames that are kept: they lack "
+		fprintf(stderr, "tally record: warning: %" PRIu64 " of %" PRIu64 " stacks are deeper than the frames that are kept: they lack "
 				"their roots\n", status->stacks_deep, status->stacks);
 }
 

@@ -187,7 +187,7 @@ run 0 python3 terminal.py && lacks 'recording: ' && [ "$(samples ended)" -gt 50 
 check "Ctrl-C ends the recording, the file is whole; the command has the terminal for itself"
 sleep 30 & slept=$!
 sed 's/"--", "sh", .*/"-p", "'$slept'"])/; s/b"ready"/b"recording: "/; s/status == 130/status >= 0/' terminal.py >attached.py
-run 0 timeout 20 python3 attached.py && has 'recording: '
+run 0 timeout 20 env TERM=xterm python3 attached.py && has 'recording: '
 check "a recording of a process has a progress line"
 kill $slept; wait $slept 2>/dev/null
 
@@ -427,7 +427,7 @@ else
 	skip "an unprivileged user" "needs root and perf_event_paranoid 2"
 fi
 run 0 ./tally record -m 1 -c 1 -e page-faults --call-graph dwarf,4000 -o lost -- sh -c 'for i in 1 2 3; do ls >/dev/null; done' && has 'were lost' && has '(-m)' &&
-	[ "$(sed -n 's/^warning: \([0-9]*\) records were lost.*/\1/p' out)" = "$(./tally script --stdio --records -i lost 2>/dev/null | sed -n 's/.* LOST .* lost=\([0-9]*\).*/\1/p' | awk '{ n += $1 } END { print n }')" ]
+	[ "$(sed -n 's/^tally record: warning: \([0-9]*\) records were lost.*/\1/p' out)" = "$(./tally script --stdio --records -i lost 2>/dev/null | sed -n 's/.* LOST .* lost=\([0-9]*\).*/\1/p' | awk '{ n += $1 } END { print n }')" ]
 check "lost samples are counted, recorded, and reported with the flag that helps"
 
 # --- known truth -------------------------------------------------------------------------------------------------
