@@ -1,5 +1,5 @@
 # What tests/vm/recorder runs in the guest machine, by busybox: TAP without numbers, and files for the host.
-cd /work || exit 1
+cd /recorder || exit 1
 export HOME=/tmp PATH=/bin LC_ALL=C
 exec 2>&1
 check() { # what; the last status
