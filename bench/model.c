@@ -1,6 +1,7 @@
-/* What the simulated CPU's model costs by itself: recorded accesses (tests/unit/accesses, whose format test_vsim_model.c tells),
- * asked of as generated code asks and told where that is needed.  `bench_model [--preset NAME] FILE...`: nanoseconds of CPU time an
- * access, the least of 40 rounds from empty caches, and the share of each sort that is told. */
+/* What the simulated CPU's model costs by itself: recorded accesses (tests/unit/accesses, whose format
+ * test_vsim_model.c tells), asked of as generated code asks and told where that is needed.  `bench_model [--preset
+ * NAME] FILE...`: nanoseconds of CPU time an access, the least of 40 rounds from empty caches, and the share of each
+ * sort that is told. */
 #include "valgrind/vsim_model.h"
 
 #include <stdio.h>

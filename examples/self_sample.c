@@ -41,7 +41,8 @@ int main(void)
 				continue;
 			/* Each function is small: less than 256 bytes. */
 			uint64_t ip = record.sample.ip;
-			if (ip - (uint64_t)(uintptr_t)light < 256 && ip - (uint64_t)(uintptr_t)light < ip - (uint64_t)(uintptr_t)heavy)
+			if (ip - (uint64_t)(uintptr_t)light < 256 &&
+			    ip - (uint64_t)(uintptr_t)light < ip - (uint64_t)(uintptr_t)heavy)
 				in_light++;
 			else if (ip - (uint64_t)(uintptr_t)heavy < 256)
 				in_heavy++;

@@ -20,9 +20,9 @@
  *   vsim_region.c      a region alone: --toggle, tally/roi.h
  *   vsim_core.c        ways of Valgrind's core that are not ours
  *
- * Valgrind runs one thread at a time, with a lock of its own: nothing here is entered twice, and no signal comes within.
- * So what the folder keeps is in one struct vsim, static to vsim_main.c and reached by vsim(): Valgrind's callbacks carry no pointer,
- * and generated code takes addresses of its fields. */
+ * Valgrind runs one thread at a time, with a lock of its own: nothing here is entered twice, and no signal comes
+ * within.  So what the folder keeps is in one struct vsim, static to vsim_main.c and reached by vsim(): Valgrind's
+ * callbacks carry no pointer, and generated code takes addresses of its fields. */
 #ifndef TALLY_VALGRIND_VSIM_H
 #define TALLY_VALGRIND_VSIM_H
 

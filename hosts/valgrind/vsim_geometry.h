@@ -83,9 +83,10 @@ struct vsim_cache_described {
 	uint64_t size_bytes;
 	unsigned ways, line_bytes;
 };
-/* "this machine": caches as described, the rest (TLBs, predictors, costs) from the preset `base`, NULL: "generic".  Always gives a
- * geometry that has no problem: sizes that it can't have (sets that are no power of two) are rounded to the nearest that it
- * can, what isn't described stays as in `base`.  Returns how many of the caches it took as they are. */
+/* "this machine": caches as described, the rest (TLBs, predictors, costs) from the preset `base`, NULL: "generic".
+ * Always gives a geometry that has no problem: sizes that it can't have (sets that are no power of two) are rounded to
+ * the nearest that it can, what isn't described stays as in `base`.  Returns how many of the caches it took as they
+ * are. */
 int vsim_geometry_of_caches(const struct vsim_cache_described *caches, size_t count, const struct vsim_geometry *base,
 			    struct vsim_geometry *geometry);
 

@@ -3,41 +3,42 @@
  * What is added to a program's code.
  *
  * Valgrind's core hands over each block of code as IR, before it is translated for good.  Chasing of jumps is off, so a
- * block ends at its first branch, or has been unrolled from a loop of one block.  It falls into *straight runs*: what lies
- * between two places at which control may leave.  Whoever enters a run gets to its end (but for a fault), so all that its
- * instructions count is known before it runs.
+ * block ends at its first branch, or has been unrolled from a loop of one block.  It falls into *straight runs*: what
+ * lies between two places at which control may leave.  Whoever enters a run gets to its end (but for a fault), so all
+ * that its instructions count is known before it runs.
  *
  * Counting.  At its beginning a run adds its constants, two counts to a word, of those kinds alone that somebody wants.
- * The words are the running thread's: they lie in its second shadow registers, which tools are free to use (Memcheck has
- * origins there).  Generated code reaches them as it reaches registers, by a short offset from a pointer that it holds
- * anyway: load, add, store, 21 bytes.  Other ways: a counter for each run needs no more code, but whoever wants totals,
- * at each switch of threads, must visit all that was ever translated (80 µs for Python); words at fixed addresses cost ten bytes
- * of code more for each use, for x86 has no short form of such addresses; one addition of a vector is as long as two of
- * words, and waits longer for the sum that was stored last.
+ * The words are the running thread's: they lie in its second shadow registers, which tools are free to use (Memcheck
+ * has origins there).  Generated code reaches them as it reaches registers, by a short offset from a pointer that it
+ * holds anyway: load, add, store, 21 bytes.  Other ways: a counter for each run needs no more code, but whoever wants
+ * totals, at each switch of threads, must visit all that was ever translated (80 µs for Python); words at fixed
+ * addresses cost ten bytes of code more for each use, for x86 has no short form of such addresses; one addition of a
+ * vector is as long as two of words, and waits longer for the sum that was stored last.
  *
- * Sampling.  A kind that is sampled isn't packed: what is *left* of it is counted down, and a test of the sign is all that
- * sampling costs.  vsim_run_alarm() then finds the instruction (vsim_run.c).
+ * Sampling.  A kind that is sampled isn't packed: what is *left* of it is counted down, and a test of the sign is all
+ * that sampling costs.  vsim_run_alarm() then finds the instruction (vsim_run.c).
  *
  * The model is asked at the *end* of a run, once for all that the run did.  An access that changes nothing, as nine of
- * ten, is told by a comparison (vsim_model.h); a call for each, however rarely taken, makes the translator keep everything
- * clear of it that a call destroys, which costs more than the comparisons.  So differences are only gathered: each
- * access's, each line's of code, the branch's, all or'ed into one word, while addresses are put down in the shadow registers.
- * One test at the end; if the word isn't zero the helper is told everything, in order.  That is exact: while the
- * differences are gathered the model doesn't change, so a word of zero says that nothing would have happened; and to be
- * told what needn't be told does no harm, by contract.
+ * ten, is told by a comparison (vsim_model.h); a call for each, however rarely taken, makes the translator keep
+ * everything clear of it that a call destroys, which costs more than the comparisons.  So differences are only
+ * gathered: each access's, each line's of code, the branch's, all or'ed into one word, while addresses are put down in
+ * the shadow registers.  One test at the end; if the word isn't zero the helper is told everything, in order.  That is
+ * exact: while the differences are gathered the model doesn't change, so a word of zero says that nothing would have
+ * happened; and to be told what needn't be told does no harm, by contract.
  *   - An access within the bytes of an earlier one of the run needs no comparison of its own.
  *   - What an instruction may or may not access (masked moves) has the address VSIM_NO_ADDRESS when it doesn't.
  *   - Calls and returns push and pop the model's return stack in place, conditional jumps move its history on.
  *
- * Unwinding needs no care here: chains start from the run's beginning, where all registers are in the guest's state (for
- * misses, which are told at its end, stack and frame pointer are put down at the beginning).
+ * Unwinding needs no care here: chains start from the run's beginning, where all registers are in the guest's state
+ * (for misses, which are told at its end, stack and frame pointer are put down at the beginning).
  *
  * What counts.  Instructions by their marks; `rep` when it lets go, not each time around: the exit from it counts.
  * Branches by opcode.  Loads and stores by the IR's, but: a load whose value is of no use (flags of a test that nobody
  * looks at, a register that is written again) has gone when the IR comes here; opcodes bring it back as a count, though
- * not to the model, for its address has gone too.  A compare-and-swap that an instruction does on what it has just loaded (a locked add)
- * is the store alone.  What goes by elements under a mask, and whole states of the FPU, are one access.
- * The exits of a compare-and-swap that failed are none, for between two instructions of a block nobody else runs. */
+ * not to the model, for its address has gone too.  A compare-and-swap that an instruction does on what it has just
+ * loaded (a locked add) is the store alone.  What goes by elements under a mask, and whole states of the FPU, are one
+ * access.  The exits of a compare-and-swap that failed are none, for between two instructions of a block nobody else
+ * runs. */
 #include "valgrind/vsim_builder.h"
 
 /* --- what a run counts ---------------------------------------------------------------------------------------- */

@@ -152,8 +152,8 @@ static __attribute__((noinline)) uint32_t first_miss(struct vsim_model *model, s
 
 static inline __attribute__((always_inline)) uint32_t use_line(struct vsim_model *model, struct side *side, uint64_t line)
 {
-	/* Half of what is told misses, and the model's own tables are larger than the host's caches: asked for now, they are there
-	 * when the TLB and the first level have been looked at (7 % of xz's time). */
+	/* Half of what is told misses, and the model's own tables are larger than the host's caches: asked for now,
+	 * they are there when the TLB and the first level have been looked at (7 % of xz's time). */
 	__builtin_prefetch(vsim_cache_set(&model->l2, line));
 	__builtin_prefetch(vsim_cache_set(&model->llc, line));
 	uint64_t page = line >> model->page_shift, *quick = &side->tlb.quick[page & (QUICK_ENTRIES - 1)];

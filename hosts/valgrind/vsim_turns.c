@@ -2,18 +2,19 @@
  *
  * The same order of threads in each run.
  *
- * Valgrind's threads take turns, by a lock that each holds while it runs.  Turns end after so many blocks of code, which is
- * the same each time, or in a system call; who runs next is who came to the lock first.  But when a thread *comes* is the
- * kernel's affair: one that was just made, or was woken, may be there before the waker's turn ends, or after.  And a
- * thread that has exited clears the word that who joins it looks at when the kernel gets to it.  Each of these changes
- * what the others execute: a mutex that is contended or not, a wait that is needed or not.
+ * Valgrind's threads take turns, by a lock that each holds while it runs.  Turns end after so many blocks of code,
+ * which is the same each time, or in a system call; who runs next is who came to the lock first.  But when a thread
+ * *comes* is the kernel's affair: one that was just made, or was woken, may be there before the waker's turn ends, or
+ * after.  And a thread that has exited clears the word that who joins it looks at when the kernel gets to it.  Each of
+ * these changes what the others execute: a mutex that is contended or not, a wait that is needed or not.
  *
- * So there is a queue before the core's lock, of which it can be asked who stands in it; and who causes somebody to come
- * waits until he stands there.  After clone(2) until the new thread does; and a turn begins only when whoever exited
- * before it is gone, and who waited for that is there.  Who only leaves for a moment — its turn is over, or a system call
- * is that waits for nobody — takes a place in the queue before it goes.  Those whom futex(2) is to wake are woken here one
- * by one, first come first, each to its place.  And before the next turn begins, who goes to sleep on a futex sleeps, so
- * that a wake finds it, and whom it woke has come.  That leaves what comes from outside: input, time (a wait with a limit), signals.
+ * So there is a queue before the core's lock, of which it can be asked who stands in it; and who causes somebody to
+ * come waits until he stands there.  After clone(2) until the new thread does; and a turn begins only when whoever
+ * exited before it is gone, and who waited for that is there.  Who only leaves for a moment — its turn is over, or a
+ * system call is that waits for nobody — takes a place in the queue before it goes.  Those whom futex(2) is to wake are
+ * woken here one by one, first come first, each to its place.  And before the next turn begins, who goes to sleep on a
+ * futex sleeps, so that a wake finds it, and whom it woke has come.  That leaves what comes from outside: input, time
+ * (a wait with a limit), signals.
  *
  * It is an attempt, and never worth a program that stands still: waits are over after WAIT_NS. */
 #include "valgrind/vsim_host.h"

@@ -59,8 +59,9 @@ struct tally_engine_regs {
 	const void *host; /* the host's own, for its callbacks */
 };
 
-/* One shot, on the CPU where it was started, which the engine notes in `cpu`.  It is the engine's, and good until it has
- * fired or was cancelled; `fired` may start it again.  The host may keep what it needs in `host_words`, 0 at first. */
+/* One shot, on the CPU where it was started, which the engine notes in `cpu`.  It is the engine's, and good until it
+ * has fired or was cancelled; `fired` may start it again.  The host may keep what it needs in `host_words`, 0 at
+ * first. */
 struct tally_engine_timer {
 	void (*fired)(struct tally_engine_timer *timer, const struct tally_engine_regs *regs); /* [hit], hardirq level */
 	uint64_t deadline_ns;
@@ -90,8 +91,8 @@ struct tally_engine_identity {
 };
 
 /* All that the engine needs from outside.  `host` is passed back to every function.  Those of which it says what NULL
- * means are optional, the others must be there.  Called at any level unless said otherwise.  None may call the engine, but for what tells of a
- * task. */
+ * means are optional, the others must be there.  Called at any level unless said otherwise.  None may call the engine,
+ * but for what tells of a task. */
 struct tally_engine_host {
 	void *host;
 	unsigned cpus;        /* possible ones: 0 … cpus - 1; at least 1 */
@@ -100,7 +101,8 @@ struct tally_engine_host {
 
 	/* --- where are we -------------------------------------------------------------------------------- */
 	uint64_t (*clock_ns)(void *host);                      /* monotonic; comparable between CPUs */
-	/* attr.clockid (CLOCK_REALTIME 0, MONOTONIC 1, …): -EINVAL for one that is not kept.  NULL: none but monotonic. */
+	/* attr.clockid (CLOCK_REALTIME 0, MONOTONIC 1, …): -EINVAL for one that is not kept.  NULL: none but
+	 * monotonic. */
 	int (*clock_of)(void *host, int32_t clockid, uint64_t *ns);
 	unsigned (*this_cpu)(void *host);
 	enum tally_engine_level (*level)(void *host);
@@ -111,12 +113,12 @@ struct tally_engine_host {
 	/* Interrupts of this CPU off; NMIs may come still. */
 	uintptr_t (*irq_save)(void *host);
 	void (*irq_restore)(void *host, uintptr_t state);
-	/* One lock that may sleep, for the system-call surface; not recursive.  Task level, interrupts on: who waits for
-	 * it still runs what run_on() brings. */
+	/* One lock that may sleep, for the system-call surface; not recursive.  Task level, interrupts on: who waits
+	 * for it still runs what run_on() brings. */
 	void (*lock)(void *host);
 	void (*unlock)(void *host);
-	/* Runs function(argument) on that CPU with interrupts off, at hardirq level, and waits until it has; on this CPU
-	 * too.  -ENXIO when it is offline.  Called with the lock held, at task level: one at a time. */
+	/* Runs function(argument) on that CPU with interrupts off, at hardirq level, and waits until it has; on this
+	 * CPU too.  -ENXIO when it is offline.  Called with the lock held, at task level: one at a time. */
 	int (*run_on)(void *host, unsigned cpu, void (*function)(void *), void *argument);
 	/* Once in each turn of a loop that waits for another CPU (a context's lock).  NULL: nothing. */
 	void (*relax)(void *host);
@@ -124,8 +126,8 @@ struct tally_engine_host {
 	/* --- memory: task level; zeroed; NULL when there is none -------------------------------------------- */
 	void *(*allocate)(void *host, size_t size);
 	void (*release)(void *host, void *memory, size_t size);
-	/* Page-aligned, in one piece, shareable with the task that maps it (see docs/porting.md on aliasing caches).  NULL:
-	 * nothing can be mapped (-ENOMEM). */
+	/* Page-aligned, in one piece, shareable with the task that maps it (see docs/porting.md on aliasing caches).
+	 * NULL: nothing can be mapped (-ENOMEM). */
 	void *(*allocate_pages)(void *host, size_t pages);
 	void (*release_pages)(void *host, void *memory, size_t pages);
 	/* Locked memory of the current task's user: -EPERM past its budget.  NULL: no budget but the engine's
@@ -149,8 +151,8 @@ struct tally_engine_host {
 	/* Asks for one call of tally_engine_run_pending() on this CPU as soon as its level allows wake-ups (irq_work).
 	 * May be asked for again before it ran: once is enough. */
 	void (*pend)(void *host);
-	/* Something that tally_engine_poll() tells of this file may have changed. Below NMI level, perhaps with interrupts
-	 * off.  Not after the file's last descriptor and mapping were closed: then `file` is gone. */
+	/* Something that tally_engine_poll() tells of this file may have changed. Below NMI level, perhaps with
+	 * interrupts off.  Not after the file's last descriptor and mapping were closed: then `file` is gone. */
 	void (*wake)(void *host, struct tally_engine_file *file);
 	/* NULL: no signals.  Below NMI level; a SIGTRAP is to be delivered before the task's next user instruction. */
 	void (*signal)(void *host, const struct tally_engine_signal *signal);
@@ -175,8 +177,8 @@ struct tally_engine_host {
 					 uint64_t *abi);
 	/* Registers that attr.sample_regs_* may ask for. 0: none. */
 	uint64_t register_mask;
-	/* Copies up to `size` bytes of the current task's user stack from `offset` bytes above its stack pointer up: how
-	 * many were readable.  Called for a piece at a time, until one comes back short. */
+	/* Copies up to `size` bytes of the current task's user stack from `offset` bytes above its stack pointer up:
+	 * how many were readable.  Called for a piece at a time, until one comes back short. */
 	size_t (*user_stack)(void *host, const struct tally_engine_regs *regs, size_t offset, void *to, size_t size);
 	uint64_t (*user_stack_pointer)(void *host, const struct tally_engine_regs *regs);
 	uint64_t (*physical_address)(void *host, uint64_t address);
@@ -187,8 +189,8 @@ struct tally_engine_host {
 	/* Is this task in that cgroup or below? */
 	bool (*in_cgroup)(void *host, struct tally_engine_task *task, uint64_t id);
 
-	/* Completes where a tracepoint was hit: ip, sp and fp are those of the C code that hit it, in TALLY_MODE_USER.  For
-	 * hosts whose code stands for a simulated machine's.  NULL: they are right. */
+	/* Completes where a tracepoint was hit: ip, sp and fp are those of the C code that hit it, in TALLY_MODE_USER.
+	 * For hosts whose code stands for a simulated machine's.  NULL: they are right. */
 	void (*trace_regs)(void *host, struct tally_engine_regs *regs);
 
 	/* --- breakpoints: NULL: type BREAKPOINT is refused (-EOPNOTSUPP) ---------------------------------------------- */
@@ -257,7 +259,8 @@ struct tally_engine_process *tally_engine_task_process(struct tally_engine_task 
 
 /* --- what the machine does: [cpu] ----------------------------------------------------------------------------------------------- */
 
-/* A CPU comes or goes (its tasks have gone elsewhere before). Events that are bound to it stop and keep their counts. */
+/* A CPU comes or goes (its tasks have gone elsewhere before). Events that are bound to it stop and keep their
+ * counts. */
 void tally_engine_cpu_up(struct tally_engine *engine, unsigned cpu);
 void tally_engine_cpu_down(struct tally_engine *engine, unsigned cpu);
 
@@ -265,7 +268,8 @@ void tally_engine_cpu_down(struct tally_engine *engine, unsigned cpu);
  * still `previous`.  Counts context-switches, writes SWITCH records.  `preempted`: previous is runnable. */
 void tally_engine_switch_out(struct tally_engine *engine, struct tally_engine_task *previous,
 			     struct tally_engine_task *next, bool preempted);
-/* After it: current_task() is `next`.  Also for the task that a CPU begins with: what was not switched in does not count. */
+/* After it: current_task() is `next`.  Also for the task that a CPU begins with: what was not switched in does not
+ * count. */
 void tally_engine_switch_in(struct tally_engine *engine, struct tally_engine_task *previous,
 			    struct tally_engine_task *next);
 /* `task` (not running) will run on another CPU next: cpu-migrations. */
@@ -302,8 +306,8 @@ struct tally_engine_namespace { uint64_t device, inode; };
 void tally_engine_namespaces(struct tally_engine_task *task, const struct tally_engine_namespace *namespaces,
 			     unsigned count);
 void tally_engine_cgroup_made(struct tally_engine *engine, uint64_t id, const char *path);
-void tally_engine_ksymbol(struct tally_engine *engine, uint64_t address, uint32_t length, uint16_t type, bool unregister,
-			  const char *name);
+void tally_engine_ksymbol(struct tally_engine *engine, uint64_t address, uint32_t length, uint16_t type,
+			  bool unregister, const char *name);
 void tally_engine_text_poke(struct tally_engine *engine, uint64_t address, const void *old_bytes, uint16_t old_length,
 			    const void *new_bytes, uint16_t new_length);
 
@@ -321,8 +325,8 @@ long tally_engine_ioctl(struct tally_engine *engine, int fd, unsigned long reque
 int tally_engine_mmap(struct tally_engine *engine, int fd, size_t size, bool writable, bool shared, uint64_t offset,
 		      void **address);
 int tally_engine_munmap(struct tally_engine *engine, void *address, size_t size);
-/* POLLIN 1, POLLHUP 16; or -EBADF.  Never waits: host->wake() says when to ask again, by the *file (unless NULL) that is
- * given here. POLLIN is told once for each wake-up. */
+/* POLLIN 1, POLLHUP 16; or -EBADF.  Never waits: host->wake() says when to ask again, by the *file (unless NULL) that
+ * is given here. POLLIN is told once for each wake-up. */
 int tally_engine_poll(struct tally_engine *engine, int fd, struct tally_engine_file **file);
 /* fcntl(2): F_GETFD F_SETFD F_GETFL F_SETFL F_SETOWN F_GETOWN F_SETSIG F_GETSIG F_SETOWN_EX F_DUPFD F_DUPFD_CLOEXEC,
  * numbers as asm-generic/fcntl.h. */
@@ -421,7 +425,8 @@ struct tally_engine_pmu_ops {
 	void (*group_start)(struct tally_engine_pmu *pmu);
 	int (*group_commit)(struct tally_engine_pmu *pmu);
 	void (*group_cancel)(struct tally_engine_pmu *pmu);
-	/* The user page's index - 1 of an active event (SPEC D5, F3, H5), or -1: can't be read by user code. Optional. */
+	/* The user page's index - 1 of an active event (SPEC D5, F3, H5), or -1: can't be read by user code.
+	 * Optional. */
 	int (*user_index)(const struct tally_pmu_event *event);
 	/* Fills pmc_width, capabilities and time fields. Optional. */
 	void (*user_page)(const struct tally_pmu_event *event, struct tally_user_page *page);
@@ -431,7 +436,8 @@ struct tally_engine_pmu_ops {
 	int (*aux_setup)(struct tally_pmu_event *event, void *area, size_t pages, bool overwrite);
 	void (*aux_free)(struct tally_pmu_event *event, void *area);
 	/* With attr.aux_output: may the event write to the AUX area of `aux`, which leads its group
-	 * (tally_engine_group_first())? It then has no samples of its own; without its leader it is in ERROR. [surface] */
+	 * (tally_engine_group_first())? It then has no samples of its own; without its leader it is in ERROR.
+	 * [surface] */
 	bool (*aux_output_match)(const struct tally_pmu_event *event, const struct tally_pmu_event *aux);
 	/* A task's switch on a CPU where this PMU has events, of the task or of the CPU (LBR and the like): before the
 	 * task's events go, after they came. Optional. [cpu] */

@@ -1,8 +1,8 @@
 /* perf_event's records as data: perf_event_open(2) "MMAP layout", linux/perf_event.h.
  *
- * One decoder reads a record, whether it comes from a live ring (tally/ring.h), a file or a pipe (tally/data.h).  Nothing
- * is copied: decoded structs point into the record's bytes.  The functions are libtally's, or those of who builds
- * src/abi; they keep no state, so any thread may call them.  C99, C++.
+ * One decoder reads a record, whether it comes from a live ring (tally/ring.h), a file or a pipe (tally/data.h).
+ * Nothing is copied: decoded structs point into the record's bytes.  The functions are libtally's, or those of who
+ * builds src/abi; they keep no state, so any thread may call them.  C99, C++.
  */
 #ifndef TALLY_RECORD_H
 #define TALLY_RECORD_H

@@ -6,8 +6,8 @@
  *                     if (!tally_event_ring_decode(ring, header, &record) && header->type == TALLY_RECORD_SAMPLE)
  *                             printf("%" PRIx64 "\n", record.sample.ip);
  *
- * Nothing is copied: a record lies in the kernel's ring until the next one is asked for.  A ring is used by one thread at
- * a time, which may be another than the sampled one.
+ * Nothing is copied: a record lies in the kernel's ring until the next one is asked for.  A ring is used by one thread
+ * at a time, which may be another than the sampled one.
  */
 #ifndef TALLY_RING_H
 #define TALLY_RING_H

@@ -1,13 +1,13 @@
-/* A region of interest: what `tally stat` and `tally record` count alone, under the simulated PMU (--provider simulated)
- * with --region.
+/* A region of interest: what `tally stat` and `tally record` count alone, under the simulated PMU (--provider
+ * simulated) with --region.
  *
  *     tally_roi_begin();
  *     for (…) the_part_that_matters();
  *     tally_roi_end();
  *
  * Each is one instruction that does nothing (a nop that carries a mark) and is not counted itself; a program that isn't
- * simulated runs over it, and on other machines than x86-64 there is not even that.  Nothing is linked.  The compiler moves
- * no access to memory over it, and may move arithmetic.
+ * simulated runs over it, and on other machines than x86-64 there is not even that.  Nothing is linked.  The compiler
+ * moves no access to memory over it, and may move arithmetic.
  *
  * A region is its thread's: other threads are counted in theirs.  Regions nest: the outermost counts.  An end without a
  * beginning is nothing.  C99, C++. */

@@ -44,7 +44,8 @@ int tally_gzip(const void *bytes, size_t size, struct tally_buffer *out, struct 
 	struct library library;
 	void *handle = dlopen("libz.so.1", RTLD_NOW | RTLD_LOCAL);
 	int result = -ENOENT;
-	if (handle && tally_loaded_find(handle, "deflateInit2_", &library.init) && tally_loaded_find(handle, "deflate", &library.deflate) &&
+	if (handle && tally_loaded_find(handle, "deflateInit2_", &library.init) &&
+	    tally_loaded_find(handle, "deflate", &library.deflate) &&
 	    tally_loaded_find(handle, "deflateEnd", &library.end))
 		result = compress_all(&library, bytes, size, out);
 	if (handle)

@@ -29,7 +29,8 @@ static bool load(struct tally_json_document *document)
 {
 	struct library *library = &document->library;
 	void *handle = document->handle = dlopen("libjansson.so.4", RTLD_NOW | RTLD_LOCAL);
-	return handle && tally_loaded_find(handle, "json_loadb", &library->loadb) && tally_loaded_find(handle, "json_delete", &library->delete) &&
+	return handle && tally_loaded_find(handle, "json_loadb", &library->loadb) &&
+	       tally_loaded_find(handle, "json_delete", &library->delete) &&
 	       tally_loaded_find(handle, "json_object_get", &library->object_get) &&
 	       tally_loaded_find(handle, "json_array_size", &library->array_size) &&
 	       tally_loaded_find(handle, "json_array_get", &library->array_get) &&

@@ -23,26 +23,31 @@ enum { OPTION_ALL_HOT = 256, OPTION_NO_SOURCE, OPTION_NO_ASM, OPTION_PERCENT, OP
        OPTION_DSO, OPTION_OBJECT };
 
 static const struct tally_option options[] = {
-	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE", "the recording (tally.data, else perf.data; - is standard input)",
+	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE",
+	  "the recording (tally.data, else perf.data; - is standard input)", NULL, 0 },
+	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "this event's samples (the first there is)", NULL,
+	  OPTION_EVENT },
+	{ 0, "all-hot", TALLY_ARGUMENT_REQUIRED, "N", "the N hottest functions, one behind the other", NULL,
+	  OPTION_ALL_HOT },
+	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE",
+	  "write to FILE: a page where its name ends in .html, else text;\n"
+	  "- is standard output",
 	  NULL, 0 },
-	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "this event's samples (the first there is)", NULL, OPTION_EVENT },
-	{ 0, "all-hot", TALLY_ARGUMENT_REQUIRED, "N", "the N hottest functions, one behind the other", NULL, OPTION_ALL_HOT },
-	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE", "write to FILE: a page where its name ends in .html, else text;\n"
-	  "- is standard output", NULL, 0 },
-	{ 0, "html", TALLY_ARGUMENT_NONE, NULL, "a page for a browser, whatever the file is called (annotate.html)", NULL,
-	  OPTION_HTML },
+	{ 0, "html", TALLY_ARGUMENT_NONE, NULL, "a page for a browser, whatever the file is called (annotate.html)",
+	  NULL, OPTION_HTML },
 	{ 'j', "json", TALLY_ARGUMENT_NONE, NULL, "JSON (docs/annotate-json.md)", NULL, 0 },
 	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "text without a pager", NULL, OPTION_STDIO },
-	{ 's', "source", TALLY_ARGUMENT_NONE, NULL, "source lines between the instructions (that is the default)", NULL, 0 },
+	{ 's', "source", TALLY_ARGUMENT_NONE, NULL, "source lines between the instructions (that is the default)", NULL,
+	  0 },
 	{ 0, "no-source", TALLY_ARGUMENT_NONE, NULL, "instructions alone", NULL, OPTION_NO_SOURCE },
 	{ 0, "no-asm", TALLY_ARGUMENT_NONE, NULL, "source lines alone, each with its share", NULL, OPTION_NO_ASM },
 	{ 'l', "print-line", TALLY_ARGUMENT_NONE, NULL, "source lines with their file and number", NULL, 0 },
 	{ 'n', "samples", TALLY_ARGUMENT_NONE, NULL, "samples beside the percentages", NULL, 0 },
 	{ 'M', "syntax", TALLY_ARGUMENT_REQUIRED, "SYNTAX", "of x86 instructions: att or intel (att)", "att intel", 0 },
-	{ 0, "percent-limit", TALLY_ARGUMENT_REQUIRED, "PERCENT", "instructions of at least that share, and what is around them (0: all)",
-	  NULL, OPTION_PERCENT },
-	{ 0, "object", TALLY_ARGUMENT_REQUIRED, "FILE", "the function of this program or library, where several have one of its name",
-	  NULL, OPTION_OBJECT },
+	{ 0, "percent-limit", TALLY_ARGUMENT_REQUIRED, "PERCENT",
+	  "instructions of at least that share, and what is around them (0: all)", NULL, OPTION_PERCENT },
+	{ 0, "object", TALLY_ARGUMENT_REQUIRED, "FILE",
+	  "the function of this program or library, where several have one of its name", NULL, OPTION_OBJECT },
 	{ 0, "dso", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these programs and libraries", NULL, OPTION_DSO },
 	TALLY_FILTER_TASK_OPTIONS("pid", "tid"),
 	TALLY_FILTER_OPTIONS,
@@ -181,7 +186,9 @@ static int64_t recorded_until(const struct tally_recording *recording, const cha
 	uint64_t offset_ns;
 	if (recording->counts.last_time && !tally_script_wall_offset(recording, &offset_ns, &err))
 		return (int64_t)(recording->counts.last_time + offset_ns);
-	return strcmp(path, "-") && !stat(path, &status) ? (int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec : 0;
+	return strcmp(path, "-") && !stat(path, &status)
+		       ? (int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec
+		       : 0;
 }
 
 static int read_profile(const struct request *request, bool leaves_only, struct tally_profile **profile,
@@ -285,7 +292,8 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct request request = { .view = { .with_source = true } };
 	int id;
-	while ((id = tally_options_next(&walk)) != TALLY_OPTION_DONE || (!walk.dashes && walk.index < argc && !request.choice.name)) {
+	while ((id = tally_options_next(&walk)) != TALLY_OPTION_DONE ||
+	       (!walk.dashes && walk.index < argc && !request.choice.name)) {
 		if (id == TALLY_OPTION_DONE) { /* options may stand behind the function */
 			request.choice.name = argv[walk.index++];
 			continue;
@@ -298,7 +306,8 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	if (walk.index < argc && !request.choice.name)
 		request.choice.name = argv[walk.index++];
 	if (walk.index < argc)
-		return tally_command_misuse(command, "one function at a time; what is '%s'? (-i names the recording)", argv[walk.index]);
+		return tally_command_misuse(command, "one function at a time; what is '%s'? (-i names the recording)",
+					    argv[walk.index]);
 	request.html |= tally_output_ends_in(request.output, endings) && !request.json;
 	if (!request.html && !request.json && tally_output_is_other_kind(request.output, endings))
 		return tally_command_misuse(command, "'%s': without --json it is an .html file, or text (.txt)", request.output);
@@ -313,17 +322,18 @@ const struct tally_command tally_command_annotate = {
 	.name = "annotate",
 	.summary = "a function's source lines and instructions, each with its share of the samples",
 	.usage = "[options] [FUNCTION]",
-	.details = "Without FUNCTION it is the hottest one; of several functions of a name all are shown, the hottest first.\n"
-		   "A percentage is of the function's samples, and what stands behind ± is half of its 95 % confidence interval.\n"
-		   "Jumps within the function are drawn at the left.  A clock's samples (cpu-clock, task-clock) name the instruction\n"
-		   "that was next when the interrupt came: what took the time may be the one before it.\n"
-		   "\n"
-		   "libLLVM disassembles (on Debian: libllvm14 or a later one); without it there are source lines alone.\n"
-		   "\n"
-		   "  tally record -- ./program && tally annotate\n"
-		   "  tally annotate -M intel --percent-limit 1 compress_block\n"
-		   "  tally annotate --all-hot 10 -o hot.html\n"
-		   "  tally annotate --no-asm -l main",
+	.details =
+		"Without FUNCTION it is the hottest one; of several functions of a name all are shown, the hottest first.\n"
+		"A percentage is of the function's samples, and what stands behind ± is half of its 95 % confidence interval.\n"
+		"Jumps within the function are drawn at the left.  A clock's samples (cpu-clock, task-clock) name the instruction\n"
+		"that was next when the interrupt came: what took the time may be the one before it.\n"
+		"\n"
+		"libLLVM disassembles (on Debian: libllvm14 or a later one); without it there are source lines alone.\n"
+		"\n"
+		"  tally record -- ./program && tally annotate\n"
+		"  tally annotate -M intel --percent-limit 1 compress_block\n"
+		"  tally annotate --all-hot 10 -o hot.html\n"
+		"  tally annotate --no-asm -l main",
 	.options = options,
 	.run = run,
 };

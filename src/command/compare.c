@@ -162,16 +162,17 @@ const struct tally_command tally_command_compare = {
 	.name = "compare",
 	.summary = "what differs between two saved results of stat, for people and for CI",
 	.usage = "[options] OLD NEW",
-	.details = "OLD and NEW are what `tally stat -j -o FILE` wrote (or `perf stat -j`).  Results of several runs (stat -r, or\n"
-		   "--append) are compared with their spread: a change that chance alone would make in more than one case of\n"
-		   "twenty is called noise, and fails nothing.  Counts of the simulated PMU repeat to the last digit.\n\n"
-		   "A condition is an event's name, or elapsed, user, system (seconds), then > or <, then a limit:\n"
-		   "+1% or -1% of change, +1000 of difference, or 2.5G of the new figure itself (clocks: msec).\n\n"
-		   "Exit status: 0; 1 when a condition of --fail-if holds; 2 when a file can't be read or a condition can't be\n"
-		   "judged, since the event was not counted.  docs/ci.md has jobs to copy.\n\n"
-		   "  tally stat --provider simulated -e instructions -j -o new.json -- ./program\n"
-		   "  tally compare old.json new.json --fail-if 'instructions > +1%'\n"
-		   "  tally compare old.json new.json --markdown -o comment.md",
+	.details =
+		"OLD and NEW are what `tally stat -j -o FILE` wrote (or `perf stat -j`).  Results of several runs (stat -r, or\n"
+		"--append) are compared with their spread: a change that chance alone would make in more than one case of\n"
+		"twenty is called noise, and fails nothing.  Counts of the simulated PMU repeat to the last digit.\n\n"
+		"A condition is an event's name, or elapsed, user, system (seconds), then > or <, then a limit:\n"
+		"+1% or -1% of change, +1000 of difference, or 2.5G of the new figure itself (clocks: msec).\n\n"
+		"Exit status: 0; 1 when a condition of --fail-if holds; 2 when a file can't be read or a condition can't be\n"
+		"judged, since the event was not counted.  docs/ci.md has jobs to copy.\n\n"
+		"  tally stat --provider simulated -e instructions -j -o new.json -- ./program\n"
+		"  tally compare old.json new.json --fail-if 'instructions > +1%'\n"
+		"  tally compare old.json new.json --markdown -o comment.md",
 	.options = options,
 	.run = run,
 };

@@ -13,26 +13,48 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPTION_OLD = 256, OPTION_NEW, OPTION_CHILDREN, OPTION_NORMALIZE, OPTION_PERCENT, OPTION_MARKDOWN, OPTION_STDIO, OPTION_FAIL_IF, OPTION_PAST_NOISE,
-       RUNS_MAX = 64, CONDITIONS_MAX = 64, NOISE_ROWS = 10 };
+enum {
+	OPTION_OLD = 256,
+	OPTION_NEW,
+	OPTION_CHILDREN,
+	OPTION_NORMALIZE,
+	OPTION_PERCENT,
+	OPTION_MARKDOWN,
+	OPTION_STDIO,
+	OPTION_FAIL_IF,
+	OPTION_PAST_NOISE,
+	RUNS_MAX = 64,
+	CONDITIONS_MAX = 64,
+	NOISE_ROWS = 10
+};
 
 static const struct tally_option options[] = {
 	{ 's', "sort", TALLY_ARGUMENT_REQUIRED, "KEYS", "of comm,dso,sym (dso,sym)", NULL, 0 },
-	{ 0, "children", TALLY_ARGUMENT_NONE, NULL, "compare totals: what functions called counts as theirs", NULL, OPTION_CHILDREN },
-	{ 0, "normalize", TALLY_ARGUMENT_REQUIRED, "WHAT", "compare each function's share of its recording (share), its time or\n"
-	  "events (time), or its samples (samples); share", NULL, OPTION_NORMALIZE },
-	{ 0, "old", TALLY_ARGUMENT_REQUIRED, "FILE", "a recording of the old side; may be given more than once: how\n"
-	  "runs differ is counted then", NULL, OPTION_OLD },
+	{ 0, "children", TALLY_ARGUMENT_NONE, NULL, "compare totals: what functions called counts as theirs", NULL,
+	  OPTION_CHILDREN },
+	{ 0, "normalize", TALLY_ARGUMENT_REQUIRED, "WHAT",
+	  "compare each function's share of its recording (share), its time or\n"
+	  "events (time), or its samples (samples); share",
+	  NULL, OPTION_NORMALIZE },
+	{ 0, "old", TALLY_ARGUMENT_REQUIRED, "FILE",
+	  "a recording of the old side; may be given more than once: how\n"
+	  "runs differ is counted then",
+	  NULL, OPTION_OLD },
 	{ 0, "new", TALLY_ARGUMENT_REQUIRED, "FILE", "a recording of the new side, likewise", NULL, OPTION_NEW },
-	{ 'n', "limit", TALLY_ARGUMENT_REQUIRED, "N", "at most N rows (all that changed and 10 of the others)", NULL, 0 },
-	{ 0, "percent-limit", TALLY_ARGUMENT_REQUIRED, "P", "leave out rows below P % on both sides (0.5)", NULL, OPTION_PERCENT },
-	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "compare this event's samples (the first there is)", NULL, 0 },
+	{ 'n', "limit", TALLY_ARGUMENT_REQUIRED, "N", "at most N rows (all that changed and 10 of the others)", NULL,
+	  0 },
+	{ 0, "percent-limit", TALLY_ARGUMENT_REQUIRED, "P", "leave out rows below P % on both sides (0.5)", NULL,
+	  OPTION_PERCENT },
+	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "compare this event's samples (the first there is)", NULL,
+	  0 },
 	TALLY_FILTER_TASK_OPTIONS("pid", "tid"),
 	TALLY_FILTER_OPTIONS,
 	TALLY_NAME_OPTIONS,
 	TALLY_DEBUGINFOD_OPTION,
-	{ 0, "fail-if", TALLY_ARGUMENT_REQUIRED, "CONDITION", "exit with 1 when it holds: 'parse > +2' (see below); may be given\n"
-	  "more than once", NULL, OPTION_FAIL_IF },
+	{ 0, "fail-if", TALLY_ARGUMENT_REQUIRED, "CONDITION",
+	  "exit with 1 when it holds: 'parse > +2' (see below); may be given\n"
+	  "more than once",
+	  NULL, OPTION_FAIL_IF },
 	{ 0, "past-noise", TALLY_ARGUMENT_NONE, NULL, "let a change fail also where chance may have made it", NULL,
 	  OPTION_PAST_NOISE },
 	{ 0, "markdown", TALLY_ARGUMENT_NONE, NULL, "a table for a pull request", NULL, OPTION_MARKDOWN },
@@ -68,7 +90,8 @@ static int parse_sort(const char *text, struct tally_diff_options *diff, struct 
 		while (k < count && (strlen(keys[k].name) != length || strncmp(keys[k].name, text, length)))
 			k++;
 		if (k == count)
-			return tally_error_set(err, -EINVAL, "option --sort: '%.*s' is none of comm, dso, sym", (int)length, text);
+			return tally_error_set(err, -EINVAL, "option --sort: '%.*s' is none of comm, dso, sym",
+					       (int)length, text);
 		*keys[k].by = true;
 		text += length;
 	} while (*text++ == ',');
@@ -213,7 +236,8 @@ static int compare(const struct tally_command *command, struct request *request,
 	if (!result)
 		result = tally_diff_build(&match, &request->diff, &diff);
 	if (!result)
-		judged = tally_diff_judge(&match, &request->diff, request->past_noise, request->verdicts, request->verdict_count, err);
+		judged = tally_diff_judge(&match, &request->diff, request->past_noise, request->verdicts,
+					  request->verdict_count, err);
 	if (judged == -ENOMEM)
 		result = judged;
 	/* What can't be judged is told below the table that shows why. */
@@ -303,22 +327,23 @@ const struct tally_command tally_command_diff = {
 	.name = "diff",
 	.summary = "what changed between two recordings: functions by the change of their share",
 	.usage = "[options] OLD NEW",
-	.details = "OLD and NEW are recordings, folded text or `perf script` text.  CHANGE is how much more (or less) of the samples\n"
-		   "are in the function itself, in percentage points, and the interval holds the true change in 95 of 100\n"
-		   "comparisons.  Rows marked noise did not change by more than chance changes some function among so many.\n"
-		   "Functions are the same when their names and their objects' names are; a function or an object under\n"
-		   "another name is told as such.\n\n"
-		   "A condition of --fail-if is a function's name, or * for any, then > or <, then a limit: +2 or -2 points of change,\n"
-		   "+10% of change relative to the old share, or 30 % of the new side as 30; with --normalize time or samples\n"
-		   "they are of those.  What chance may have done fails nothing.\n\n"
-		   "Exit status: 0; 1 when a recording can't be read; with --fail-if 1 when a condition holds, and 2 when it can't be\n"
-		   "judged.\n\n"
-		   "  tally record -o old.data -- ./program && ... && tally record -o new.data -- ./program\n"
-		   "  tally diff old.data new.data\n"
-		   "  tally diff --old a1.data --old a2.data --old a3.data --new b1.data --new b2.data --new b3.data\n"
-		   "  tally diff old.data new.data --normalize time -n 20\n"
-		   "  tally diff old.data new.data --fail-if 'parse > +2' --fail-if '* > +5'\n"
-		   "  tally diff old.data new.data --markdown >comment.md",
+	.details =
+		"OLD and NEW are recordings, folded text or `perf script` text.  CHANGE is how much more (or less) of the samples\n"
+		"are in the function itself, in percentage points, and the interval holds the true change in 95 of 100\n"
+		"comparisons.  Rows marked noise did not change by more than chance changes some function among so many.\n"
+		"Functions are the same when their names and their objects' names are; a function or an object under\n"
+		"another name is told as such.\n\n"
+		"A condition of --fail-if is a function's name, or * for any, then > or <, then a limit: +2 or -2 points of change,\n"
+		"+10% of change relative to the old share, or 30 % of the new side as 30; with --normalize time or samples\n"
+		"they are of those.  What chance may have done fails nothing.\n\n"
+		"Exit status: 0; 1 when a recording can't be read; with --fail-if 1 when a condition holds, and 2 when it can't be\n"
+		"judged.\n\n"
+		"  tally record -o old.data -- ./program && ... && tally record -o new.data -- ./program\n"
+		"  tally diff old.data new.data\n"
+		"  tally diff --old a1.data --old a2.data --old a3.data --new b1.data --new b2.data --new b3.data\n"
+		"  tally diff old.data new.data --normalize time -n 20\n"
+		"  tally diff old.data new.data --fail-if 'parse > +2' --fail-if '* > +5'\n"
+		"  tally diff old.data new.data --markdown >comment.md",
 	.options = options,
 	.run = run,
 };

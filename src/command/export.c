@@ -16,13 +16,17 @@
 enum { OPTION_EVENT = 256, OPTION_FORMAT, OPTION_NO_INLINE };
 
 static const struct tally_option options[] = {
-	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE", "the recording (tally.data, else perf.data; - is standard input)",
+	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE",
+	  "the recording (tally.data, else perf.data; - is standard input)", NULL, 0 },
+	{ 'f', "format", TALLY_ARGUMENT_REQUIRED, "FORMAT",
+	  "pprof, firefox, speedscope or chrome (else by the name behind -o)", "pprof firefox speedscope chrome",
+	  OPTION_FORMAT },
+	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE",
+	  "write to FILE, compressed where its name ends in .gz;\n"
+	  "- is standard output (profile and the format's ending)",
 	  NULL, 0 },
-	{ 'f', "format", TALLY_ARGUMENT_REQUIRED, "FORMAT", "pprof, firefox, speedscope or chrome (else by the name behind -o)",
-	  "pprof firefox speedscope chrome", OPTION_FORMAT },
-	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE", "write to FILE, compressed where its name ends in .gz;\n"
-	  "- is standard output (profile and the format's ending)", NULL, 0 },
-	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "export this event's samples (the first there is)", NULL, OPTION_EVENT },
+	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "export this event's samples (the first there is)", NULL,
+	  OPTION_EVENT },
 	TALLY_FILTER_TASK_OPTIONS("pid", "tid"),
 	TALLY_FILTER_OPTIONS,
 	TALLY_NAME_OPTIONS,

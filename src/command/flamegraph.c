@@ -230,7 +230,9 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	int id;
 	while ((id = tally_options_next(&walk)) != TALLY_OPTION_DONE || (!walk.dashes && walk.index < argc)) {
 		if (id == TALLY_OPTION_DONE && graph.input.path)
-			return tally_command_misuse(command, "'%s' is one input too many; a command to record stands behind --", argv[walk.index]);
+			return tally_command_misuse(command,
+						    "'%s' is one input too many; a command to record stands behind --",
+						    argv[walk.index]);
 		if (id == TALLY_OPTION_DONE) { /* options may stand behind the input */
 			graph.input.path = argv[walk.index++];
 			continue;
@@ -260,15 +262,16 @@ const struct tally_command tally_command_flamegraph = {
 	.name = "flamegraph",
 	.summary = "draw stacks as a flame graph, in one SVG or HTML file",
 	.usage = "[options] [file | -- command [argument…]]",
-	.details = "The input is a recording, `perf script` text or folded text: a file, standard input, or\n"
-		   "the last recording (tally.data) where neither is given.  The file needs nothing but itself: mail it, attach it,\n"
-		   "open it in a browser to zoom, search and filter; without scripts it is a still picture.\n\n"
-		   "  tally flamegraph -o out.svg\n"
-		   "  tally flamegraph -o out.html -- make -j8\n"
-		   "  tally flamegraph --diff old.data -o diff.html new.data\n"
-		   "  perf script | tally flamegraph --title 'after the fix' -o after.svg\n\n"
-		   "Keys: / searches, arrows and Enter walk and zoom, Esc undoes, I turns it upside down,\n"
-		   "D changes light and dark.",
+	.details =
+		"The input is a recording, `perf script` text or folded text: a file, standard input, or\n"
+		"the last recording (tally.data) where neither is given.  The file needs nothing but itself: mail it, attach it,\n"
+		"open it in a browser to zoom, search and filter; without scripts it is a still picture.\n\n"
+		"  tally flamegraph -o out.svg\n"
+		"  tally flamegraph -o out.html -- make -j8\n"
+		"  tally flamegraph --diff old.data -o diff.html new.data\n"
+		"  perf script | tally flamegraph --title 'after the fix' -o after.svg\n\n"
+		"Keys: / searches, arrows and Enter walk and zoom, Esc undoes, I turns it upside down,\n"
+		"D changes light and dark.",
 	.options = options,
 	.run = run,
 };

@@ -117,11 +117,12 @@ const struct tally_command tally_command_fold = {
 	.name = "fold",
 	.summary = "one line per distinct stack, with its weight",
 	.usage = "[options] [file]",
-	.details = "The input is a recording, `perf script` text or folded text: a file, standard input, or\n"
-		   "the last recording (tally.data) where neither is given.  The output is what flame graph tools read, and what\n"
-		   "grep, sort and awk understand:\n\n"
-		   "  tally fold perf.data | grep ext4 | sort -nk2 -t' ' | tail\n"
-		   "  perf script | tally fold -k > stacks.txt",
+	.details =
+		"The input is a recording, `perf script` text or folded text: a file, standard input, or\n"
+		"the last recording (tally.data) where neither is given.  The output is what flame graph tools read, and what\n"
+		"grep, sort and awk understand:\n\n"
+		"  tally fold perf.data | grep ext4 | sort -nk2 -t' ' | tail\n"
+		"  perf script | tally fold -k > stacks.txt",
 	.options = options,
 	.run = run,
 };

@@ -81,8 +81,10 @@ static int check(const struct request *request, struct tally_error *err)
 	if (!S_ISDIR(file.st_mode))
 		return tally_error_set(err, -EINVAL, "%s is no file", request->input);
 	if (request->output)
-		return tally_error_set(err, -EINVAL, "-o: a recording that is a directory is packed where it is: cp -r %s %s, and "
-				       "tally pack %s", request->input, request->output, request->output);
+		return tally_error_set(err, -EINVAL,
+				       "-o: a recording that is a directory is packed where it is: cp -r %s %s, and "
+				       "tally pack %s",
+				       request->input, request->output, request->output);
 	return 0;
 }
 
@@ -116,14 +118,15 @@ const struct tally_command tally_command_pack = {
 	.name = "pack",
 	.summary = "put into a recording the names of what was sampled, to read it on any machine",
 	.usage = "[options] [FILE]",
-	.details = "Functions, inlined frames, source lines and build-ids of all sampled addresses are added to the file, and the\n"
-		   "code of the hottest functions, for annotate; it is replaced once the new one is whole.  `tally record` does so\n"
-		   "by itself; recordings of perf's, or that came down a pipe, are packed where the programs are:\n"
-		   "\n"
-		   "  perf record -g ./program && tally pack perf.data\n"
-		   "  tally pack stream.data -o tally.data\n"
-		   "\n"
-		   "perf reads the file as before.  Of a recording that is a directory (perf record --threads) it is the file 'data' in it.",
+	.details =
+		"Functions, inlined frames, source lines and build-ids of all sampled addresses are added to the file, and the\n"
+		"code of the hottest functions, for annotate; it is replaced once the new one is whole.  `tally record` does so\n"
+		"by itself; recordings of perf's, or that came down a pipe, are packed where the programs are:\n"
+		"\n"
+		"  perf record -g ./program && tally pack perf.data\n"
+		"  tally pack stream.data -o tally.data\n"
+		"\n"
+		"perf reads the file as before.  Of a recording that is a directory (perf record --threads) it is the file 'data' in it.",
 	.options = options,
 	.run = run,
 };

@@ -65,7 +65,8 @@ static int ask_as_scripts_do(struct tally_recording *recording, struct tally_scr
 	return result;
 }
 
-static int find_others(const char *path, const struct tally_pack_options *options, struct tally_place_table *others, struct tally_error *err)
+static int find_others(const char *path, const struct tally_pack_options *options, struct tally_place_table *others,
+		       struct tally_error *err)
 {
 	struct tally_recording *recording;
 	struct tally_script_trace *trace = calloc(1, sizeof(*trace));

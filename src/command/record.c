@@ -142,7 +142,8 @@ static int go_first(const struct record_request *request, struct tally_error *er
 	const struct sched_param priority = { .sched_priority = request->realtime };
 	if (!request->realtime || !sched_setscheduler(0, SCHED_FIFO, &priority))
 		return 0;
-	tally_error_set(err, -errno, "-r %d: the recorder can't be given that priority: %s", request->realtime, tally_errno_text(errno));
+	tally_error_set(err, -errno, "-r %d: the recorder can't be given that priority: %s", request->realtime,
+			tally_errno_text(errno));
 	tally_error_hint(err, "as root, or with CAP_SYS_NICE; without -r it goes before other programs as far as it may");
 	return err->code;
 }
@@ -163,12 +164,13 @@ static int record(const struct tally_command *command, struct record_request *re
 	int started = argv ? tally_spawn_command(provider, argv, &argv, &err) : 0;
 	int fd = started < 0 ? -1 : record_output_open(request, &run.signals.before, &err), status = TALLY_EXIT_FAILURE;
 	request->output_fd = fd;
-	if (fd < 0 || check_files(request, &err) < 0 || (argv && tally_spawn_prepare(&run.spawn, argv, &run.signals.before, &err) < 0)) {
+	if (fd < 0 || check_files(request, &err) < 0 ||
+	    (argv && tally_spawn_prepare(&run.spawn, argv, &run.signals.before, &err) < 0)) {
 		tally_command_fail(command, &err);
 		status = started < 0 ? tally_spawn_failure_status(started) : status;
 	} else {
-		/* Behind the fork: the command's own are as they were.  Among a thousand threads that want to run, who empties the
-		 * rings must not wait for its turn; without the privilege it waits. */
+		/* Behind the fork: the command's own are as they were.  Among a thousand threads that want to run, who
+		 * empties the rings must not wait for its turn; without the privilege it waits. */
 		signal(SIGPIPE, SIG_IGN);
 		setpriority(PRIO_PROCESS, 0, RECORDER_NICE);
 		status = go_first(request, &err) < 0 ? tally_command_fail(command, &err) : record_into(&run, fd);

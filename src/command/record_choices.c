@@ -117,8 +117,10 @@ static int parse_ranges(const char *value, struct record_request *request, struc
 		bool is_range = parse_ms(&at, &ranges[i].start_s) && *at++ == '-' && parse_ms(&at, &ranges[i].end_s) &&
 				*at == (i + 1 < count ? ',' : 0);
 		if (!is_range || ranges[i].start_s <= last || ranges[i].end_s <= ranges[i].start_s)
-			return tally_error_set(err, -EINVAL, "-D: '%s' is neither milliseconds nor ranges of them, each behind the "
-					       "last (10-20,30-40)", value);
+			return tally_error_set(err, -EINVAL,
+					       "-D: '%s' is neither milliseconds nor ranges of them, each behind the "
+					       "last (10-20,30-40)",
+					       value);
 		last = ranges[i].end_s;
 		at++;
 	}

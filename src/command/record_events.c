@@ -62,7 +62,8 @@ static int set_filter(struct record_request *request, size_t first, const char *
 	for (size_t i = first; i < request->events.count; i++) {
 		struct tally_event *event = &request->events.items[i];
 		if (event->kind != TALLY_EVENT_TRACEPOINT) {
-			tally_error_set(err, -EINVAL, "--filter: '%s' is no tracepoint: it has no fields to filter by", event->name);
+			tally_error_set(err, -EINVAL, "--filter: '%s' is no tracepoint: it has no fields to filter by",
+					event->name);
 			tally_error_hint(err, "filters by address ('start …') are for PMUs that trace, which tally doesn't "
 					      "record; ':u' and ':k' take user mode or the kernel alone");
 			return -EINVAL;
@@ -100,7 +101,8 @@ int record_parse_events(const struct tally_command *command, struct record_reque
 	}
 	result = parse_expressions(request, &err);
 	if (result >= 0 && request->switch_event)
-		result = tally_event_parse(request->switch_event, &request->catalogue, &request->arena, &request->switch_events, &err);
+		result = tally_event_parse(request->switch_event, &request->catalogue, &request->arena,
+					   &request->switch_events, &err);
 	if (result >= 0 && simulated_is_meant(request->provider_name))
 		result = make_own(request, &err);
 	if (result < 0) {

@@ -18,73 +18,97 @@ enum { OPTION_CALL_GRAPH = 256, OPTION_NO_CALL_GRAPH, OPTION_DURATION, OPTION_KE
        OPTION_NO_BPF_EVENT };
 
 const struct tally_option record_options[] = {
-	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENTS", "what to sample (cycles, else cpu-clock); 'tally list' has all",
-	  NULL, 0 },
+	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENTS",
+	  "what to sample (cycles, else cpu-clock); 'tally list' has all", NULL, 0 },
 	{ 'F', "freq", TALLY_ARGUMENT_REQUIRED, "HZ", "samples a second (999); max: what the kernel allows", NULL, 0 },
 	{ 'c', "count", TALLY_ARGUMENT_REQUIRED, "N", "a sample every N events", NULL, 0 },
 	{ 'g', NULL, TALLY_ARGUMENT_NONE, NULL, "record call graphs (the default)", NULL, 0 },
 	{ 0, "call-graph", TALLY_ARGUMENT_REQUIRED, "fp|dwarf[,SIZE]|lbr|none",
-	  "by frame pointers, by unwinding copies of the stack (SIZE bytes, else\nas many as prove needed), or by the CPU's branch records; by default\nwhat the target's executable needs", NULL,
-	  OPTION_CALL_GRAPH },
+	  "by frame pointers, by unwinding copies of the stack (SIZE bytes, else\nas many as prove needed), or by the CPU's branch records; by default\nwhat the target's executable needs",
+	  NULL, OPTION_CALL_GRAPH },
 	{ 0, "no-call-graph", TALLY_ARGUMENT_NONE, NULL, "addresses alone", NULL, OPTION_NO_CALL_GRAPH },
 	{ 0, "keep-stacks", TALLY_ARGUMENT_NONE, NULL, "keep the stack copies in the file, unwind when reading", NULL,
 	  OPTION_KEEP_STACKS },
-	{ 0, "filter", TALLY_ARGUMENT_REQUIRED, "EXPR", "of the tracepoints of the last -e only those whose fields are so:\n"
-	  "'prev_pid != 0 && next_comm ~ \"xz*\"'", NULL, OPTION_FILTER },
-	{ 0, "exclude-perf", TALLY_ARGUMENT_NONE, NULL, "of the tracepoints of the last -e none that tally itself causes", NULL,
-	  OPTION_EXCLUDE_PERF },
-	{ 0, "kernel-callchains", TALLY_ARGUMENT_NONE, NULL, "call graphs of the kernel alone", NULL, OPTION_KERNEL_CHAINS },
-	{ 0, "user-callchains", TALLY_ARGUMENT_NONE, NULL, "call graphs of the program alone", NULL, OPTION_USER_CHAINS },
+	{ 0, "filter", TALLY_ARGUMENT_REQUIRED, "EXPR",
+	  "of the tracepoints of the last -e only those whose fields are so:\n"
+	  "'prev_pid != 0 && next_comm ~ \"xz*\"'",
+	  NULL, OPTION_FILTER },
+	{ 0, "exclude-perf", TALLY_ARGUMENT_NONE, NULL,
+	  "of the tracepoints of the last -e none that tally itself causes", NULL, OPTION_EXCLUDE_PERF },
+	{ 0, "kernel-callchains", TALLY_ARGUMENT_NONE, NULL, "call graphs of the kernel alone", NULL,
+	  OPTION_KERNEL_CHAINS },
+	{ 0, "user-callchains", TALLY_ARGUMENT_NONE, NULL, "call graphs of the program alone", NULL,
+	  OPTION_USER_CHAINS },
 	{ 0, "all-user", TALLY_ARGUMENT_NONE, NULL, "all events in user mode alone", NULL, OPTION_ALL_USER },
 	{ 0, "all-kernel", TALLY_ARGUMENT_NONE, NULL, "all events in the kernel alone", NULL, OPTION_ALL_KERNEL },
 	{ 'p', "pid", TALLY_ARGUMENT_REQUIRED, "PIDS", "record these processes", NULL, 0 },
 	{ 't', "tid", TALLY_ARGUMENT_REQUIRED, "TIDS", "record these threads", NULL, 0 },
-	{ 'u', "uid", TALLY_ARGUMENT_REQUIRED, "USER", "record what this user runs now, and what that starts", NULL, 0 },
+	{ 'u', "uid", TALLY_ARGUMENT_REQUIRED, "USER", "record what this user runs now, and what that starts", NULL,
+	  0 },
 	{ 'i', "no-inherit", TALLY_ARGUMENT_NONE, NULL, "without children and threads to come", NULL, 0 },
-	{ 0, "per-thread", TALLY_ARGUMENT_NONE, NULL, "a ring for each thread instead of each CPU; without children and threads\nto come", NULL,
+	{ 0, "per-thread", TALLY_ARGUMENT_NONE, NULL,
+	  "a ring for each thread instead of each CPU; without children and threads\nto come", NULL,
 	  OPTION_PER_THREAD },
 	{ 'a', "all-cpus", TALLY_ARGUMENT_NONE, NULL, "record the whole system", NULL, 0 },
 	{ 'C', "cpu", TALLY_ARGUMENT_REQUIRED, "CPUS", "record these CPUs (0-3,7)", NULL, 0 },
-	{ 'G', "cgroup", TALLY_ARGUMENT_REQUIRED, "NAMES", "the events of the -e before, in these control groups alone: one for all,\n"
-	  "or one for each; with -a", NULL, 0 },
+	{ 'G', "cgroup", TALLY_ARGUMENT_REQUIRED, "NAMES",
+	  "the events of the -e before, in these control groups alone: one for all,\n"
+	  "or one for each; with -a",
+	  NULL, 0 },
 	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE", "tally.data; - is a pipe on standard output", NULL, 0 },
 	{ 'm', "mmap-pages", TALLY_ARGUMENT_REQUIRED, "SIZE", "ring per CPU: bytes with K, M, G, else pages", NULL, 0 },
-	{ 'D', "delay", TALLY_ARGUMENT_REQUIRED, "MS|RANGES", "start sampling that many milliseconds later; -1: when --control says;\n10-20,30-40: from then to then", NULL, 0 },
+	{ 'D', "delay", TALLY_ARGUMENT_REQUIRED, "MS|RANGES",
+	  "start sampling that many milliseconds later; -1: when --control says;\n10-20,30-40: from then to then", NULL,
+	  0 },
 	{ 0, "duration", TALLY_ARGUMENT_REQUIRED, "TIME", "stop after so long: 5, 500ms, 2m; a command gets SIGTERM",
 	  NULL, OPTION_DURATION },
 	{ 0, "control", TALLY_ARGUMENT_REQUIRED, "fifo:CTL[,ACK]|fd:CTL[,ACK]",
 	  "do as lines there say: enable, disable, snapshot, stop, ping", NULL, OPTION_CONTROL },
-	{ 0, "overwrite", TALLY_ARGUMENT_NONE, NULL, "a flight recorder: keep the last that the rings hold; SIGUSR2 writes\n"
-	  "it to a file of its own, the end to the output", NULL, OPTION_OVERWRITE },
-	{ 0, "switch-output", TALLY_ARGUMENT_OPTIONAL, "signal|SIZE|TIME", "go on in a new file at SIGUSR2, after SIZE (100M) or TIME (30s);\n"
-	  "the files' names end in the time", NULL, OPTION_SWITCH_OUTPUT },
-	{ 0, "switch-output-event", TALLY_ARGUMENT_REQUIRED, "EVENT", "go on in a new file, or dump the flight recorder, when it occurs",
-	  NULL, OPTION_SWITCH_EVENT },
-	{ 0, "switch-max-files", TALLY_ARGUMENT_REQUIRED, "N", "keep the last N of these files", NULL, OPTION_SWITCH_MAX_FILES },
+	{ 0, "overwrite", TALLY_ARGUMENT_NONE, NULL,
+	  "a flight recorder: keep the last that the rings hold; SIGUSR2 writes\n"
+	  "it to a file of its own, the end to the output",
+	  NULL, OPTION_OVERWRITE },
+	{ 0, "switch-output", TALLY_ARGUMENT_OPTIONAL, "signal|SIZE|TIME",
+	  "go on in a new file at SIGUSR2, after SIZE (100M) or TIME (30s);\n"
+	  "the files' names end in the time",
+	  NULL, OPTION_SWITCH_OUTPUT },
+	{ 0, "switch-output-event", TALLY_ARGUMENT_REQUIRED, "EVENT",
+	  "go on in a new file, or dump the flight recorder, when it occurs", NULL, OPTION_SWITCH_EVENT },
+	{ 0, "switch-max-files", TALLY_ARGUMENT_REQUIRED, "N", "keep the last N of these files", NULL,
+	  OPTION_SWITCH_MAX_FILES },
 	{ 0, "timestamp-filename", TALLY_ARGUMENT_NONE, NULL, "the output's name ends in the time", NULL,
 	  OPTION_TIMESTAMP_FILENAME },
-	{ 0, "max-size", TALLY_ARGUMENT_REQUIRED, "SIZE", "stop when the output has so many bytes (500M)", NULL, OPTION_MAX_SIZE },
+	{ 0, "max-size", TALLY_ARGUMENT_REQUIRED, "SIZE", "stop when the output has so many bytes (500M)", NULL,
+	  OPTION_MAX_SIZE },
 	{ 'd', "data", TALLY_ARGUMENT_NONE, NULL, "with the addresses of data, and maps of it", NULL, 0 },
 	{ 0, "phys-data", TALLY_ARGUMENT_NONE, NULL, "with the physical addresses of data", NULL, OPTION_PHYS_DATA },
-	{ 0, "data-page-size", TALLY_ARGUMENT_NONE, NULL, "with the size of the page of data", NULL, OPTION_DATA_PAGE_SIZE },
-	{ 0, "code-page-size", TALLY_ARGUMENT_NONE, NULL, "with the size of the page of code", NULL, OPTION_CODE_PAGE_SIZE },
+	{ 0, "data-page-size", TALLY_ARGUMENT_NONE, NULL, "with the size of the page of data", NULL,
+	  OPTION_DATA_PAGE_SIZE },
+	{ 0, "code-page-size", TALLY_ARGUMENT_NONE, NULL, "with the size of the page of code", NULL,
+	  OPTION_CODE_PAGE_SIZE },
 	{ 'W', "weight", TALLY_ARGUMENT_NONE, NULL, "with the weight (cost) that the PMU gives", NULL, 0 },
-	{ 0, "transaction", TALLY_ARGUMENT_NONE, NULL, "with what became of a memory transaction", NULL, OPTION_TRANSACTION },
-	{ 'I', "intr-regs", TALLY_ARGUMENT_OPTIONAL, "NAMES", "with the registers as the event found them (all, or -Iip,sp)", NULL, 0 },
-	{ 0, "user-regs", TALLY_ARGUMENT_OPTIONAL, "NAMES", "with the program's registers; keeps stack copies, where they are taken", NULL,
-	  OPTION_USER_REGS },
-	{ 0, "running-time", TALLY_ARGUMENT_NONE, NULL, "with the time that groups (:S) were counted", NULL, OPTION_RUNNING_TIME },
+	{ 0, "transaction", TALLY_ARGUMENT_NONE, NULL, "with what became of a memory transaction", NULL,
+	  OPTION_TRANSACTION },
+	{ 'I', "intr-regs", TALLY_ARGUMENT_OPTIONAL, "NAMES",
+	  "with the registers as the event found them (all, or -Iip,sp)", NULL, 0 },
+	{ 0, "user-regs", TALLY_ARGUMENT_OPTIONAL, "NAMES",
+	  "with the program's registers; keeps stack copies, where they are taken", NULL, OPTION_USER_REGS },
+	{ 0, "running-time", TALLY_ARGUMENT_NONE, NULL, "with the time that groups (:S) were counted", NULL,
+	  OPTION_RUNNING_TIME },
 	{ 'R', "raw-samples", TALLY_ARGUMENT_NONE, NULL, "with the raw bytes of all events", NULL, 0 },
 	{ 'b', "branch-any", TALLY_ARGUMENT_NONE, NULL, "with the branches taken before the sample", NULL, 0 },
 	{ 'j', "branch-filter", TALLY_ARGUMENT_REQUIRED, "KINDS", "with those of some kinds: any_call,u", NULL, 0 },
 	{ 0, "switch-events", TALLY_ARGUMENT_NONE, NULL, "record context switches", NULL, OPTION_SWITCH_EVENTS },
 	{ 0, "namespaces", TALLY_ARGUMENT_NONE, NULL, "record the tasks' namespaces", NULL, OPTION_NAMESPACES },
-	{ 0, "all-cgroups", TALLY_ARGUMENT_NONE, NULL, "record control groups, and each sample's", NULL, OPTION_ALL_CGROUPS },
-	{ 0, "no-bpf-event", TALLY_ARGUMENT_NONE, NULL, "without BPF programs as they come and go", NULL, OPTION_NO_BPF_EVENT },
+	{ 0, "all-cgroups", TALLY_ARGUMENT_NONE, NULL, "record control groups, and each sample's", NULL,
+	  OPTION_ALL_CGROUPS },
+	{ 0, "no-bpf-event", TALLY_ARGUMENT_NONE, NULL, "without BPF programs as they come and go", NULL,
+	  OPTION_NO_BPF_EVENT },
 	{ 'z', "compression-level", TALLY_ARGUMENT_REQUIRED, "LEVEL", "zstd's, 1 to 22 (1); 0: plain", NULL, 0 },
-	{ 0, "no-pack", TALLY_ARGUMENT_NONE, NULL, "leave out the names: reports need the programs then\n(tally pack adds them)",
-	  NULL, OPTION_NO_PACK },
-	{ 'r', "realtime", TALLY_ARGUMENT_REQUIRED, "N", "the recorder runs with this priority of SCHED_FIFO (1 to 99)", NULL, 0 },
+	{ 0, "no-pack", TALLY_ARGUMENT_NONE, NULL,
+	  "leave out the names: reports need the programs then\n(tally pack adds them)", NULL, OPTION_NO_PACK },
+	{ 'r', "realtime", TALLY_ARGUMENT_REQUIRED, "N", "the recorder runs with this priority of SCHED_FIFO (1 to 99)",
+	  NULL, 0 },
 	{ 'k', "clockid", TALLY_ARGUMENT_REQUIRED, "mono", NULL, NULL, 0 },
 	{ 0, "dry-run", TALLY_ARGUMENT_NONE, NULL, "look at the options alone", NULL, OPTION_DRY_RUN },
 	{ 'q', "quiet", TALLY_ARGUMENT_NONE, NULL, "say nothing but errors and losses", NULL, 0 },
@@ -96,7 +120,7 @@ const struct tally_option record_options[] = {
 	{ letter_, name_, TALLY_ARGUMENT_##kind_, argument_, NULL, NULL, RECORD_PERF_##id_ },
 	RECORD_PERF_OPTIONS(ROW)
 #undef ROW
-	TALLY_OPTIONS_END,
+		TALLY_OPTIONS_END,
 };
 
 static int parse_rate(const char *value, struct record_request *request, struct tally_error *err)
@@ -208,8 +232,10 @@ static int take_clock(const char *value, struct tally_error *err)
 {
 	if (!strcasecmp(value, "mono") || !strcasecmp(value, "monotonic") || !strcasecmp(value, "CLOCK_MONOTONIC"))
 		return 0;
-	return tally_error_set(err, -EINVAL, "-k %s: tally records in CLOCK_MONOTONIC, which JITs' dumps and other programs' times "
-			       "are in, too", value);
+	return tally_error_set(err, -EINVAL,
+			       "-k %s: tally records in CLOCK_MONOTONIC, which JITs' dumps and other programs' times "
+			       "are in, too",
+			       value);
 }
 
 static int apply_option(int id, const char *value, struct record_request *request, struct tally_error *err)
@@ -324,8 +350,9 @@ int record_parse_arguments(const struct tally_command *command, int argc, char *
 	bool wants_kernel = record->overwrite || record->branches || record->sample_type || record->registers_intr ||
 			    record->registers_user || record->per_thread || request->switch_event;
 	if (simulated_is_meant(request->provider_name) && wants_kernel)
-		return tally_command_misuse(command, "the simulated CPU has none of --overwrite, branch stacks, registers, -d, -W, -R, "
-						     "--per-thread, --switch-output-event and the like");
+		return tally_command_misuse(
+			command, "the simulated CPU has none of --overwrite, branch stacks, registers, -d, -W, -R, "
+				 "--per-thread, --switch-output-event and the like");
 	if (record->per_thread && is_whole)
 		return tally_command_misuse(command, "--per-thread is for threads wherever they run; -a and -C are for CPUs");
 	const uint64_t no_chain = TALLY_ATTR_EXCLUDE_CALLCHAIN_USER | TALLY_ATTR_EXCLUDE_CALLCHAIN_KERNEL;

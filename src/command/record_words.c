@@ -89,11 +89,17 @@ static void say_nothing_sampled(const struct record_request *request, double sec
 static void say_warnings(const struct record_request *request, const struct tally_record_status *status)
 {
 	if (status->lost)
-		fprintf(stderr, "tally record: warning: %" PRIu64 " records were lost: a larger ring (-m) or a lower rate (-F) keeps "
-				"them\n", status->lost);
+		fprintf(stderr,
+			"tally record: warning: %" PRIu64
+			" records were lost: a larger ring (-m) or a lower rate (-F) keeps "
+			"them\n",
+			status->lost);
 	if (status->throttled)
-		fprintf(stderr, "tally record: warning: the kernel throttled the sampling %" PRIu64 " times; a lower rate (-F) avoids "
-				"it\n", status->throttled);
+		fprintf(stderr,
+			"tally record: warning: the kernel throttled the sampling %" PRIu64
+			" times; a lower rate (-F) avoids "
+			"it\n",
+			status->throttled);
 	if (request->quiet)
 		return;
 	if (status->stacks_completed)
@@ -101,11 +107,17 @@ static void say_warnings(const struct record_request *request, const struct tall
 				"tasks' memory, %" PRIu64 " are cut short\n", status->stacks, status->stacks_completed,
 			status->stacks_cut);
 	if (status->stacks_cut * 10 > status->stacks)
-		fprintf(stderr, "tally record: warning: %" PRIu64 " of %" PRIu64 " stacks are cut short; --call-graph dwarf,SIZE copies "
-				"more (to 64512)\n", status->stacks_cut, status->stacks);
+		fprintf(stderr,
+			"tally record: warning: %" PRIu64 " of %" PRIu64
+			" stacks are cut short; --call-graph dwarf,SIZE copies "
+			"more (to 64512)\n",
+			status->stacks_cut, status->stacks);
 	if (status->stacks_deep)
-		fprintf(stderr, "tally record: warning: %" PRIu64 " of %" PRIu64 " stacks are deeper than the frames that are kept: they lack "
-				"their roots\n", status->stacks_deep, status->stacks);
+		fprintf(stderr,
+			"tally record: warning: %" PRIu64 " of %" PRIu64
+			" stacks are deeper than the frames that are kept: they lack "
+			"their roots\n",
+			status->stacks_deep, status->stacks);
 }
 
 void record_say_file(const struct record_request *request, const struct tally_record_status *status, const char *name)
@@ -125,8 +137,11 @@ void record_say_result(const struct record_request *request, const struct tally_
 		fputs("\r\x1b[K", stderr);
 	if (!request->quiet) {
 		say_size(status->bytes, size, sizeof(size));
-		fprintf(stderr, "tally: %" PRIu64 " sample%s in %.2f s, %s in %s; the recorder used %.3f s of CPU", status->samples,
-			plural(status->samples), status->seconds, size, request->pipe ? "the pipe" : *request->named_output ? request->named_output : request->output,
+		fprintf(stderr, "tally: %" PRIu64 " sample%s in %.2f s, %s in %s; the recorder used %.3f s of CPU",
+			status->samples, plural(status->samples), status->seconds, size,
+			request->pipe            ? "the pipe"
+			: *request->named_output ? request->named_output
+						 : request->output,
 			status->own_cpu_s);
 		if (status->samples)
 			fprintf(stderr, " (%.1f us a sample)", status->own_cpu_s * 1e6 / (double)status->samples);

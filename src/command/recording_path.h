@@ -7,7 +7,8 @@
 
 #include <stdbool.h>
 
-/* `given`, or "-" where standard input is a pipe or a file (as perf has it), or tally.data in the working directory, or perf.data where there is only that. */
+/* `given`, or "-" where standard input is a pipe or a file (as perf has it), or tally.data in the working directory, or
+ * perf.data where there is only that. */
 const char *tally_recording_path(const char *given);
 
 /* Takes an option by its id: 0 or more, or -errno with a message. */

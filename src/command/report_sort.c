@@ -99,11 +99,12 @@ int tally_report_sort_choose(struct tally_report_sort *sort, const struct tally_
 int tally_report_sort_check(const struct tally_report_sort *sort, const struct tally_recording *recording, unsigned facts,
 			    struct tally_error *err)
 {
-	static const struct { unsigned fact; uint64_t sample_type, without_branches; const char *lacks, *hint; } needs[] = {
+	static const struct { unsigned fact; uint64_t sample_type, without_branches; const char *lacks, *hint;
+	} needs[] = {
 		{ TALLY_FACT_BRANCH, TALLY_SAMPLE_BRANCH_STACK, 0, "branch stacks",
 		  "tally record -b takes them, where the CPU keeps them: few virtual machines show it" },
-		{ TALLY_FACT_PREDICTION | TALLY_FACT_TRANSACTION | TALLY_FACT_ABORT, TALLY_SAMPLE_BRANCH_STACK, TALLY_BRANCH_NO_FLAGS,
-		  "flags of its branches", "tally record -b takes them" },
+		{ TALLY_FACT_PREDICTION | TALLY_FACT_TRANSACTION | TALLY_FACT_ABORT, TALLY_SAMPLE_BRANCH_STACK,
+		  TALLY_BRANCH_NO_FLAGS, "flags of its branches", "tally record -b takes them" },
 		{ TALLY_FACT_CYCLES, TALLY_SAMPLE_BRANCH_STACK, TALLY_BRANCH_NO_CYCLES, "cycles of its branches",
 		  "tally record -b takes them" },
 	};

@@ -14,10 +14,12 @@
 enum { OPTION_EXPLAIN = 256, SCENARIO_BYTES_MAX = 1 << 20, LINE_SHOWN_MAX = 100 };
 
 static const struct tally_option options[] = {
-	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE", "write what is sampled to FILE, a perf.data file, and the\n"
-	  "functions' names to FILE.elf", NULL, 0 },
-	{ 0, "explain", TALLY_ARGUMENT_NONE, NULL, "tell what the engine does, as it happens: rotations,\nrefusals, births, losses", NULL,
-	  OPTION_EXPLAIN },
+	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE",
+	  "write what is sampled to FILE, a perf.data file, and the\n"
+	  "functions' names to FILE.elf",
+	  NULL, 0 },
+	{ 0, "explain", TALLY_ARGUMENT_NONE, NULL,
+	  "tell what the engine does, as it happens: rotations,\nrefusals, births, losses", NULL, OPTION_EXPLAIN },
 	TALLY_OPTIONS_END,
 };
 
@@ -214,7 +216,8 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	if (walk.index < argc && !sim.path)
 		sim.path = argv[walk.index++]; /* behind -- */
 	if (!sim.path || walk.index < argc)
-		return tally_command_misuse(command, sim.path ? "there is one scenario too many" : "which scenario? Try examples/tour.sim");
+		return tally_command_misuse(command, sim.path ? "there is one scenario too many"
+							      : "which scenario? Try examples/tour.sim");
 	sim.view.out = &sim.text;
 	sim.view.is_ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
 	sim.view.has_colours = tally_terminal_colours(STDOUT_FILENO);

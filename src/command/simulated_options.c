@@ -21,7 +21,8 @@ int simulated_add_toggle(struct tally_simulated_options *options, const char *fu
 {
 	size_t length = strlen(function);
 	if (!length || length > TALLY_SIMULATED_FUNCTION_NAME)
-		return tally_error_set(err, -EINVAL, "--toggle: a function's name has 1 to %d bytes", TALLY_SIMULATED_FUNCTION_NAME);
+		return tally_error_set(err, -EINVAL, "--toggle: a function's name has 1 to %d bytes",
+				       TALLY_SIMULATED_FUNCTION_NAME);
 	if (options->function_count == TALLY_SIMULATED_FUNCTIONS)
 		return tally_error_set(err, -EINVAL, "--toggle: at most %d functions", TALLY_SIMULATED_FUNCTIONS);
 	options->functions[options->function_count++] = function;

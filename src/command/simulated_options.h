@@ -9,8 +9,11 @@
 
 /* Rows of an option table; the ids are the command's own. */
 #define SIMULATED_OPTION_PROVIDER(id_) \
-	{ 0, "provider", TALLY_ARGUMENT_REQUIRED, "NAME", \
-	  "kernel (the default), or simulated: the command runs on a\nsimulated CPU, several times slower (docs/simulated.md)", NULL, id_ }
+	{ \
+		0, "provider", TALLY_ARGUMENT_REQUIRED, "NAME", \
+			"kernel (the default), or simulated: the command runs on a\nsimulated CPU, several times slower (docs/simulated.md)", \
+			NULL, id_ \
+	}
 #define SIMULATED_OPTION_CPU(id_) \
 	{ 0, "sim-cpu", TALLY_ARGUMENT_REQUIRED, "NAME|FILE", \
 	  "the CPU to simulate; by default one with this machine's caches", NULL, id_ }

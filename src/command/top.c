@@ -13,16 +13,18 @@
 enum { OPTION_STDIO = 256, OPTION_TUI, OPTION_DURATION, OPTION_LIMIT, OPTION_PERCENT };
 
 static const struct tally_option options[] = {
-	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENTS", "what to sample (cycles, else cpu-clock); 'tally list' has all",
-	  NULL, 0 },
+	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENTS",
+	  "what to sample (cycles, else cpu-clock); 'tally list' has all", NULL, 0 },
 	{ 'F', "freq", TALLY_ARGUMENT_REQUIRED, "HZ", "samples a second (999)", NULL, 0 },
 	{ 'c', "count", TALLY_ARGUMENT_REQUIRED, "N", "a sample every N events", NULL, 0 },
-	{ 'a', "all-cpus", TALLY_ARGUMENT_NONE, NULL, "the whole system (the default, where the kernel allows it)", NULL, 0 },
+	{ 'a', "all-cpus", TALLY_ARGUMENT_NONE, NULL, "the whole system (the default, where the kernel allows it)",
+	  NULL, 0 },
 	{ 'p', "pid", TALLY_ARGUMENT_REQUIRED, "PIDS", "these processes", NULL, 0 },
 	{ 't', "tid", TALLY_ARGUMENT_REQUIRED, "TIDS", "these threads", NULL, 0 },
 	{ 'u', "uid", TALLY_ARGUMENT_REQUIRED, "USER", "what this user runs now, and what that starts", NULL, 0 },
 	{ 'C', "cpu", TALLY_ARGUMENT_REQUIRED, "CPUS", "these CPUs (0-3,7)", NULL, 0 },
-	{ 'g', "call-graph", TALLY_ARGUMENT_NONE, NULL, "call trees, to be opened, and totals: stacks by frame pointers", NULL, 0 },
+	{ 'g', "call-graph", TALLY_ARGUMENT_NONE, NULL,
+	  "call trees, to be opened, and totals: stacks by frame pointers", NULL, 0 },
 	{ 'K', "hide-kernel", TALLY_ARGUMENT_NONE, NULL, "user mode alone", NULL, 0 },
 	{ 'U', "hide-user", TALLY_ARGUMENT_NONE, NULL, "the kernel alone", NULL, 0 },
 	{ 'd', "delay", TALLY_ARGUMENT_REQUIRED, "TIME", "between two views (2 s): 1, 500ms", NULL, 0 },
@@ -30,8 +32,8 @@ static const struct tally_option options[] = {
 	{ 0, "duration", TALLY_ARGUMENT_REQUIRED, "TIME", "leave after so long: 5, 500ms, 2m", NULL, OPTION_DURATION },
 	{ 'E', "entries", TALLY_ARGUMENT_REQUIRED, "N", "at most N rows (as text: 20)", NULL, OPTION_LIMIT },
 	{ 0, "percent-limit", TALLY_ARGUMENT_REQUIRED, "P", "leave out rows below P % (0.1)", NULL, OPTION_PERCENT },
-	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "as text, a list for each time (the default where there is no terminal)", NULL,
-	  OPTION_STDIO },
+	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL,
+	  "as text, a list for each time (the default where there is no terminal)", NULL, OPTION_STDIO },
 	{ 0, "tui", TALLY_ARGUMENT_NONE, NULL, "browse it on the terminal (the default, on one)", NULL, OPTION_TUI },
 	TALLY_OPTIONS_END,
 };
@@ -109,8 +111,9 @@ static int parse(const struct tally_command *command, int argc, char **argv, str
 	if (id != TALLY_OPTION_DONE)
 		return id == TALLY_OPTION_HELP ? -1 : TALLY_EXIT_USAGE;
 	if (walk.index < argc)
-		return tally_command_misuse(command, "top shows what runs already; what is '%s'? ('tally record' starts commands)",
-					    argv[walk.index]);
+		return tally_command_misuse(
+			command, "top shows what runs already; what is '%s'? ('tally record' starts commands)",
+			argv[walk.index]);
 	if (request->record.exclude == both)
 		return tally_command_misuse(command, "-K and -U leave nothing to show");
 	if (!(top->delay_s >= 0.05))
@@ -204,13 +207,14 @@ const struct tally_command tally_command_top = {
 	.name = "top",
 	.summary = "what runs now, by function",
 	.usage = "[options]",
-	.details = "On a terminal: what was sampled lately, older samples counting half as much with each view; / searches, f\n"
-		   "filters, s chooses columns, p pauses, h lists all keys, q leaves. As text: what was sampled in each interval.\n"
-		   "\n"
-		   "  tally top                            the whole system\n"
-		   "  tally top -p 1234 -d 500ms\n"
-		   "  tally top -g                         who called what: Enter opens an entry\n"
-		   "  tally top -e minor-faults -c 1 --stdio -n 5",
+	.details =
+		"On a terminal: what was sampled lately, older samples counting half as much with each view; / searches, f\n"
+		"filters, s chooses columns, p pauses, h lists all keys, q leaves. As text: what was sampled in each interval.\n"
+		"\n"
+		"  tally top                            the whole system\n"
+		"  tally top -p 1234 -d 500ms\n"
+		"  tally top -g                         who called what: Enter opens an entry\n"
+		"  tally top -e minor-faults -c 1 --stdio -n 5",
 	.options = options,
 	.run = run,
 };

@@ -118,7 +118,8 @@ static void print_view(const struct top_request *top)
 	printf("%s  %s\n%s    SELF", clock, title, top->stacks ? "   TOTAL" : "");
 	for (unsigned i = 0; i < browse->column_count; i++) {
 		widths[i] = browse->columns[i].width;
-		printf("  %-*s", i + 1 < browse->column_count ? widths[i] : 0, tally_sort_key_words(browse->columns[i].key)->title);
+		printf("  %-*s", i + 1 < browse->column_count ? widths[i] : 0,
+		       tally_sort_key_words(browse->columns[i].key)->title);
 	}
 	printf("\n");
 	for (size_t i = 0; i < top->report.entries.count; i++)
@@ -235,7 +236,10 @@ static void set_up(struct top_request *top)
 						      .tree = top->stacks && !top->stdio ? TALLY_TREE_CALLEE : TALLY_TREE_NONE,
 						      .tree_percent_min = top->percent_min };
 	top->options.by[TALLY_SORT_OBJECT] = top->options.by[TALLY_SORT_SYMBOL] = true;
-	top->browser = (struct tally_browser){ .options = &top->options, .live = true, .has_threads = true, .has_stacks = top->stacks,
+	top->browser = (struct tally_browser){ .options = &top->options,
+					       .live = true,
+					       .has_threads = true,
+					       .has_stacks = top->stacks,
 					       .title = "sampling ..." };
 	tally_browse_init(&top->browser.browse, &top->names);
 }

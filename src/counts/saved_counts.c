@@ -190,8 +190,10 @@ static int add_tally(struct reading *reading, const struct tally_json_value *roo
 static int add_perf(struct reading *reading, const struct tally_json_value *root, struct tally_error *err)
 {
 	const char *value = text_of(reading, root, "counter-value");
-	struct tally_saved_row row = { .name = row_name(reading, root, text_of(reading, root, "event")), .unit = text_of(reading, root, "unit"),
-				       .source = "perf", .figure.runs = 1 };
+	struct tally_saved_row row = { .name = row_name(reading, root, text_of(reading, root, "event")),
+				       .unit = text_of(reading, root, "unit"),
+				       .source = "perf",
+				       .figure.runs = 1 };
 	double percent, running;
 	if (!row.name || !value)
 		return tally_error_set(err, -EINVAL, "it is neither tally's JSON nor perf's");

@@ -245,7 +245,8 @@ static uint64_t task_word(const struct tally_engine_task *task)
 }
 
 /* Header and fields of one word, up to PERIOD; gives the end. */
-static inline __attribute__((always_inline)) uint64_t *put_head(uint64_t *words, struct engine_event *event, const struct sample *sample)
+static inline __attribute__((always_inline)) uint64_t *put_head(uint64_t *words, struct engine_event *event,
+								const struct sample *sample)
 {
 	uint64_t type = event->attr.sample_type;
 	const struct tally_record_header header = {

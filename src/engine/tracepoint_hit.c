@@ -68,8 +68,8 @@ static ON_THE_WAY void hit_event(struct engine_event *event, const struct tally_
 
 /* The events of the receiving task, if it isn't running here: those that are bound to this CPU, and the count alone
  * (measured: E2.declared_task). */
-static __attribute__((noinline)) void hit_task(const struct tally_trace_lists *lists, const struct tally_trace_hit *hit, struct engine_cpu *cpu,
-		     const struct tally_engine_regs *regs)
+static __attribute__((noinline)) void hit_task(const struct tally_trace_lists *lists, const struct tally_trace_hit *hit,
+					       struct engine_cpu *cpu, const struct tally_engine_regs *regs)
 {
 	ENGINE_HITS_EACH(link, &lists->of_tasks) {
 		struct engine_event *event = ENGINE_CONTAINER(link, struct engine_event, of_task_link);

@@ -176,7 +176,8 @@ static void finding_paranoid(const struct tally_machine_facts *facts, struct tal
 	struct tally_finding *finding =
 		tally_findings_add(out, TALLY_FINDING_PRIVILEGE, "paranoid", "paranoid level");
 	bool privileged = tally_capabilities_monitor(&facts->capabilities);
-	tally_finding_detail(finding, "kernel.perf_event_paranoid is %d%s", level, privileged && level > -1 ? ", which doesn't bind CAP_PERFMON" : "");
+	tally_finding_detail(finding, "kernel.perf_event_paranoid is %d%s", level,
+			     privileged && level > -1 ? ", which doesn't bind CAP_PERFMON" : "");
 	if (privileged || level < 0)
 		return;
 	bool closed_whole = level > 2 && facts->own;

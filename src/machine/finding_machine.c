@@ -133,8 +133,9 @@ static void finding_simulated(const struct tally_machine_facts *facts, struct ta
 	struct tally_finding *finding =
 		tally_findings_add(out, TALLY_FINDING_HARDWARE, "simulated-pmu", "simulated PMU");
 	if (!facts->simulated[0]) {
-		tally_finding_detail(finding, "--provider simulated counts and samples a command's instructions, branches and cache "
-					      "misses; " TALLY_SIMULATED_COST);
+		tally_finding_detail(
+			finding, "--provider simulated counts and samples a command's instructions, branches and cache "
+				 "misses; " TALLY_SIMULATED_COST);
 		return;
 	}
 	/* Who has counters doesn't lack it. */

@@ -82,8 +82,10 @@ bool tally_search_kept_path(const struct tally_object_search *search, const stru
 	if (id->size < 2)
 		return false;
 	tally_build_id_format(id, hex);
-	int length = search->build_ids ? snprintf(path, PATH_MAX, "%s/.build-id/%.2s/%s/%s", search->build_ids, hex, hex + 2, name) :
-					 snprintf(path, PATH_MAX, "%s/.debug/.build-id/%.2s/%s/%s", home ? home : "", hex, hex + 2, name);
+	int length = search->build_ids ? snprintf(path, PATH_MAX, "%s/.build-id/%.2s/%s/%s", search->build_ids, hex,
+						  hex + 2, name)
+				       : snprintf(path, PATH_MAX, "%s/.debug/.build-id/%.2s/%s/%s", home ? home : "",
+						  hex, hex + 2, name);
 	return (search->build_ids || home) && length < PATH_MAX && access(path, R_OK) == 0;
 }
 

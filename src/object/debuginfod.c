@@ -31,7 +31,8 @@ static bool load(struct tally_debuginfod *server)
 {
 	/* What it loads in turn (libcurl, TLS) doesn't free all when it is unloaded, and would start anew each time. */
 	server->library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-	return tally_loaded_find(server->library, "debuginfod_begin", &server->begin) && tally_loaded_find(server->library, "debuginfod_end", &server->end) &&
+	return tally_loaded_find(server->library, "debuginfod_begin", &server->begin) &&
+	       tally_loaded_find(server->library, "debuginfod_end", &server->end) &&
 	       tally_loaded_find(server->library, "debuginfod_find_debuginfo", &server->find_debuginfo) &&
 	       tally_loaded_find(server->library, "debuginfod_find_executable", &server->find_executable) &&
 	       tally_loaded_find(server->library, "debuginfod_set_progressfn", &server->set_progress) &&

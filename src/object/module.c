@@ -1,9 +1,10 @@
 /* Linking a kernel's module.
  *
- * A module comes as a compiler wrote it: sections have no addresses, symbols count from their sections' starts, and what
- * debug information says of an address is 0, with a relocation beside it.  So a copy of the file is made in which sections
- * have the addresses that the kernel gave them, symbols count from 0, and the relocations of debug sections are done; those
- * of code on x86-64 alone, where calls would else seem to go to what is behind them.  The debug sections of the copy lie behind the file, inflated: done once, nobody inflates them again.
+ * A module comes as a compiler wrote it: sections have no addresses, symbols count from their sections' starts, and
+ * what debug information says of an address is 0, with a relocation beside it.  So a copy of the file is made in which
+ * sections have the addresses that the kernel gave them, symbols count from 0, and the relocations of debug sections
+ * are done; those of code on x86-64 alone, where calls would else seem to go to what is behind them.  The debug
+ * sections of the copy lie behind the file, inflated: done once, nobody inflates them again.
  *
  * Code that lies nowhere (.init, freed when the module had started) is no code in the copy, and its symbols are of no
  * section.
@@ -86,7 +87,9 @@ void tally_module_place(const struct tally_object *module, uint64_t start, uint6
 		addresses[i] = 0;
 		if (!read_header(module, i, &header, &name) || !is_code(&header) || !strncmp(name, ".init", 5))
 			continue;
-		uint64_t align = header.sh_addralign && !(header.sh_addralign & (header.sh_addralign - 1)) ? header.sh_addralign : 1;
+		uint64_t align = header.sh_addralign && !(header.sh_addralign & (header.sh_addralign - 1))
+					 ? header.sh_addralign
+					 : 1;
 		addresses[i] = (end + align - 1) & ~(align - 1);
 		end = addresses[i] + header.sh_size;
 	}

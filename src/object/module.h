@@ -1,8 +1,8 @@
 /* A kernel's module (.ko) as it lies in memory: an object that isn't linked yet (ET_REL), linked as the kernel did it.
  *
- * What comes of it is an object like any other: its symbols and its debug information tell addresses.  64-bit modules of
- * this machine's byte order; of machines whose relocations of debug information aren't known (all but x86-64, arm64, s390x, ppc64)
- * the symbols alone.  The file's bytes are untrusted.
+ * What comes of it is an object like any other: its symbols and its debug information tell addresses.  64-bit modules
+ * of this machine's byte order; of machines whose relocations of debug information aren't known (all but x86-64, arm64,
+ * s390x, ppc64) the symbols alone.  The file's bytes are untrusted.
  */
 #ifndef TALLY_OBJECT_MODULE_H
 #define TALLY_OBJECT_MODULE_H

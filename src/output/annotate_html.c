@@ -209,10 +209,12 @@ static void put_arrows(const struct page *page)
 		if (arrow->column == UINT_MAX)
 			continue;
 		unsigned x = (page->arrows.columns - 1 - arrow->column) * COLUMN_PX + 4, middle = ROW_PX / 2;
-		tally_buffer_printf(page->out, "<path d=\"M%u %uV%u", x, arrow->low * ROW_PX + middle, arrow->high * ROW_PX + middle);
+		tally_buffer_printf(page->out, "<path d=\"M%u %uV%u", x, arrow->low * ROW_PX + middle,
+				    arrow->high * ROW_PX + middle);
 		for (uint32_t row = arrow->low; row <= arrow->high; row++)
 			if (row == arrow->to || annotation->instructions.items[row].destination == arrow->to)
-				tally_buffer_printf(page->out, "M%u %uH%u", x, row * ROW_PX + middle, row == arrow->to ? right - HEAD_PX : right);
+				tally_buffer_printf(page->out, "M%u %uH%u", x, row * ROW_PX + middle,
+						    row == arrow->to ? right - HEAD_PX : right);
 		unsigned y = arrow->to * ROW_PX + middle;
 		tally_buffer_printf(page->out, "\"/><polygon points=\"%u,%u %u,%u %u,%u\"/>\n", right - HEAD_PX, y - 4, right, y,
 				    right - HEAD_PX, y + 4);

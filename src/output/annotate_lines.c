@@ -6,7 +6,8 @@
 const char *tally_annotate_aim_text(const struct tally_annotation *annotation)
 {
 	switch (annotation->aim) {
-	case TALLY_AIM_NEXT: return "a clock's sample names the instruction that was next: what took the time may be the one before it";
+	case TALLY_AIM_NEXT:
+		return "a clock's sample names the instruction that was next: what took the time may be the one before it";
 	case TALLY_AIM_SKID: return "samples name an instruction some way behind their cause (skid); EVENT:pp is more precise";
 	case TALLY_AIM_EXACT: break;
 	}
@@ -45,7 +46,8 @@ bool *tally_annotate_visible(const struct tally_annotation *annotation, double p
 	bool *visible = calloc(count + 1, sizeof(*visible));
 	for (size_t i = 0; visible && i < count; i++) {
 		const struct tally_annotated_instruction *one = &annotation->instructions.items[i];
-		bool is_hot = percent_min <= 0 || (one->weight.samples && tally_annotation_percent(annotation, &one->weight) >= percent_min);
+		bool is_hot = percent_min <= 0 || (one->weight.samples &&
+						   tally_annotation_percent(annotation, &one->weight) >= percent_min);
 		if (!is_hot)
 			continue;
 		size_t first = i < AROUND ? 0 : i - AROUND, last = count - i > AROUND ? i + AROUND : count - 1;

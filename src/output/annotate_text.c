@@ -192,7 +192,8 @@ static void put_arrows(const struct writer *writer, size_t row, bool above)
 		return;
 	colour(writer, DIM);
 	for (unsigned column = arrows->columns; column--;)
-		tally_buffer_text(writer->out, line_piece(tally_arrow_cell(arrows, writer->annotation, row, column, above), ascii));
+		tally_buffer_text(writer->out,
+				  line_piece(tally_arrow_cell(arrows, writer->annotation, row, column, above), ascii));
 	if (!above && tally_arrow_arrives(arrows, row))
 		tally_buffer_text(writer->out, ascii ? ">" : "▸");
 	else
@@ -398,8 +399,8 @@ static unsigned common_indent(const struct writer *writer)
 	unsigned least = 0;
 	for (size_t i = 0; i < writer->annotation->lines.count; i++) {
 		const struct tally_annotated_line *line = &writer->annotation->lines.items[i];
-		unsigned indent = tally_source_indent(tally_source_file(writer->view->sources, text_of(writer, line->file)), line->line,
-						      line->line);
+		unsigned indent = tally_source_indent(
+			tally_source_file(writer->view->sources, text_of(writer, line->file)), line->line, line->line);
 		if (indent && (!least || indent < least))
 			least = indent;
 	}

@@ -19,7 +19,8 @@ static void put_flags(uint64_t flags, struct tally_buffer *out)
 {
 	char prediction = flags & TALLY_BRANCH_MISPREDICTED ? 'M' : flags & TALLY_BRANCH_PREDICTED ? 'P' : '-';
 	tally_buffer_printf(out, "/%c/%c/%c/%u/%s ", prediction, flags & TALLY_BRANCH_TRANSACTION ? 'X' : '-',
-			    flags & TALLY_BRANCH_ABORTED ? 'A' : '-', (unsigned)(flags >> TALLY_BRANCH_CYCLES_SHIFT & 0xffff), type_name(flags));
+			    flags & TALLY_BRANCH_ABORTED ? 'A' : '-',
+			    (unsigned)(flags >> TALLY_BRANCH_CYCLES_SHIFT & 0xffff), type_name(flags));
 }
 
 /* A branch doesn't say whose the address is: the kernel's are the upper half. */

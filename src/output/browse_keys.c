@@ -46,7 +46,8 @@ static enum tally_browser_wish choose(struct tally_browser *browser, unsigned li
 	if (line < MENU_SELF)
 		return toggle_key(browser, menu_keys[line]);
 	if (line == MENU_TOTAL && !browser->has_stacks) {
-		snprintf(browser->message, sizeof(browser->message), "there are no stacks: %s with -g", browser->live ? "top" : "record");
+		snprintf(browser->message, sizeof(browser->message), "there are no stacks: %s with -g",
+			 browser->live ? "top" : "record");
 		return TALLY_WISH_NONE;
 	}
 	options->by_self = line == MENU_SELF;
@@ -57,7 +58,10 @@ static enum tally_browser_wish choose(struct tally_browser *browser, unsigned li
 static enum tally_browser_wish menu_key(struct tally_browser *browser, uint32_t key)
 {
 	switch (key) {
-	case TALLY_KEY_UP: case 'k': browser->menu = (browser->menu + TALLY_BROWSER_MENU_LINES - 1) % TALLY_BROWSER_MENU_LINES; break;
+	case TALLY_KEY_UP:
+	case 'k':
+		browser->menu = (browser->menu + TALLY_BROWSER_MENU_LINES - 1) % TALLY_BROWSER_MENU_LINES;
+		break;
 	case TALLY_KEY_DOWN: case 'j': browser->menu = (browser->menu + 1) % TALLY_BROWSER_MENU_LINES; break;
 	case ' ': case TALLY_KEY_ENTER: return choose(browser, browser->menu);
 	case 'q': case TALLY_KEY_ESCAPE: browser->mode = TALLY_BROWSER_ROWS; break;
@@ -183,7 +187,8 @@ static enum tally_browser_wish switch_order(struct tally_browser *browser)
 {
 	struct tally_report_options *options = browser->options;
 	if (!browser->has_stacks) {
-		snprintf(browser->message, sizeof(browser->message), "there are no stacks: %s with -g", browser->live ? "top" : "record");
+		snprintf(browser->message, sizeof(browser->message), "there are no stacks: %s with -g",
+			 browser->live ? "top" : "record");
 		return TALLY_WISH_NONE;
 	}
 	bool callee = options->tree == TALLY_TREE_CALLEE;
@@ -215,7 +220,8 @@ static enum tally_browser_wish tree_key(struct tally_browser *browser, uint32_t 
 	struct tally_browse *browse = &browser->browse;
 	bool opens = key == TALLY_KEY_ENTER || key == '+' || key == TALLY_KEY_RIGHT || key == 'l' || key == 'e';
 	if (opens && !browser->has_stacks)
-		snprintf(browser->message, sizeof(browser->message), "there are no stacks: %s with -g", browser->live ? "top" : "record");
+		snprintf(browser->message, sizeof(browser->message), "there are no stacks: %s with -g",
+			 browser->live ? "top" : "record");
 	switch (key) {
 	case TALLY_KEY_ENTER: case '+': return asked(tally_browse_toggle(browse));
 	case TALLY_KEY_RIGHT: case 'l': return asked(tally_browse_open(browse));

@@ -1,7 +1,9 @@
-/* A report to be browsed: which lines are to be seen, which are open, what is searched and filtered, where the cursor is.
+/* A report to be browsed: which lines are to be seen, which are open, what is searched and filtered, where the cursor
+ * is.
  *
  * Knows nothing of terminals.  A line is an entry of the report, or a branch of its call tree, whose entry and branches
- * above are all open.  What the report points to, its options and names must outlive what was set, until the next is; functions that return an int give 0 or
+ * above are all open.  What the report points to, its options and names must outlive what was set, until the next is;
+ * functions that return an int give 0 or
  * -ENOMEM.
  */
 #ifndef TALLY_OUTPUT_BROWSE_MODEL_H

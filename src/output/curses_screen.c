@@ -60,12 +60,16 @@ struct curses_screen {
 	bool colours;
 };
 
-static const struct { const char *name; size_t place; } symbols[] = {
+static const struct { const char *name; size_t place;
+} symbols[] = {
 #define FUNCTION(name) { #name, offsetof(struct library, name) }
-	FUNCTION(stdscr), FUNCTION(newterm), FUNCTION(endwin), FUNCTION(raw), FUNCTION(noecho), FUNCTION(keypad), FUNCTION(curs_set),
-	FUNCTION(start_color), FUNCTION(use_default_colors), FUNCTION(has_colors), FUNCTION(init_pair),
-	FUNCTION(set_escdelay), FUNCTION(getmaxx), FUNCTION(getmaxy), FUNCTION(werase), FUNCTION(wmove),
-	FUNCTION(wattr_set), FUNCTION(waddnstr), FUNCTION(wrefresh), FUNCTION(wtimeout), FUNCTION(wget_wch),
+	FUNCTION(stdscr),     FUNCTION(newterm),     FUNCTION(endwin),
+	FUNCTION(raw),        FUNCTION(noecho),      FUNCTION(keypad),
+	FUNCTION(curs_set),   FUNCTION(start_color), FUNCTION(use_default_colors),
+	FUNCTION(has_colors), FUNCTION(init_pair),   FUNCTION(set_escdelay),
+	FUNCTION(getmaxx),    FUNCTION(getmaxy),     FUNCTION(werase),
+	FUNCTION(wmove),      FUNCTION(wattr_set),   FUNCTION(waddnstr),
+	FUNCTION(wrefresh),   FUNCTION(wtimeout),    FUNCTION(wget_wch),
 #undef FUNCTION
 };
 

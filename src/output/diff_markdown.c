@@ -36,7 +36,8 @@ static void put_row(const struct tally_diff *diff, const struct tally_diff_view 
 		if (entry && i >= TALLY_DIFF_COMM)
 			put_code(out, cells->text[i]);
 		else
-			tally_buffer_printf(out, entry && entry->is_change && i == TALLY_DIFF_CHANGE ? "**%s**" : "%s", cells->text[i]);
+			tally_buffer_printf(out, entry && entry->is_change && i == TALLY_DIFF_CHANGE ? "**%s**" : "%s",
+					    cells->text[i]);
 		tally_buffer_char(out, ' ');
 	}
 	tally_buffer_text(out, "|\n");

@@ -81,7 +81,8 @@ static void measure(struct diff_table *table, struct tally_diff_cells *cells)
 			tally_diff_heading(table->diff, table->view, cells);
 		for (int i = 0; i < TALLY_DIFF_COLUMNS; i++) {
 			int width = tally_text_width(cells->text[i]);
-			if (tally_diff_has_column(table->diff, table->view, (enum tally_diff_column)i) && width > table->widths[i])
+			if (tally_diff_has_column(table->diff, table->view, (enum tally_diff_column)i) &&
+			    width > table->widths[i])
 				table->widths[i] = width;
 		}
 	}

@@ -18,7 +18,8 @@ static void put_frames(const struct tally_samples *samples, const uint32_t *file
 		const char *object = tally_names_object(names, i);
 		tally_json_object(json, NULL);
 		tally_json_text(json, "name", tally_export_name(names, i, buffer, sizeof(buffer)));
-		tally_json_text(json, "file", files[i] != TALLY_STRING_NONE ? tally_strings_text(&names->strings, files[i]) : object);
+		tally_json_text(json, "file",
+				files[i] != TALLY_STRING_NONE ? tally_strings_text(&names->strings, files[i]) : object);
 		tally_json_end(json);
 	}
 	tally_json_end(json);

@@ -129,13 +129,15 @@ void tally_flame_change_rules(struct tally_buffer *out)
 	write_rules(out, &dark, ":root:not([data-theme=light]) ");
 	tally_buffer_text(out, "}\n");
 	write_rules(out, &dark, ":root[data-theme=dark] ");
-	tally_buffer_text(out, ".flame-scale{display:flex;align-items:center;gap:8px;color:var(--muted)}"
-			       ".flame-steps{display:flex;border-radius:3px;overflow:hidden}.flame-legend .flame-steps i{width:18px;"
-			       "border-radius:0}.flame-sides{white-space:nowrap}"
-			       /* A line more or less below the graph would move it away from under the pointer. */
-			       ".flame-details .flame-figures{overflow:hidden;text-overflow:ellipsis;white-space:nowrap}"
-			       "@media (max-width:720px){.flame-details .flame-figures{white-space:normal;height:38px}"
-			       ".flame-legend .flame-steps i{width:12px}.flame-sides{gap:8px}}\n");
+	tally_buffer_text(
+		out,
+		".flame-scale{display:flex;align-items:center;gap:8px;color:var(--muted)}"
+		".flame-steps{display:flex;border-radius:3px;overflow:hidden}.flame-legend .flame-steps i{width:18px;"
+		"border-radius:0}.flame-sides{white-space:nowrap}"
+		/* A line more or less below the graph would move it away from under the pointer. */
+		".flame-details .flame-figures{overflow:hidden;text-overflow:ellipsis;white-space:nowrap}"
+		"@media (max-width:720px){.flame-details .flame-figures{white-space:normal;height:38px}"
+		".flame-legend .flame-steps i{width:12px}.flame-sides{gap:8px}}\n");
 }
 
 static void write_colours(struct tally_buffer *out, const char *name, const struct scale *scale)
@@ -148,8 +150,8 @@ static void write_colours(struct tally_buffer *out, const char *name, const stru
 
 void tally_flame_change_json(const struct tally_flame_old *old, struct tally_buffer *out)
 {
-	tally_buffer_printf(out, "\"change\":{\"steps\":%d,\"largest\":%.9g,\"oldSamples\":%.0f,\"newSamples\":%.0f", TALLY_FLAME_STEPS,
-			    old->largest, old->samples, old->new_samples);
+	tally_buffer_printf(out, "\"change\":{\"steps\":%d,\"largest\":%.9g,\"oldSamples\":%.0f,\"newSamples\":%.0f",
+			    TALLY_FLAME_STEPS, old->largest, old->samples, old->new_samples);
 	write_colours(out, "light", &light);
 	write_colours(out, "dark", &dark);
 	tally_buffer_char(out, '}');

@@ -143,8 +143,10 @@ void tally_flame_count(struct tally_buffer *out, uint64_t count)
 
 void tally_flame_weight(struct tally_buffer *out, double weight, const char *unit, const char *event)
 {
-	static const struct { double at_least, scale; const char *unit; } times[] = {
-		{ 60e9, 60e9, "min" }, { 0.9995e9, 1e9, "s" }, { 0.9995e6, 1e6, "ms" }, { 0.9995e3, 1e3, "\u00b5s" }, { 0, 1, "ns" },
+	static const struct { double at_least, scale; const char *unit;
+	} times[] = {
+		{ 60e9, 60e9, "min" },        { 0.9995e9, 1e9, "s" }, { 0.9995e6, 1e6, "ms" },
+		{ 0.9995e3, 1e3, "\u00b5s" }, { 0, 1, "ns" },
 	};
 	static const struct { double at_least, scale; const char *unit; } counts[] = {
 		{ 0.9995e12, 1e12, "T " }, { 0.9995e9, 1e9, "G " }, { 0.9995e6, 1e6, "M " }, { 1e5, 1e3, "k " },

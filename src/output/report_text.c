@@ -98,7 +98,8 @@ static void shrink_columns(struct table *table)
 		struct column *widest = NULL;
 		for (unsigned i = 0; i + 1 < table->column_count; i++) {
 			struct column *column = &table->columns[i];
-			if (tally_report_key_shrinks(column->key) && column->width > SHRUNK_MIN && (!widest || column->width > widest->width))
+			if (tally_report_key_shrinks(column->key) && column->width > SHRUNK_MIN &&
+			    (!widest || column->width > widest->width))
 				widest = column;
 		}
 		if (!widest)

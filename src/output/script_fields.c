@@ -181,7 +181,8 @@ int tally_script_fields_parse(struct tally_script_fields *fields, const char *te
 			return -EINVAL;
 		/* What only tracepoints have is left out for the others, but where it is meant for them. */
 		if (field->bit == TALLY_FIELD_STACK && fields->layout != TALLY_SCRIPT_CSV)
-			return tally_error_set(err, -EINVAL, "option -F: stack is a column of --csv; elsewhere ip and sym show it");
+			return tally_error_set(err, -EINVAL,
+					       "option -F: stack is a column of --csv; elsewhere ip and sym show it");
 		bool is_tracing = field->bit == TALLY_FIELD_TRACE;
 		if (is_tracing && types != ALL_TYPES && types != TRACEPOINTS)
 			return tally_error_set(err, -EINVAL, "option -F: only tracepoints have the field trace");

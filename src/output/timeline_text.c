@@ -157,7 +157,8 @@ static void put_axis(const struct chart *chart)
 	for (unsigned tick = 0; tick * step < span; tick++) {
 		char text[32];
 		unsigned where = (unsigned)(tick * step / chart->cell_ns);
-		int length = snprintf(text, sizeof(text), "%s%.*f %s", chart->view->ascii ? "|" : "╷", digits, tick * step / scale, unit);
+		int length = snprintf(text, sizeof(text), "%s%.*f %s", chart->view->ascii ? "|" : "╷", digits,
+				      tick * step / scale, unit);
 		unsigned shown = (unsigned)length - (chart->view->ascii ? 0 : 2); /* the line takes three bytes */
 		if (where < at || where + shown > chart->width)
 			continue;

@@ -60,7 +60,8 @@ static void put_ran(struct tally_json *json, const struct tally_activity *activi
 		if (on_task && ran->cpu != UINT32_MAX)
 			snprintf(name, sizeof(name), "CPU %u", ran->cpu);
 		else
-			snprintf(name, sizeof(name), "%s %u", on_task ? "running" : tally_activity_comm(activity, ran->thread), task->tid);
+			snprintf(name, sizeof(name), "%s %u",
+				 on_task ? "running" : tally_activity_comm(activity, ran->thread), task->tid);
 		if (!on_task && ran->cpu == UINT32_MAX)
 			continue;
 		put_start(json, activity, name, "X", on_task ? task->pid : CPUS_PID, on_task ? task->tid : ran->cpu, ran->start);

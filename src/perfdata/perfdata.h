@@ -94,7 +94,8 @@ struct tally_raw_record {
 	const struct tally_recorded_event *event;
 };
 
-/* Opens by path; "-" is stdin (a pipe); a directory as perf record --threads makes them is read whole.  The message names the file and what is wrong with it at which offset. */
+/* Opens by path; "-" is stdin (a pipe); a directory as perf record --threads makes them is read whole.  The message
+ * names the file and what is wrong with it at which offset. */
 int tally_perfdata_open(const char *path, struct tally_perfdata **out, struct tally_error *err);
 
 /* Over bytes in memory: a file's or a pipe's, told by its header.  Not copied: must outlive the reader. */
@@ -182,8 +183,8 @@ int tally_perfdata_write_feature(struct tally_perfdata_writer *writer, unsigned 
 uint64_t tally_perfdata_writer_bytes(const struct tally_perfdata_writer *writer);
 
 /* Flushes, writes features, attributes and the header.  On a full disk the last records (an eighth of the data at
- * most) make room for the features, else the largest features are dropped.  An error that stuck is returned again: the file is readable all the same.  Once is enough; the
- * writer stays for _free. */
+ * most) make room for the features, else the largest features are dropped.  An error that stuck is returned again: the
+ * file is readable all the same.  Once is enough; the writer stays for _free. */
 int tally_perfdata_finish(struct tally_perfdata_writer *writer, struct tally_error *err);
 
 /* Adds section 255 to a finished file, which is as good as before should this fail or be interrupted: the section goes

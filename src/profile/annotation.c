@@ -1,11 +1,12 @@
 /* From a profile's rows to one function's instructions.
  *
- * The samples are summed up by place already: a function's are the leaves of rows whose symbol is it.  Its whole code is
- * disassembled, not the sampled instructions alone: where jumps go and what lies between is what one looks for.  Instructions of x86 have
- * no alignment, so they are taken one behind the other from the function's start, as it is laid out.
+ * The samples are summed up by place already: a function's are the leaves of rows whose symbol is it.  Its whole code
+ * is disassembled, not the sampled instructions alone: where jumps go and what lies between is what one looks for.
+ * Instructions of x86 have no alignment, so they are taken one behind the other from the function's start, as it is
+ * laid out.
  *
- * Two kinds of addresses: as the symbols have them, by which names and lines are asked for, and as they are shown, which are
- * others for JITs and the kernel (function_code.h, `shown`). */
+ * Two kinds of addresses: as the symbols have them, by which names and lines are asked for, and as they are shown,
+ * which are others for JITs and the kernel (function_code.h, `shown`). */
 #include "profile/annotation.h"
 
 #include "base/vector.h"
@@ -87,7 +88,8 @@ static int gather_spots(struct maker *maker, uint32_t event)
 		if (!weights[place].samples || !tally_hot_function_has(maker->profile, maker->hot, place))
 			continue;
 		struct spot spot = { .place = place, .weight = weights[place] };
-		if (!tally_function_code_address(maker->names, &maker->code, &maker->profile->places.places.items[place], &spot.address))
+		if (!tally_function_code_address(maker->names, &maker->code,
+						 &maker->profile->places.places.items[place], &spot.address))
 			spot.address = maker->profile->places.places.items[place].address;
 		spot.address += maker->code.shown;
 		result = tally_vector_push(&maker->spots, spot);
@@ -124,7 +126,9 @@ static void weigh_lines(struct maker *maker)
 		const struct tally_place_name *name = &maker->profile->names[spot->place];
 		const struct tally_place_frame *inner = &maker->names->frames.items[name->first];
 		const struct tally_place_frame *outer = inner + name->count - 1;
-		const char *file = inner->file == TALLY_STRING_NONE ? NULL : tally_strings_text(&maker->names->strings, inner->file);
+		const char *file = inner->file == TALLY_STRING_NONE
+					   ? NULL
+					   : tally_strings_text(&maker->names->strings, inner->file);
 		uint32_t line = line_of(maker, file, inner->line);
 		if (line != UINT32_MAX)
 			tally_annotation_add(&maker->out->lines.items[line].weight, &spot->weight);
@@ -178,7 +182,8 @@ static int find_lines(struct maker *maker)
 /* What an address is called, and how far behind its start it is.  A text to be freed; NULL: not known. */
 static char *name_at(struct maker *maker, uint64_t address, uint64_t *offset)
 {
-	const char *name = tally_function_code_symbol(maker->names, &maker->code, maker->place, address - maker->code.shown, offset);
+	const char *name = tally_function_code_symbol(maker->names, &maker->code, maker->place,
+						      address - maker->code.shown, offset);
 	char *readable = name && !maker->names->keep_mangled ? tally_demangle(name) : NULL;
 	return readable ? readable : name ? strdup(name) : NULL;
 }

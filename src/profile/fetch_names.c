@@ -160,7 +160,9 @@ int tally_fetch_names(struct tally_profile *profile)
 		hot[i].file = i;
 	uint64_t all = count_samples(profile, hot, files);
 	qsort(hot, files + 1, sizeof(*hot), hotter_first);
-	for (size_t i = 0; !result && i <= files && i < FILES_MAX && hot[i].samples * 100 >= all * HOT_PER_CENT && hot[i].samples; i++)
+	for (size_t i = 0;
+	     !result && i <= files && i < FILES_MAX && hot[i].samples * 100 >= all * HOT_PER_CENT && hot[i].samples;
+	     i++)
 		result = hot[i].file == files ? fetch_kernel(&fetching, server) : fetch(&fetching, server, hot[i].file);
 	names->gaps.fetching_ended = result == -EINTR;
 	if (names->sources.fetching)

@@ -203,11 +203,13 @@ static void find_in_file(struct tally_names *names, const struct known *known, s
 		tally_code_because(code, "%s is another build than the recorded one", path);
 		code->no_lines = "the program here is another build";
 		code->is_rebuilt = true;
-		snprintf(code->hint, sizeof(code->hint), "the recorded one is found by its build-id in ~/.debug, or below --symfs DIR");
+		snprintf(code->hint, sizeof(code->hint),
+			 "the recorded one is found by its build-id in ~/.debug, or below --symfs DIR");
 	} else if (names->tasks->files.items[known->file].pid) {
 		tally_code_because(code, "a JIT made it, and left no dump of its code");
 		code->no_lines = "a JIT made it";
-		snprintf(code->hint, sizeof(code->hint), "node --perf-prof and the JVM's jitdump agent leave one (docs: tally record)");
+		snprintf(code->hint, sizeof(code->hint),
+			 "node --perf-prof and the JVM's jitdump agent leave one (docs: tally record)");
 	} else {
 		tally_code_because(code, "%s is not on this machine", path);
 		code->no_lines = "the program is not here";

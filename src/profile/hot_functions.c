@@ -83,7 +83,8 @@ static size_t function_of(const struct tally_profile *profile, uint32_t place, s
 		return (size_t)*slot;
 	*slot = out->count;
 	if (has_bounds)
-		snprintf(hot.name, sizeof(hot.name), "%.400s+0x%" PRIx64, tally_names_short_object(names, hot.function), hot.start);
+		snprintf(hot.name, sizeof(hot.name), "%.400s+0x%" PRIx64, tally_names_short_object(names, hot.function),
+			 hot.start);
 	else
 		snprintf(hot.name, sizeof(hot.name), "%s", tally_names_plain_text(names, hot.function));
 	return tally_vector_push(out, hot) < 0 ? SIZE_MAX : (size_t)*slot;

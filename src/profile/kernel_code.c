@@ -69,9 +69,12 @@ static void say_missing(const struct tally_names *names, const char *module, int
 			    "/proc/kcore doesn't have it";
 	const char *release = names->kernel_release ? names->kernel_release : "RELEASE";
 	if (module) {
-		tally_code_because(code, "the module's code is not to be had: %s, and the recorded %s.ko is not here", kcore, module);
-		snprintf(code->hint, sizeof(code->hint), "it is looked for by build-id and in /lib/modules/%.64s; --symfs DIR looks "
-			 "below DIR", release);
+		tally_code_because(code, "the module's code is not to be had: %s, and the recorded %s.ko is not here",
+				   kcore, module);
+		snprintf(code->hint, sizeof(code->hint),
+			 "it is looked for by build-id and in /lib/modules/%.64s; --symfs DIR looks "
+			 "below DIR",
+			 release);
 		return;
 	}
 	tally_code_because(code, "the kernel's code is not to be had: %s, and there is no vmlinux of it", kcore);
@@ -93,7 +96,8 @@ int tally_kernel_code_find(struct tally_names *names, struct tally_name_table *t
 	code->is_64bit = true;
 	if (!symbol) {
 		tally_code_because(code, "no symbol of the kernel's tells where it begins and ends");
-		snprintf(code->hint, sizeof(code->hint), "--vmlinux FILE or --kallsyms FILE of the recorded kernel name its functions");
+		snprintf(code->hint, sizeof(code->hint),
+			 "--vmlinux FILE or --kallsyms FILE of the recorded kernel name its functions");
 		return 0;
 	}
 	const char *module = tally_kernel_module_name(table->modules, symbol);

@@ -73,7 +73,8 @@ static void see_reference(struct tally_names *names, const struct tally_name_tab
 	if (!reference || !find_in_kallsyms(kallsyms, symbol, &now))
 		return;
 	names->kernel_shift = (int64_t)(reference->file_offset - now);
-	if (!table->kept && !names->sources.kallsyms && make_key(names, symbol, &key) && !tally_symbols_pack(table->symbols, now, &packed))
+	if (!table->kept && !names->sources.kallsyms && make_key(names, symbol, &key) &&
+	    !tally_symbols_pack(table->symbols, now, &packed))
 		tally_cache_put(names->cache, &key, "[kernel.kallsyms]", packed.bytes, packed.length);
 	tally_buffer_release(&packed);
 }

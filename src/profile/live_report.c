@@ -1,8 +1,8 @@
 /* What is shown of samples that fade: entries, and with stacks their totals and call trees.
  *
- * A stack counts once for each entry that one of its frames is in.  Trees down to callees begin at the outermost of these
- * frames, trees up to callers at the innermost, as those of recordings do (report_trees.c).  There are few stacks here, and they are
- * looked at twice a second at most: what is done for each frame needs no index. */
+ * A stack counts once for each entry that one of its frames is in.  Trees down to callees begin at the outermost of
+ * these frames, trees up to callers at the innermost, as those of recordings do (report_trees.c).  There are few stacks
+ * here, and they are looked at twice a second at most: what is done for each frame needs no index. */
 #include "profile/live_sums.h"
 
 #include "base/vector.h"

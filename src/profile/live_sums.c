@@ -99,7 +99,8 @@ static void pack_frames(struct tally_live_sums *sums)
 	for (size_t i = 0; i < sums->sums.count; i++) {
 		struct tally_live_sum *sum = &sums->sums.items[i];
 		if (sum->count)
-			memmove(sums->frames.items + used, sums->frames.items + sum->first, sum->count * sizeof(*sums->frames.items));
+			memmove(sums->frames.items + used, sums->frames.items + sum->first,
+				sum->count * sizeof(*sums->frames.items));
 		sum->first = used;
 		used += sum->count;
 	}

@@ -19,7 +19,8 @@ static uint32_t nameless_file(const struct tally_profile *profile, uint32_t row)
 	uint32_t place = tally_stack_next_place(&at);
 	uint32_t file = tally_names_file(names, &profile->places.places.items[place]);
 	const struct tally_place_name *name = &profile->names[place];
-	const struct tally_function *function = &names->functions.items[names->frames.items[name->first + name->count - 1].function];
+	const struct tally_function *function =
+		&names->functions.items[names->frames.items[name->first + name->count - 1].function];
 	bool is_file = file < names->tasks->files.count && !names->tasks->files.items[file].pid;
 	return is_file && function->name == TALLY_STRING_NONE ? file : TALLY_FILE_NONE;
 }

@@ -151,7 +151,8 @@ static int run(struct job *job)
 {
 	size_t cursor = 0;
 	bool lines = !job->names->no_inlines;
-	if (allocate(job) < 0 || (job->entry && job->entry->lack == -ENOMEM) || tally_name_table_read(job->names, job->table, job->entry, lines) < 0)
+	if (allocate(job) < 0 || (job->entry && job->entry->lack == -ENOMEM) ||
+	    tally_name_table_read(job->names, job->table, job->entry, lines) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; job->table->is_kernel && i < job->count; i++)
 		tally_kernel_names_reach(job->names, job->table, job->places[job->members[i]].address);

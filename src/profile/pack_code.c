@@ -47,7 +47,9 @@ static int add_event(struct code_packer *self, struct tally_map *index, uint32_t
 	struct tally_error err = TALLY_ERROR_NONE;
 	uint64_t samples, period;
 	tally_profile_totals(self->profile, event, &samples, &period);
-	int result = samples ? tally_hot_functions_find(self->profile, event, &(struct tally_function_choice){ 0 }, &all, &err) : 0;
+	int result = samples ? tally_hot_functions_find(self->profile, event, &(struct tally_function_choice){ 0 },
+							&all, &err)
+			     : 0;
 	for (size_t i = 0; !result && i < all.count; i++) {
 		double share = share_of(&all.items[i].weight, samples, period);
 		bool is_named = self->packer->names->functions.items[all.items[i].function].name != TALLY_STRING_NONE;
@@ -180,7 +182,8 @@ struct targets {
 	size_t count, capacity;
 };
 
-/* What the bytes at `at` refer to, if it is a distance; `goes`: it may lie anywhere in a function, else it is where one begins. */
+/* What the bytes at `at` refer to, if it is a distance; `goes`: it may lie anywhere in a function, else it is where one
+ * begins. */
 static bool target_of(const struct tally_function_code *code, size_t at, uint64_t *address, bool *goes)
 {
 	const uint8_t *bytes = code->bytes;

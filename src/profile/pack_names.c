@@ -37,7 +37,9 @@ uint32_t tally_pack_function(struct tally_packer *packer, uint32_t number)
 	const struct tally_strings *strings = &packer->names->strings;
 	const struct tally_function *function = &packer->names->functions.items[number];
 	if (!packer->function_ids[number]) {
-		uint64_t name = function->name == TALLY_STRING_NONE ? 0 : tally_pack_string(packer, tally_strings_text(strings, function->name));
+		uint64_t name = function->name == TALLY_STRING_NONE
+					? 0
+					: tally_pack_string(packer, tally_strings_text(strings, function->name));
 		uint64_t object = tally_pack_string(packer, tally_strings_text(strings, function->object));
 		packer->strings.failed |= !object || (function->name != TALLY_STRING_NONE && !name);
 		tally_own_put_number(&packer->functions, function->kind);
@@ -65,7 +67,8 @@ static void put_frames(struct tally_packer *packer, const struct tally_place_nam
 static void put_build_id(struct tally_packer *packer, uint32_t id)
 {
 	struct tally_names *names = packer->names;
-	struct tally_build_id build_id = id == TALLY_FILE_KERNEL ? names->kernel_build_id : names->tasks->files.items[id].build_id;
+	struct tally_build_id build_id = id == TALLY_FILE_KERNEL ? names->kernel_build_id
+								 : names->tasks->files.items[id].build_id;
 	const struct tally_packed_object *packed =
 		names->packed ? tally_packed_names_object(names->packed, names->tasks, id) : NULL;
 	if (!build_id.size && packed) {

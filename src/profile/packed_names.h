@@ -70,9 +70,10 @@ const struct tally_packed_place *tally_packed_names_find(struct tally_packed_nam
 const struct tally_packed_object *tally_packed_names_object(struct tally_packed_names *packed, const struct tally_tasks *tasks,
 							    uint32_t file);
 
-/* Appends what section 255 says of the profile's places and of `others` (of the same recording; NULL: none), as far as they are known, and of its stacks; nothing where there is none.  The profile
- * must be of a recording that was prepared for it (tally_recording_prepare_packing).  `places` and `known` (may be NULL) get how many there are that a file or the
- * kernel has, and of how many something is said.  0 or -ENOMEM. */
+/* Appends what section 255 says of the profile's places and of `others` (of the same recording; NULL: none), as far as
+ * they are known, and of its stacks; nothing where there is none.  The profile must be of a recording that was prepared
+ * for it (tally_recording_prepare_packing).  `places` and `known` (may be NULL) get how many there are that a file or
+ * the kernel has, and of how many something is said.  0 or -ENOMEM. */
 int tally_pack_names(struct tally_profile *profile, const struct tally_place_table *others, struct tally_buffer *out,
 		     size_t *places, size_t *known);
 

@@ -114,7 +114,8 @@ void tally_packed_stacks_write(const struct tally_packed_stacks *stacks, struct 
 		uint32_t number = stacks->samples.items[i];
 		tally_own_put_number(&out, number);
 		if (number && stacks->chains.items[number - 1].is_cut)
-			tally_own_put_number(&out, (uint64_t)stacks->needs.items[i].bytes << 1 | stacks->needs.items[i].is_at_most);
+			tally_own_put_number(&out, (uint64_t)stacks->needs.items[i].bytes << 1 |
+							   stacks->needs.items[i].is_at_most);
 	}
 	section->failed |= out.failed;
 	if (!out.failed)

@@ -30,7 +30,8 @@ int tally_recording_branch_chain(struct tally_recording *recording, const struct
 {
 	const uint64_t needed = TALLY_SAMPLE_CALLCHAIN | TALLY_SAMPLE_BRANCH_STACK;
 	uint64_t kernel = 0;
-	if (!sample->branch_count || (sample->type & needed) != needed || !(attr->branch_sample_type & TALLY_BRANCH_CALL_STACK) || !sample->branches)
+	if (!sample->branch_count || (sample->type & needed) != needed ||
+	    !(attr->branch_sample_type & TALLY_BRANCH_CALL_STACK) || !sample->branches)
 		return 0;
 	while (kernel < sample->chain_length && sample->chain[kernel] != TALLY_CONTEXT_USER)
 		kernel++;

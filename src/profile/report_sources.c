@@ -33,9 +33,11 @@ uint32_t tally_report_source_line(const struct tally_profile *profile, uint32_t 
 	uint32_t function = tally_profile_function(profile, place);
 	char text[SOURCE_BYTES];
 	if (frame->file != TALLY_STRING_NONE && frame->line)
-		snprintf(text, sizeof(text), "%s:%" PRIu32, last_part(tally_strings_text(&names->strings, frame->file)), frame->line);
+		snprintf(text, sizeof(text), "%s:%" PRIu32, last_part(tally_strings_text(&names->strings, frame->file)),
+			 frame->line);
 	else if (names->functions.items[function].name != TALLY_STRING_NONE)
-		snprintf(text, sizeof(text), "%s+%" PRIu64, tally_names_plain_text(names, function), profile->names[place].offset);
+		snprintf(text, sizeof(text), "%s+%" PRIu64, tally_names_plain_text(names, function),
+			 profile->names[place].offset);
 	else
 		snprintf(text, sizeof(text), "%s[%" PRIx64 "]", tally_names_short_object(names, function),
 			 profile->places.places.items[place].address);

@@ -29,8 +29,10 @@ static size_t plain_length(const char *name)
 			length = (size_t)(at - name);
 	}
 	/* "operator()" and "(anonymous namespace)::f" would be nothing. */
-	return length && isalnum((unsigned char)name[length - 1]) && !(length >= 8 && !strncmp(name + length - 8, "operator", 8)) ?
-	       length : strlen(name);
+	return length && isalnum((unsigned char)name[length - 1]) &&
+			       !(length >= 8 && !strncmp(name + length - 8, "operator", 8))
+		       ? length
+		       : strlen(name);
 }
 
 static int take_names(struct tally_match *match, struct tally_match_run *run)
@@ -274,7 +276,9 @@ int tally_match_side(const struct tally_match *match, bool is_new, struct tally_
 	/* In the order of `names`, so that the ids are its. */
 	for (size_t i = 0; i < names->frames.count; i++) {
 		const struct tally_frame *frame = &names->frames.items[i];
-		const char *object = frame->object == TALLY_STRING_NONE ? NULL : tally_strings_text(&names->strings, frame->object);
+		const char *object = frame->object == TALLY_STRING_NONE
+					     ? NULL
+					     : tally_strings_text(&names->strings, frame->object);
 		if (tally_stacks_frame(out, tally_strings_text(&names->strings, frame->name), object, frame->kind) == NONE)
 			return -ENOMEM;
 	}

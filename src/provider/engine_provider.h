@@ -6,8 +6,8 @@
 #include "provider/provider.h"
 #include "tally/engine.h"
 
-/* `name` ("sim") is printed beside the figures; `page_bytes` is the host's page_size.  Its wait() asks once and never waits: time passes in the host alone.
- * NULL: out of memory. */
+/* `name` ("sim") is printed beside the figures; `page_bytes` is the host's page_size.  Its wait() asks once and never
+ * waits: time passes in the host alone.  NULL: out of memory. */
 struct tally_provider *tally_provider_engine_new(struct tally_engine *engine, const char *name, size_t page_bytes);
 
 #endif

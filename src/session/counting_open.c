@@ -261,7 +261,8 @@ static int add_places(struct tally_counting *c)
 static const char *user_only_name(struct tally_counting *c, const struct tally_event *event)
 {
 	const char *name = event->name, *behind = strrchr(name, '/');
-	bool has_modifiers = (event->kind != TALLY_EVENT_VENDOR && strchr(name, ':')) || (event->kind == TALLY_EVENT_PMU && behind);
+	bool has_modifiers = (event->kind != TALLY_EVENT_VENDOR && strchr(name, ':')) ||
+			     (event->kind == TALLY_EVENT_PMU && behind);
 	if (event->kind == TALLY_EVENT_TRACEPOINT) {
 		const char *colon = strchr(name, ':');
 		has_modifiers = colon && strchr(colon + 1, ':') != NULL;

@@ -176,7 +176,8 @@ static void make_source(struct tally_recorder *recorder, const struct tally_even
 		attr->read_format |= TALLY_FORMAT_LOST;
 	bool keeps = recorder->options.keep_stacks || recorder->options.overwrite;
 	source->unwinds = attr->sample_type & TALLY_SAMPLE_STACK_USER && !keeps;
-	source->completes = tally_user_stack_has_leaf_caller(TALLY_UNWIND_HOST, attr) && !keeps && !recorder->options.registers_user;
+	source->completes = tally_user_stack_has_leaf_caller(TALLY_UNWIND_HOST, attr) && !keeps &&
+			    !recorder->options.registers_user;
 	if (source->unwinds || source->completes) {
 		source->written.sample_type &= ~(TALLY_SAMPLE_REGS_USER | TALLY_SAMPLE_STACK_USER);
 		source->written.sample_regs_user = 0;

@@ -267,7 +267,8 @@ int tally_recorder_run(struct tally_recorder *recorder, struct tally_signals *si
 
 	loop.look_ms = next_look_ms(&loop);
 	tally_latency_ask_low(); /* the command is forked already: it keeps its own */
-	bool enable_now = !loop.enable_at && !options->starts_off && !(recorder->sources[0].attr.flags & TALLY_ATTR_ENABLE_ON_EXEC);
+	bool enable_now = !loop.enable_at && !options->starts_off &&
+			  !(recorder->sources[0].attr.flags & TALLY_ATTR_ENABLE_ON_EXEC);
 	int result = enable_now ? tally_record_enable(recorder, true, err) : 0;
 	if (!result && recorder->spawn)
 		result = tally_spawn_go(recorder->spawn, recorder->target->command, err);

@@ -211,7 +211,8 @@ static int open_place(struct tally_recorder *recorder, const struct place *place
 		/* What is refused to the side-band's event is refused to all: the user knows the one asked for. */
 		return explain_refusal(recorder, recorder->sources[0].event, handle, place, err);
 	}
-	result = tally_record_join_ring(recorder, &recorder->side_rings[place->ring], handle, place->cpu, &sizes->side_pages, err);
+	result = tally_record_join_ring(recorder, &recorder->side_rings[place->ring], handle, place->cpu,
+					&sizes->side_pages, err);
 	for (size_t i = 0; !result && i < side; i++) {
 		int group = leader_of(recorder, i, leader);
 		result = open_source(recorder, i, place, group, &handle, sizes, err);
@@ -334,8 +335,9 @@ int tally_record_open_cpu(struct tally_recorder *recorder, size_t ring, struct t
 int tally_record_open(struct tally_recorder *recorder, struct tally_error *err)
 {
 	if (!recorder->target->cpus.count) {
-		int listed = recorder->provider->ops->command ? tally_cpu_list_parse("0", &recorder->target->cpus, err) :
-								tally_cpu_list_read(TALLY_CPU_ONLINE, &recorder->target->cpus, err);
+		int listed = recorder->provider->ops->command
+				     ? tally_cpu_list_parse("0", &recorder->target->cpus, err)
+				     : tally_cpu_list_read(TALLY_CPU_ONLINE, &recorder->target->cpus, err);
 		if (listed < 0)
 			return listed;
 	}

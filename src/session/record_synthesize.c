@@ -116,7 +116,8 @@ static int synthesize_map(void *context, const struct tally_proc_map *map)
 	tally_synthesis_u32(synthesis, (uint32_t)map->protection);
 	tally_synthesis_u32(synthesis, map->shared ? MAP_SHARED : MAP_PRIVATE);
 	tally_synthesis_string(synthesis, map->path[0] ? map->path : "//anon");
-	return tally_synthesis_finish(synthesis, TALLY_RECORD_MMAP2, TALLY_MISC_USER | (is_code ? 0 : TALLY_MISC_MMAP_DATA), pid, pid);
+	return tally_synthesis_finish(synthesis, TALLY_RECORD_MMAP2,
+				      TALLY_MISC_USER | (is_code ? 0 : TALLY_MISC_MMAP_DATA), pid, pid);
 }
 
 static int synthesize_process(struct tally_synthesis *synthesis, pid_t pid)
@@ -242,8 +243,8 @@ static int write_mapping(struct tally_synthesis *synthesis, pid_t pid, const str
 	tally_synthesis_u32(synthesis, mapping->executable ? PROT_READ | PROT_EXEC : PROT_READ);
 	tally_synthesis_u32(synthesis, MAP_PRIVATE);
 	tally_synthesis_string(synthesis, tally_tasks_path(tasks, mapping->file));
-	return tally_synthesis_finish(synthesis, TALLY_RECORD_MMAP2, TALLY_MISC_USER | (mapping->executable ? 0 : TALLY_MISC_MMAP_DATA),
-		      pid, pid);
+	return tally_synthesis_finish(synthesis, TALLY_RECORD_MMAP2,
+				      TALLY_MISC_USER | (mapping->executable ? 0 : TALLY_MISC_MMAP_DATA), pid, pid);
 }
 
 static int write_thread(struct tally_synthesis *synthesis, const struct tally_thread *thread)

@@ -121,8 +121,10 @@ static void explain_refusals(struct simulation *simulation, const struct simulat
 {
 	for (size_t i = 0; i < part->events.count; i++)
 		if (part->counting.refusals[i] == TALLY_REFUSED_GROUP)
-			simulation_tell(simulation, "%s is refused in its group of %s: together they would never fit on the counters",
-					part->events.items[i].name, part->target_text);
+			simulation_tell(
+				simulation,
+				"%s is refused in its group of %s: together they would never fit on the counters",
+				part->events.items[i].name, part->target_text);
 		else if (part->counting.refusals[i] < 0)
 			simulation_tell(simulation, "%s of %s is refused: %s", part->events.items[i].name, part->target_text,
 					tally_errno_text(part->counting.refusals[i]));
@@ -134,9 +136,10 @@ static int watch_part(struct simulation *simulation, struct simulation_part *par
 	int code = 0;
 	for (size_t i = 0; simulation->watch && part->counting.place_count && i < part->events.count; i++)
 		if (part->counting.slots[i].handle >= 0 && !code)
-			code = sim_watch_add(simulation->watch, part->counting.slots[i].handle, number, part->events.items[i].name,
-					     part->part->program >= 0 ? simulation->scenario->programs[part->part->program].name :
-									part->target_text);
+			code = sim_watch_add(
+				simulation->watch, part->counting.slots[i].handle, number, part->events.items[i].name,
+				part->part->program >= 0 ? simulation->scenario->programs[part->part->program].name
+							 : part->target_text);
 	return code == -ENOMEM ? 0 : code; /* more than it looks at: not all is explained */
 }
 

@@ -49,7 +49,8 @@ int simulation_recording_begin(struct simulation *simulation)
 	if (!samples) {
 		tally_error_set(simulation->err, -EINVAL, "nothing is sampled in %s: there is nothing to record",
 				simulation->options->scenario_name);
-		tally_error_hint(simulation->err, "add a line like 'sample cycles of TASK every 100000 with stacks', or leave -o out");
+		tally_error_hint(simulation->err,
+				 "add a line like 'sample cycles of TASK every 100000 with stacks', or leave -o out");
 		return -EINVAL;
 	}
 	simulation->fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);

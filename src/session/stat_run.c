@@ -234,7 +234,8 @@ static int run_once(struct tally_stat_state *run, struct tally_error *err)
 	read_counts(run);
 	note_status(run);
 	bool sees_all = run->counting_options.command_pid && run->has_ended && !run->options->counting.no_inherit &&
-			!run->options->interval_ms && !run->options->delay_ms && !run->options->control && run->options->counting.provider == tally_provider_kernel();
+			!run->options->interval_ms && !run->options->delay_ms && !run->options->control &&
+			run->options->counting.provider == tally_provider_kernel();
 	if (sees_all) {
 		struct tally_resource_usage used = command_usage(run);
 		tally_counting_check_coverage(&run->counting, &used);

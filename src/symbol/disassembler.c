@@ -87,7 +87,8 @@ static bool load(struct llvm *llvm, void *handle, const struct target *target)
 	}
 	return tally_loaded_find(handle, "LLVMCreateDisasmCPUFeatures", &llvm->create) &&
 	       tally_loaded_find(handle, "LLVMSetDisasmOptions", &llvm->set_options) &&
-	       tally_loaded_find(handle, "LLVMDisasmInstruction", &llvm->disassemble) && tally_loaded_find(handle, "LLVMDisasmDispose", &llvm->dispose);
+	       tally_loaded_find(handle, "LLVMDisasmInstruction", &llvm->disassemble) &&
+	       tally_loaded_find(handle, "LLVMDisasmDispose", &llvm->dispose);
 }
 
 static const char *take_down(void *context, uint64_t value, uint64_t *type, uint64_t pc, const char **name)
@@ -121,12 +122,14 @@ int tally_disassembler_open(unsigned machine, bool is_64bit, bool is_big_endian,
 	if (machine == EM_RISCV && !is_64bit)
 		triple = "riscv32-linux-gnu";
 	if (!triple)
-		return tally_error_set(err, -ENOTSUP, "code of this kind of machine (ELF's number %u) can't be disassembled", machine);
+		return tally_error_set(err, -ENOTSUP,
+				       "code of this kind of machine (ELF's number %u) can't be disassembled", machine);
 	void *handle = load_library();
 	if (!handle) {
 		const char *asked = getenv("TALLY_LIBLLVM");
-		tally_error_set(err, -ENOENT, "code can't be disassembled: %s", asked ? "the libLLVM that TALLY_LIBLLVM names can't be loaded" :
-				"libLLVM is not installed");
+		tally_error_set(err, -ENOENT, "code can't be disassembled: %s",
+				asked ? "the libLLVM that TALLY_LIBLLVM names can't be loaded"
+				      : "libLLVM is not installed");
 		tally_error_hint(err, "on Debian: apt-get install libllvm14 (or a later one)");
 		return -ENOENT;
 	}

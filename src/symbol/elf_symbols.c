@@ -121,7 +121,8 @@ static bool is_variable(const Elf64_Sym *symbol, const struct place *place)
 	bool is_hidden = ELF64_ST_VISIBILITY(symbol->st_other) == STV_HIDDEN ||
 			 ELF64_ST_VISIBILITY(symbol->st_other) == STV_INTERNAL;
 	unsigned type = ELF64_ST_TYPE(symbol->st_info);
-	return place && place->is_data && symbol->st_value >= place->start && (type == STT_OBJECT || (type == STT_NOTYPE && !is_hidden));
+	return place && place->is_data && symbol->st_value >= place->start &&
+	       (type == STT_OBJECT || (type == STT_NOTYPE && !is_hidden));
 }
 
 static uint8_t binding_of(const Elf64_Sym *symbol)

@@ -47,8 +47,9 @@ enum tally_live_match tally_live_match(const struct tally_mapped_file *file, con
 	if (!has_inode(file) || (is_there && is_inode(file, &status)))
 		return TALLY_LIVE_SAME;
 	/* Of what has ended nobody knows which files it saw: layers keep the number, if not the device. */
-	bool sees_ours = is_alive(file->seen.pid) ? same_as_ours(file->seen.pid, "ns/mnt") && same_as_ours(file->seen.pid, "root") :
-						    is_there && status.st_ino == file->inode;
+	bool sees_ours = is_alive(file->seen.pid)
+				 ? same_as_ours(file->seen.pid, "ns/mnt") && same_as_ours(file->seen.pid, "root")
+				 : is_there && status.st_ino == file->inode;
 	return sees_ours ? TALLY_LIVE_PLAUSIBLE : TALLY_LIVE_OTHER;
 }
 

@@ -79,10 +79,11 @@ const struct tally_build_id *tally_objects_file_build_id(struct tally_objects *o
  * called now and then, while nobody holds an object or a rule. */
 void tally_objects_trim(struct tally_objects *objects, const struct tally_objects_budget *budget);
 
-/* Where the tasks have a sixteenth more files than `limit`: forgets those that nobody has mapped and that were mapped longest ago,
- * with their entries, so that `limit` are left if so many can go.  `tell` (NULL: nobody) is called before with the path and the
- * build-id of each that has one; its error ends this.  Ids of files and of strings change.  To be called when
- * tally_objects_trim() may be, not by who reads dumps of JITs.  0, `tell`'s error, or -ENOMEM with nothing forgotten. */
+/* Where the tasks have a sixteenth more files than `limit`: forgets those that nobody has mapped and that were mapped
+ * longest ago, with their entries, so that `limit` are left if so many can go.  `tell` (NULL: nobody) is called before
+ * with the path and the build-id of each that has one; its error ends this.  Ids of files and of strings change.  To be
+ * called when tally_objects_trim() may be, not by who reads dumps of JITs.  0, `tell`'s error, or -ENOMEM with nothing
+ * forgotten. */
 int tally_objects_forget(struct tally_objects *objects, struct tally_tasks *tasks, size_t limit,
 			 int (*tell)(void *context, const char *path, const struct tally_build_id *id), void *context);
 

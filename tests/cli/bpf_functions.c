@@ -1,5 +1,5 @@
-/* bpf_functions [MS]: loads a BPF program of two functions, whose types (BTF) name them, says so, and runs it for half a second, or
- * so long: code that the kernel makes, and that is sampled.  3: it may not. */
+/* bpf_functions [MS]: loads a BPF program of two functions, whose types (BTF) name them, says so, and runs it for half
+ * a second, or so long: code that the kernel makes, and that is sampled.  3: it may not. */
 #include <linux/bpf.h>
 #include <linux/btf.h>
 #include <stddef.h>

@@ -1,9 +1,10 @@
-/* vsim_plan_run LAUNCHER [-k SECONDS] [-q] [-r] [-f FUNCTION]… [-e EVENT]… -- COMMAND…: runs a command under the simulated PMU with a plan made
- * here, drains the rings, and prints what came: the plan's own test, of which tally has no part.
+/* vsim_plan_run LAUNCHER [-k SECONDS] [-q] [-r] [-f FUNCTION]… [-e EVENT]… -- COMMAND…: runs a command under the
+ * simulated PMU with a plan made here, drains the rings, and prints what came: the plan's own test, of which tally has
+ * no part.
  *
- * -r counts regions alone, and with it -f what FUNCTION does.  EVENT is TYPE:CONFIG[:LETTERS][:PERIOD], numbers as strtoull(3) reads them; a PERIOD samples, with side-band records
- * if it is the first.  Letters: i inherit, g in the group of the event before, x enabled by exec, r removed by exec,
- * f PERIOD is a frequency, c call chains. */
+ * -r counts regions alone, and with it -f what FUNCTION does.  EVENT is TYPE:CONFIG[:LETTERS][:PERIOD], numbers as
+ * strtoull(3) reads them; a PERIOD samples, with side-band records if it is the first.  Letters: i inherit, g in the
+ * group of the event before, x enabled by exec, r removed by exec, f PERIOD is a frequency, c call chains. */
 #include "valgrind/vsim_plan.h"
 
 #include <errno.h>
@@ -156,8 +157,8 @@ static void print_sideband(const struct tally_record_header *header, const uint8
 		break;
 	case TALLY_RECORD_FORK:
 	case TALLY_RECORD_EXIT:
-		printf("%s pid=%u ppid=%u tid=%u ptid=%u\n", header->type == TALLY_RECORD_FORK ? "fork" : "exit", w[0], w[1], w[2],
-		       w[3]);
+		printf("%s pid=%u ppid=%u tid=%u ptid=%u\n", header->type == TALLY_RECORD_FORK ? "fork" : "exit", w[0],
+		       w[1], w[2], w[3]);
 		break;
 	case TALLY_RECORD_MMAP2:
 		printf("mmap pid=%u %llx+%llx @%llx %s\n", w[0], (unsigned long long)address[0], (unsigned long long)address[1],
@@ -187,7 +188,8 @@ static void take_record(struct run *run, const uint8_t *bytes, size_t size)
 static uint64_t drain_data(struct run *run, struct tally_user_page *page)
 {
 	const uint8_t *data = (const uint8_t *)page + VSIM_PAGE;
-	uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE), tail = page->data_tail, size = RING_PAGES * VSIM_PAGE;
+	uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE), tail = page->data_tail,
+		 size = RING_PAGES * VSIM_PAGE;
 	uint64_t from = tail;
 	while (tail < head) {
 		uint8_t copy[COPY];

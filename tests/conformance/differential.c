@@ -208,8 +208,8 @@ static unsigned run(struct pair *pair, const struct options *options)
 			show_difference(pair, &round);
 		failed += different;
 		if (different || !options->soak)
-			printf("%sok %lu - %lu random calls agree, seed %lu\n", different ? "not " : "", i + 1, options->operations,
-			       options->seed + i);
+			printf("%sok %lu - %lu random calls agree, seed %lu\n", different ? "not " : "", i + 1,
+			       options->operations, options->seed + i);
 		if (options->soak && (i + 1) % 50 == 0)
 			printf("# %lu operations, %u rounds differ; next seed %lu\n", (i + 1) * options->operations, failed,
 			       options->seed + i + 1);
@@ -257,7 +257,8 @@ int main(int argc, char **argv)
 	surface_kernel_body(argc, argv);
 	fix_addresses(argv);
 	if (parse(argv + 1, &options) < 0) {
-		fprintf(stderr, "usage: differential [--seed N] [--rounds N] [--operations N] [--model M] [--soak] [--show] [--keep N,N…]\n");
+		fprintf(stderr,
+			"usage: differential [--seed N] [--rounds N] [--operations N] [--model M] [--soak] [--show] [--keep N,N…]\n");
 		return 2;
 	}
 	struct surface *kernel = surface_kernel();

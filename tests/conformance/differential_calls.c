@@ -522,8 +522,9 @@ void differential_begin(struct differential *d)
 	d->uniform = one_in(d, 2);
 	/* Chosen once for the round. */
 	d->sample_type = TALLY_SAMPLE_IDENTIFIER |
-			 (draw(d) & (TALLY_SAMPLE_TID | TALLY_SAMPLE_CPU | TALLY_SAMPLE_READ | TALLY_SAMPLE_ADDR | TALLY_SAMPLE_PERIOD |
-				     TALLY_SAMPLE_STREAM_ID | TALLY_SAMPLE_IP | TALLY_SAMPLE_RAW));
+			 (draw(d) &
+			  (TALLY_SAMPLE_TID | TALLY_SAMPLE_CPU | TALLY_SAMPLE_READ | TALLY_SAMPLE_ADDR |
+			   TALLY_SAMPLE_PERIOD | TALLY_SAMPLE_STREAM_ID | TALLY_SAMPLE_IP | TALLY_SAMPLE_RAW));
 	d->read_format = draw(d) & (TALLY_FORMAT_MAX - 1);
 	for (unsigned i = 0; i < SLOTS; i++)
 		d->slots[i].fd = -1;

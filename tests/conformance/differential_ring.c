@@ -114,7 +114,9 @@ static void print_raw(struct differential *d, const struct tally_sample *sample)
 static void print_sample(struct differential *d, const struct slot *reader, const struct tally_sample *sample)
 {
 	uint64_t watched = d->surface->ops->watched_address(d->surface, TALLY_BREAKPOINT_W);
-	const struct slot *writer = sample->type & (TALLY_SAMPLE_ID | TALLY_SAMPLE_IDENTIFIER) ? slot_of_id(d, sample->id) : reader;
+	const struct slot *writer = sample->type & (TALLY_SAMPLE_ID | TALLY_SAMPLE_IDENTIFIER)
+					    ? slot_of_id(d, sample->id)
+					    : reader;
 	if (sample->type & TALLY_SAMPLE_IP)
 		fprintf(d->out, " ip=%s", !sample->ip ? "0" : sample->ip >> 63 ? "kernel" : "user");
 	if (sample->type & TALLY_SAMPLE_TID)

@@ -693,8 +693,8 @@ static const struct surface_ops ops = {
 
 static unsigned features_of(const char *model)
 {
-	unsigned features = SURFACE_BREAKPOINTS | SURFACE_TRACEPOINTS | SURFACE_PRIVILEGED | SURFACE_TWO_CPUS | SURFACE_MAY_SET_SYSCTLS |
-			    SURFACE_HOTPLUG | SURFACE_EXACT_TIME | SURFACE_AUX;
+	unsigned features = SURFACE_BREAKPOINTS | SURFACE_TRACEPOINTS | SURFACE_PRIVILEGED | SURFACE_TWO_CPUS |
+			    SURFACE_MAY_SET_SYSCTLS | SURFACE_HOTPLUG | SURFACE_EXACT_TIME | SURFACE_AUX;
 	if (strcmp(model, "none"))
 		features |= SURFACE_HARDWARE;
 	if (!strncmp(model, "x86", 3))

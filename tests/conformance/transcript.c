@@ -334,9 +334,12 @@ static int child_writes(struct surface *surface, void *unused)
 
 static void software(struct surface *surface)
 {
-	static const uint64_t types[] = { 0, TALLY_SAMPLE_IP, TALLY_SAMPLE_IP | TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME,
+	static const uint64_t types[] = { 0,
+					  TALLY_SAMPLE_IP,
+					  TALLY_SAMPLE_IP | TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME,
 					  TALLY_SAMPLE_ADDR | TALLY_SAMPLE_CPU | TALLY_SAMPLE_ID,
-					  TALLY_SAMPLE_PERIOD, TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_STREAM_ID | TALLY_SAMPLE_READ,
+					  TALLY_SAMPLE_PERIOD,
+					  TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_STREAM_ID | TALLY_SAMPLE_READ,
 					  TALLY_SAMPLE_WEIGHT | TALLY_SAMPLE_DATA_SRC };
 	for (unsigned i = 0; i < sizeof(types) / sizeof(types[0]); i++)
 		for (uint64_t period = 1; period <= 4; period += 3)

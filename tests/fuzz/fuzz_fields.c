@@ -20,12 +20,15 @@ static void must(bool holds)
 static void check_events(const struct tally_script_fields *fields)
 {
 	for (uint32_t type = 0; type < 9; type++) {
-		struct tally_recorded_event event = { .name = "event", .attr = { .type = type, .sample_type = TALLY_SAMPLE_IP | TALLY_SAMPLE_TID } };
+		struct tally_recorded_event event = {
+			.name = "event", .attr = { .type = type, .sample_type = TALLY_SAMPLE_IP | TALLY_SAMPLE_TID }
+		};
 		struct tally_error err = TALLY_ERROR_NONE;
 		uint32_t shown = 0;
 		int result = tally_script_fields_of(fields, &event, &shown, &err);
 		must(result == 0 || (result < 0 && err.message[0]));
-		must(result < 0 || !(shown & (TALLY_FIELD_TIME | TALLY_FIELD_CPU | TALLY_FIELD_ADDR | TALLY_FIELD_WEIGHT | TALLY_FIELD_WALL_TIME)));
+		must(result < 0 || !(shown & (TALLY_FIELD_TIME | TALLY_FIELD_CPU | TALLY_FIELD_ADDR |
+					      TALLY_FIELD_WEIGHT | TALLY_FIELD_WALL_TIME)));
 		must(fields->layout == TALLY_SCRIPT_CSV || !(shown & TALLY_FIELD_STACK));
 	}
 }

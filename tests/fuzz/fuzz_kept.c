@@ -72,7 +72,9 @@ static int see_entry(void *context, const struct tally_cache_entry *entry)
 
 static void look_at_file(const uint8_t *data, size_t size)
 {
-	const struct tally_cache_key key = { .id = { .size = 4, .bytes = { 0xde, 0xad, 0xbe, 0xef } }, .kind = "symbols", .version = 1 };
+	const struct tally_cache_key key = { .id = { .size = 4, .bytes = { 0xde, 0xad, 0xbe, 0xef } },
+					     .kind = "symbols",
+					     .version = 1 };
 	struct tally_disk_cache *cache = tally_cache_open_at(folder(), 1 << 20);
 	struct tally_cache_blob blob;
 	char path[128];

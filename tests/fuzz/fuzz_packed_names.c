@@ -1,8 +1,8 @@
 /* Bytes as feature section 255: names of places, stacks of samples.
  *
- * Byte 0 odd: the section as it is.  Even: three lengths of 16 bits, then the unpacked bytes of the parts 1 to 4, the last of
- * which has the rest, and is parts 5 and 6, too; they are packed first, since a checksum keeps out what isn't.  What is read is looked up, and what is
- * read of stacks is written and read again: the same must come out.
+ * Byte 0 odd: the section as it is.  Even: three lengths of 16 bits, then the unpacked bytes of the parts 1 to 4, the
+ * last of which has the rest, and is parts 5 and 6, too; they are packed first, since a checksum keeps out what isn't.
+ * What is read is looked up, and what is read of stacks is written and read again: the same must come out.
  */
 #include "base/reader.h"
 #include "perfdata/own_feature.h"

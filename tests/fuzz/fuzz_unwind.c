@@ -36,7 +36,11 @@ static void walk(struct tally_unwind_table *table, const struct tally_unwind_fun
 	if (!cache)
 		cache = tally_unwind_cache_new();
 	for (unsigned part = 0; part < 3; part++) {
-		struct tally_unwind_request request = { .space = spaces, .machine = table->machine, .stack = stack, .stack_size = stack_size, .find = find,
+		struct tally_unwind_request request = { .space = spaces,
+							.machine = table->machine,
+							.stack = stack,
+							.stack_size = stack_size,
+							.find = find,
 							.context = table };
 		for (unsigned reg = 0; reg < TALLY_UNWIND_REGISTERS; reg++)
 			request.registers[reg] = STACK + reg * 8;

@@ -136,7 +136,8 @@ static void runs_join_as_if_they_were_one_series(void **state)
 
 static void what_repeats_has_no_noise_and_one_run_no_verdict(void **state)
 {
-	struct tally_figure old = { .mean = 1000000, .runs = 1, .repeats = true }, new = { .mean = 1000001, .runs = 1, .repeats = true };
+	struct tally_figure old = { .mean = 1000000, .runs = 1, .repeats = true },
+			    new = { .mean = 1000001, .runs = 1, .repeats = true };
 	struct tally_change change;
 	(void)state;
 	tally_change_of(&old, &new, &change);
@@ -158,7 +159,12 @@ static void what_repeats_has_no_noise_and_one_run_no_verdict(void **state)
 
 static void conditions_are_read(void **state)
 {
-	static const struct { const char *text, *name; bool is_above, or_equal; enum tally_limit_kind kind; double limit; } cases[] = {
+	static const struct {
+		const char *text, *name;
+		bool is_above, or_equal;
+		enum tally_limit_kind kind;
+		double limit;
+	} cases[] = {
 		{ "instructions > +1%", "instructions", true, false, TALLY_LIMIT_RELATIVE, 0.01 },
 		{ "vsim/branch-misses/>=-2.5%", "vsim/branch-misses/", true, true, TALLY_LIMIT_RELATIVE, -0.025 },
 		{ " elapsed < 2.5 ", "elapsed", false, false, TALLY_LIMIT_VALUE, 2.5 },
@@ -237,9 +243,13 @@ static void perf_s_lines_are_read(void **state)
 	struct tally_arena arena = TALLY_ARENA_INIT;
 	struct tally_saved_counts counts;
 	(void)state;
-	assert_int_equal(read_text("# started on a day\n\n"
-		"{\"counter-value\" : \"0.5\", \"unit\" : \"msec\", \"event\" : \"task-clock\", \"variance\" : 8.0, \"pcnt-running\" : 100.00}\n"
-		"{\"counter-value\" : \"<not supported>\", \"unit\" : \"\", \"event\" : \"cycles\"}\n", &arena, &counts), 0);
+	assert_int_equal(
+		read_text(
+			"# started on a day\n\n"
+			"{\"counter-value\" : \"0.5\", \"unit\" : \"msec\", \"event\" : \"task-clock\", \"variance\" : 8.0, \"pcnt-running\" : 100.00}\n"
+			"{\"counter-value\" : \"<not supported>\", \"unit\" : \"\", \"event\" : \"cycles\"}\n",
+			&arena, &counts),
+		0);
 	const struct tally_saved_row *row = tally_saved_counts_find(&counts, "task-clock");
 	near(row->figure.mean, 500000, 1e-6);
 	near(row->figure.sigma, 40000, 1e-6);
@@ -303,8 +313,12 @@ static int judge(const char *old_text, const char *new_text, const char *conditi
 static void a_gate_fails_for_what_got_worse_alone(void **state)
 {
 	static const char old[] = HEAD(1) EVENT("i", 1000000, ",\"quality\":\"exact\"") "," EVENT("gone", 5, "") END;
-	static const char new[] = HEAD(1) EVENT("i", 1010001, ",\"quality\":\"exact\"") "," "{\"name\":\"gone\",\"state\":\"not-counted\",\"value\":null}" END;
-	static const char noisy[] = HEAD(3) EVENT("t", 100, ",\"sigma\":10") END, noisier[] = HEAD(3) EVENT("t", 105, ",\"sigma\":10") END;
+	static const char new[] = HEAD(1)
+		EVENT("i", 1010001,
+		      ",\"quality\":\"exact\"") ","
+						"{\"name\":\"gone\",\"state\":\"not-counted\",\"value\":null}" END;
+	static const char noisy[] = HEAD(3) EVENT("t", 100, ",\"sigma\":10") END,
+			  noisier[] = HEAD(3) EVENT("t", 105, ",\"sigma\":10") END;
 	(void)state;
 	assert_int_equal(judge(old, new, "i > +1%", false), 1);
 	assert_int_equal(judge(old, new, "i > +1.001%", false), 0);

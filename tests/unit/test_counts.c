@@ -252,8 +252,8 @@ static void simulated_counts_are_read_by_their_misses(void **state)
 {
 	(void)state;
 	char text[256];
-	struct tally_count rows[] = { HW(INSTRUCTIONS, 100e6), HW(BRANCH_MISSES, 9e5), CACHE(L1D, MISS, 4e6), CACHE(LL, MISS, 6e5),
-				      CACHE(DTLB, MISS, 0) };
+	struct tally_count rows[] = { HW(INSTRUCTIONS, 100e6), HW(BRANCH_MISSES, 9e5), CACHE(L1D, MISS, 4e6),
+				      CACHE(LL, MISS, 6e5), CACHE(DTLB, MISS, 0) };
 	struct tally_count_table table = TABLE(rows);
 	table.is_simulated = true;
 	verdict_is(table, "memory bound: 6.0 accesses per 1000 instructions go to memory");

@@ -114,7 +114,8 @@ static void diff_of(struct tally_stacks *old, struct tally_stacks *new, const st
 	assert_int_equal(tally_diff_build(match, options, diff), 0);
 }
 
-static const struct tally_diff_entry *entry_named(const struct tally_match *match, const struct tally_diff *diff, const char *name)
+static const struct tally_diff_entry *entry_named(const struct tally_match *match, const struct tally_diff *diff,
+						  const char *name)
 {
 	for (size_t i = 0; i < diff->entries.count; i++)
 		if (!strcmp(tally_strings_text(&match->names.strings, diff->entries.items[i].symbol), name))

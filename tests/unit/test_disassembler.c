@@ -25,7 +25,8 @@ static const struct sample samples[] = {
 	{ EM_X86_64, false, true, "488d0510000000eb00", "lea rax, [rip + 0x10]|plain 1017\njmp |jump 1009\n" },
 	{ EM_X86_64, false, false, "06", ".byte 0x06|data\n" },
 	{ EM_386, false, false, "e8fbefffff", "calll |call 0\n" },
-	{ EM_AARCH64, false, false, "0000009401000054e0ffff34c0035fd6", "bl |call 1000\nb.ne |jump 1004\ncbz w0, |jump 1004\nret|plain\n" },
+	{ EM_AARCH64, false, false, "0000009401000054e0ffff34c0035fd6",
+	  "bl |call 1000\nb.ne |jump 1004\ncbz w0, |jump 1004\nret|plain\n" },
 	{ EM_RISCV, false, false, "6f004000630800000100", "j |jump 1004\nbeqz zero, |jump 1014\nnop|plain\n" },
 	{ EM_PPC64, false, false, "08000048", "b |jump 1008\n" },
 	{ EM_S390, true, false, "a7f40008c0e500000010", "j |jump 1010\nbrasl %r14, |call 1024\n" },
@@ -141,7 +142,9 @@ static void memory_is_found_by_segments(void **state)
 	assert_int_equal(segment.p_offset, 0);
 	assert_int_equal(tally_kcore_read("/proc/self/exe", segment.p_vaddr, &again, sizeof(again)), 0);
 	assert_memory_equal(&header, &again, sizeof(header));
-	assert_int_equal(tally_kcore_read("/proc/self/exe", segment.p_vaddr + segment.p_filesz - 1, &again, sizeof(again)), -ENXIO);
+	assert_int_equal(
+		tally_kcore_read("/proc/self/exe", segment.p_vaddr + segment.p_filesz - 1, &again, sizeof(again)),
+		-ENXIO);
 	assert_int_equal(tally_kcore_read("/proc/self/exe", UINT64_MAX - 8, &again, sizeof(again)), -ENXIO);
 	assert_int_equal(tally_kcore_read("/proc/self/comm", 0, &again, sizeof(again)), -ENOEXEC);
 	assert_int_equal(tally_kcore_read("/nonexistent", 0, &again, sizeof(again)), -ENOENT);

@@ -233,10 +233,15 @@ static void walk_control(struct walk *walk)
 	case 2: tally_engine_ioctl(engine, fd, TALLY_IOC_REFRESH, below(walk, 3)); break;
 	case 3: tally_engine_ioctl(engine, fd, TALLY_IOC_PERIOD, (uintptr_t)&period); break;
 	case 4:
-	case 5: tally_engine_ioctl(engine, fd, TALLY_IOC_SET_OUTPUT, below(walk, 4) ? (uintptr_t)any_fd(walk) : (uintptr_t)-1); break;
+	case 5:
+		tally_engine_ioctl(engine, fd, TALLY_IOC_SET_OUTPUT,
+				   below(walk, 4) ? (uintptr_t)any_fd(walk) : (uintptr_t)-1);
+		break;
 	case 6: tally_engine_fcntl(engine, fd, SETFL, ASYNC); tally_engine_fcntl(engine, fd, SETOWN, 1000); break;
 	case 7: tally_engine_read(engine, fd, words, sizeof(words)); break;
-	default: tally_engine_prctl(engine, below(walk, 2) ? TALLY_PR_TASK_PERF_EVENTS_DISABLE : TALLY_PR_TASK_PERF_EVENTS_ENABLE);
+	default:
+		tally_engine_prctl(engine, below(walk, 2) ? TALLY_PR_TASK_PERF_EVENTS_DISABLE
+							  : TALLY_PR_TASK_PERF_EVENTS_ENABLE);
 	}
 }
 

@@ -361,7 +361,8 @@ static void hit_slot(struct bench *bench, uint64_t address)
 {
 	struct tally_engine_regs regs = fixture_user_regs(USER_IP);
 	for (unsigned slot = 0; slot < SLOTS; slot++)
-		if (bench->watched[bench->fixture.cpu][slot].length && bench->watched[bench->fixture.cpu][slot].address == address)
+		if (bench->watched[bench->fixture.cpu][slot].length &&
+		    bench->watched[bench->fixture.cpu][slot].address == address)
 			tally_engine_breakpoint_hit(bench->fixture.engine, slot, &regs, address);
 }
 

@@ -351,7 +351,8 @@ static void random_predicate(struct kernel *kernel, struct tally_buffer *text)
 	if (string)
 		tally_buffer_printf(text, "\"%s\"", patterns[choose(kernel, 14)]);
 	else if (choose(kernel, 12) == 0)
-		tally_buffer_printf(text, "CPUS{%s}", (const char *[]){ "0", "0,1", "0-1", "1", "all", "x", "" }[choose(kernel, 7)]);
+		tally_buffer_printf(text, "CPUS{%s}",
+				    (const char *[]){ "0", "0,1", "0-1", "1", "all", "x", "" }[choose(kernel, 7)]);
 	else
 		tally_buffer_printf(text, "%s", numbers[choose(kernel, 62) / 4 % 17]);
 	random_space(kernel, text);

@@ -335,7 +335,8 @@ static void light_nodes_are_left_out_exactly(void **state)
 				for (size_t asked = options.nodes_max[tree]; asked; asked /= 2)
 					assert_int_equal(tally_flame_tree_threshold(&pruned[tree], asked),
 							 tally_flame_tree_threshold(&whole[tree], asked));
-				assert_true(options.nodes_max[tree] != 30 || pruned[tree].nodes.count < whole[tree].nodes.count / 2);
+				assert_true(options.nodes_max[tree] != 30 ||
+					    pruned[tree].nodes.count < whole[tree].nodes.count / 2);
 				tally_flame_tree_release(&pruned[tree]);
 			}
 		}
@@ -377,13 +378,28 @@ static void parameters_begin_behind_the_whole_name(void **state)
 {
 	(void)state;
 	static const char *const names[][2] = {
-		{ "main", "" }, { "f", "(int, char)" }, { "ns::f", "(int) const" }, { "(anonymous namespace)::f", "(int (*)(char))" },
-		{ "ns::(anonymous namespace)::f", "()" }, { "sort<It, ns::f(int)::<lambda(u64, u64)> >", "" },
-		{ "sort<It, ns::f(int)::{lambda(long)#1}>", "(It, It)" }, { "ns::f(int)::{lambda(long)#1}::operator()", "(long) const" },
-		{ "operator()", "" }, { "operator()<long*, T<long> >", "(long*)" }, { "T::operator<< <int>", "(T&, int)" },
-		{ "T::operator->", "()" }, { "operator new", "(unsigned long)" }, { "T<(E)1>::f", "(int)" },
-		{ "main.(*T).Run", "" }, { "std::map<int, ns::T>::find", "(int const&) const" }, { "unclosed", "(int" },
-		{ "", "" }, { "(", "" }, { "a>b", "(c)" }, { "operator", "" }, { "a<b(c)", "" },
+		{ "main", "" },
+		{ "f", "(int, char)" },
+		{ "ns::f", "(int) const" },
+		{ "(anonymous namespace)::f", "(int (*)(char))" },
+		{ "ns::(anonymous namespace)::f", "()" },
+		{ "sort<It, ns::f(int)::<lambda(u64, u64)> >", "" },
+		{ "sort<It, ns::f(int)::{lambda(long)#1}>", "(It, It)" },
+		{ "ns::f(int)::{lambda(long)#1}::operator()", "(long) const" },
+		{ "operator()", "" },
+		{ "operator()<long*, T<long> >", "(long*)" },
+		{ "T::operator<< <int>", "(T&, int)" },
+		{ "T::operator->", "()" },
+		{ "operator new", "(unsigned long)" },
+		{ "T<(E)1>::f", "(int)" },
+		{ "main.(*T).Run", "" },
+		{ "std::map<int, ns::T>::find", "(int const&) const" },
+		{ "unclosed", "(int" },
+		{ "", "" },
+		{ "(", "" },
+		{ "a>b", "(c)" },
+		{ "operator", "" },
+		{ "a<b(c)", "" },
 	};
 	char name[256];
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {

@@ -21,8 +21,12 @@ static void fixture_init(struct fixture *f, const char *directory)
 		char path[128];
 		snprintf(path, sizeof(path), "%s/%u", directory, i);
 		struct tally_record record = { .header.type = TALLY_RECORD_MMAP2 };
-		record.mmap = (struct tally_record_mmap){ .pid = 1u << 30 | i, .tid = 1u << 30 | i, .start = 0x1000, .length = 0x1000,
-							  .protection = 5, .filename = path };
+		record.mmap = (struct tally_record_mmap){ .pid = 1u << 30 | i,
+							  .tid = 1u << 30 | i,
+							  .start = 0x1000,
+							  .length = 0x1000,
+							  .protection = 5,
+							  .filename = path };
 		assert_int_equal(tally_tasks_record(&f->tasks, &record), 0);
 	}
 	assert_int_equal(f->tasks.files.count, FILES);

@@ -69,7 +69,8 @@ static void make_names(struct tally_buffer *section, bool sorted)
 	tally_buffer_release(&places);
 }
 
-/* Six bytes of main at 0x1000: a row without a file, one of a.c, one of what was inlined; two addresses; then four bytes of inner. */
+/* Six bytes of main at 0x1000: a row without a file, one of a.c, one of what was inlined; two addresses; then four
+ * bytes of inner. */
 static void make_code(struct tally_buffer *code, bool sorted)
 {
 	PUT(code, sorted ? 0 : 1, 0x1000, 6, 1 /* shown: -1 */, 62, 1);
@@ -212,7 +213,8 @@ static void stacks_come_back_as_they_were(void **state)
 		for (unsigned k = 0; k < 8; k++)
 			addresses[k] = k % 3 ? 0x7f0000000000 + (uint64_t)(rand() % 4) : UINT64_MAX - (uint64_t)(rand() % 3);
 		if (i % 7)
-			assert_int_equal(tally_packed_stacks_note(noted, i, &stack, (struct tally_packed_need){ (uint32_t)i, i % 2 }),
+			assert_int_equal(tally_packed_stacks_note(noted, i, &stack,
+								  (struct tally_packed_need){ (uint32_t)i, i % 2 }),
 					 0);
 	}
 	tally_own_feature_begin(&section);

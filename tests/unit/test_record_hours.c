@@ -143,7 +143,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(of_many_programs_no_more_is_kept_than_of_some),
-		cmocka_unit_test_setup_teardown(build_ids_of_what_was_forgotten_are_in_the_list, make_directory, remove_directory),
+		cmocka_unit_test_setup_teardown(build_ids_of_what_was_forgotten_are_in_the_list, make_directory,
+						remove_directory),
 		cmocka_unit_test(who_ended_untold_is_found_within_a_minute),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -448,7 +448,12 @@ static void copy_from(const struct reader *reader, uint64_t at, void *out, size_
 static void read_all(struct reader *reader)
 {
 	uint64_t head = __atomic_load_n(&reader->page->data_head, __ATOMIC_ACQUIRE), tail = reader->page->data_tail;
-	static union { struct tally_record_header header; struct fake_sample sample; struct fake_comm comm; uint8_t bytes[65536]; } record;
+	static union {
+		struct tally_record_header header;
+		struct fake_sample sample;
+		struct fake_comm comm;
+		uint8_t bytes[65536];
+	} record;
 	assert_true(head - tail <= reader->bytes);
 	while (tail != head) {
 		copy_from(reader, tail, &record.header, sizeof(record.header));

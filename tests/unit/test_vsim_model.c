@@ -131,9 +131,9 @@ static void lines_far_apart_are_told_apart(void **state)
 
 /* --- Recorded accesses ------------------------------------------------------------------------------------------- */
 
-/* 40,000 to 60,000 accesses from the midst of a run, as a Valgrind tool saw them: for each a byte (0 load, 1 store, 2 straight run of
- * code, 3 conditional branch, 4 indirect one, 5 call, 6 return), its address less the last one of its sort, zigzag, and
- * size, outcome, or target less address, zigzag; numbers are LEB128; compressed. */
+/* 40,000 to 60,000 accesses from the midst of a run, as a Valgrind tool saw them: for each a byte (0 load, 1 store, 2
+ * straight run of code, 3 conditional branch, 4 indirect one, 5 call, 6 return), its address less the last one of its
+ * sort, zigzag, and size, outcome, or target less address, zigzag; numbers are LEB128; compressed. */
 struct recorded {
 	const uint8_t *at, *end;
 	uint64_t last[7];

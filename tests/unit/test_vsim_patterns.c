@@ -77,9 +77,9 @@ static void what_straddles_misses_once(void **state)
 static void an_array_misses_from_where_it_no_longer_fits(void **state)
 {
 	(void)state;
-	/* Bytes walked again and again; misses of a walk by level.  Where a set has one line more than ways, it misses always: 9 of
-	 * L1's 8, 5 of L2's 4, 17 of LLC's 16.  By twice the size all do.  So for LRU; for marks too, since lines that all miss come
-	 * to the ways in turn. */
+	/* Bytes walked again and again; misses of a walk by level.  Where a set has one line more than ways, it misses
+	 * always: 9 of L1's 8, 5 of L2's 4, 17 of LLC's 16.  By twice the size all do.  So for LRU; for marks too,
+	 * since lines that all miss come to the ways in turn. */
 	const struct { uint64_t bytes, l1, l2, llc; } arrays[] = {
 		{ 32 * KIB, 0, 0, 0 },
 		{ 32 * KIB + LINE, 9, 0, 0 },
@@ -138,8 +138,8 @@ static void a_chase_misses_beyond_each_level(void **state)
 	}
 }
 
-/* 512 × 512 doubles: by rows a miss a line; by columns the 512 lines of a column share one set of L1 and 16 of L2, so that each access
- * misses both; they have room in 128 sets of LLC, where each line is missed once. */
+/* 512 × 512 doubles: by rows a miss a line; by columns the 512 lines of a column share one set of L1 and 16 of L2, so
+ * that each access misses both; they have room in 128 sets of LLC, where each line is missed once. */
 static void columns_miss_at_each_element_and_rows_once_a_line(void **state)
 {
 	(void)state;
@@ -182,8 +182,8 @@ static void lines_of_one_set_push_each_other_out(void **state)
 static void pages_miss_from_where_the_tlbs_end(void **state)
 {
 	(void)state;
-	/* Pages walked again and again: the first TLB's set 0 has 4 ways, the second one's 12. A line apart besides, so that lines
-	 * don't push each other out. */
+	/* Pages walked again and again: the first TLB's set 0 has 4 ways, the second one's 12. A line apart besides, so
+	 * that lines don't push each other out. */
 	const struct { uint64_t pages, misses, walks; } reaches[] = {
 		{ 64, 0, 0 }, { 65, 5, 0 }, { 128, 128, 0 }, { 1536, 1536, 0 }, { 1537, 1537, 13 }, { 3072, 3072, 3072 },
 	};
@@ -257,7 +257,10 @@ static void a_branch_that_goes_one_way_is_missed_once_at_most(void **state)
 static void loops_are_learnt_as_far_as_history_reaches(void **state)
 {
 	(void)state;
-	const struct { int period; unsigned misses; } loops[] = { { 2, 0 }, { 3, 0 }, { 8, 0 }, { 14, 0 }, { 40, 1 }, { 100, 1 } };
+	const struct {
+		int period;
+		unsigned misses;
+	} loops[] = { { 2, 0 }, { 3, 0 }, { 8, 0 }, { 14, 0 }, { 40, 1 }, { 100, 1 } };
 	for (size_t i = 0; i < sizeof(loops) / sizeof(loops[0]); i++) {
 		struct bench bench;
 		begin(&bench, "skylake");
