@@ -29,7 +29,7 @@ enum {
 };
 
 static const struct tally_option options[] = {
-	{ 's', "sort", TALLY_ARGUMENT_REQUIRED, "KEYS", "of comm,dso,sym (dso,sym)", NULL, 0 },
+	{ 's', "sort", TALLY_ARGUMENT_REQUIRED, "KEYS", "of comm,dso,sym,srcline (dso,sym)", "comm dso sym srcline", 0 },
 	{ 0, "children", TALLY_ARGUMENT_NONE, NULL, "compare totals: what functions called counts as theirs", NULL,
 	  OPTION_CHILDREN },
 	{ 0, "normalize", TALLY_ARGUMENT_REQUIRED, "WHAT",
@@ -78,23 +78,27 @@ struct request {
 	bool percent_given, past_noise, json, markdown, no_pager;
 };
 
-static int parse_sort(const char *text, struct tally_diff_options *diff, struct tally_error *err)
+static int parse_sort(const char *text, struct request *request, struct tally_error *err)
 {
+	struct tally_diff_options *diff = &request->diff;
 	const struct { const char *name; bool *by; } keys[] = {
 		{ "comm", &diff->by_comm }, { "dso", &diff->by_object }, { "object", &diff->by_object },
-		{ "sym", &diff->by_symbol }, { "symbol", &diff->by_symbol },
+		{ "sym", &diff->by_symbol }, { "symbol", &diff->by_symbol }, { "srcline", &request->input.by_line },
 	};
-	diff->by_comm = diff->by_object = diff->by_symbol = false;
+	diff->by_comm = diff->by_object = diff->by_symbol = request->input.by_line = false;
 	do {
 		size_t length = strcspn(text, ","), k = 0, count = sizeof(keys) / sizeof(keys[0]);
 		while (k < count && (strlen(keys[k].name) != length || strncmp(keys[k].name, text, length)))
 			k++;
 		if (k == count)
-			return tally_error_set(err, -EINVAL, "option --sort: '%.*s' is none of comm, dso, sym",
+			return tally_error_set(err, -EINVAL, "option --sort: '%.*s' is none of comm, dso, sym, srcline",
 					       (int)length, text);
 		*keys[k].by = true;
 		text += length;
 	} while (*text++ == ',');
+	/* A line is one of a function, and what was inlined has lines of its own. */
+	diff->by_symbol |= request->input.by_line;
+	request->input.no_inlines = !request->input.by_line;
 	return 0;
 }
 
@@ -133,7 +137,7 @@ static int take_option(struct request *request, int id, const char *value, struc
 	char *end;
 	int result = 0;
 	switch (id) {
-	case 's': return parse_sort(value, &request->diff, err);
+	case 's': return parse_sort(value, request, err);
 	case 'e': request->input.event = value; break;
 	case 'j': request->json = true; break;
 	case 'n':
@@ -332,7 +336,7 @@ const struct tally_command tally_command_diff = {
 		"are in the function itself, in percentage points, and the interval holds the true change in 95 of 100\n"
 		"comparisons.  Rows marked noise did not change by more than chance changes some function among so many.\n"
 		"Functions are the same when their names and their objects' names are; a function or an object under\n"
-		"another name is told as such.\n\n"
+		"another name is told as such.  --sort srcline compares each function's source lines, inlined ones too.\n\n"
 		"A condition of --fail-if is a function's name, or * for any, then > or <, then a limit: +2 or -2 points of change,\n"
 		"+10% of change relative to the old share, or 30 % of the new side as 30; with --normalize time or samples\n"
 		"they are of those.  What chance may have done fails nothing.\n\n"
@@ -342,6 +346,7 @@ const struct tally_command tally_command_diff = {
 		"  tally diff old.data new.data\n"
 		"  tally diff --old a1.data --old a2.data --old a3.data --new b1.data --new b2.data --new b3.data\n"
 		"  tally diff old.data new.data --normalize time -n 20\n"
+		"  tally diff old.data new.data --sort srcline\n"
 		"  tally diff old.data new.data --fail-if 'parse > +2' --fail-if '* > +5'\n"
 		"  tally diff old.data new.data --markdown >comment.md",
 	.options = options,

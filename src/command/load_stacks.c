@@ -96,6 +96,7 @@ static int load_recording(const struct tally_command *command, const char *path,
 	tally_command_progress_end(&progress);
 	if (result < 0)
 		return result;
+	stacks->by_line = input->by_line;
 	result = take_profile(profile, stacks, err);
 	if (result == -ENOENT)
 		name_recording(path, err);

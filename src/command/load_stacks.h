@@ -16,6 +16,7 @@ struct tally_stacks_input {
 	struct tally_profile_filter filter; /* of a recording's samples */
 	struct tally_name_sources names;
 	bool no_inlines; /* leave out what was inlined */
+	bool by_line;    /* tally_stacks' */
 };
 
 /* Reads the input, told apart by its first bytes, and warns on stderr of what was left out.

@@ -5,6 +5,7 @@
 #include "profile/call_tree.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,24 @@ static uint32_t frame_of(const struct tally_names *names, uint32_t function, str
 	else
 		snprintf(buffer, sizeof(buffer), object[0] == '[' ? "%s" : "[%s]", object);
 	return tally_stacks_frame(out, text, object, names->functions.items[function].kind);
+}
+
+/* A frame by function and line; without a line it is the function's. */
+static uint32_t line_frame(const struct tally_names *names, const struct tally_place_frame *frame, uint32_t function,
+			   struct tally_stacks *out)
+{
+	struct tally_buffer text = { 0 };
+	const struct tally_frame *whole = &out->frames.items[function];
+	if (frame->file == TALLY_STRING_NONE || !frame->line)
+		return function;
+	const char *path = tally_strings_text(&names->strings, frame->file), *slash = strrchr(path, '/');
+	tally_buffer_printf(&text, "%s %s:%" PRIu32, tally_strings_text(&out->strings, whole->name),
+			    slash && slash[1] ? slash + 1 : path, frame->line);
+	uint32_t number = text.failed ? UINT32_MAX :
+			  tally_stacks_frame(out, tally_buffer_string(&text), tally_strings_text(&out->strings, whole->object),
+					     whole->kind);
+	tally_buffer_release(&text);
+	return number;
 }
 
 /* By function: its frame in `out`. */
@@ -68,9 +87,13 @@ static int make_steps(const struct tally_profile *profile, struct tally_stacks *
 	for (size_t i = 0; !result && i < places; i++) {
 		const struct tally_place_name *name = &profile->names[i];
 		struct tally_step step = { .first = (uint32_t)out->step_frames.count, .count = name->count };
-		for (uint32_t frame = 0; !result && frame < name->count; frame++)
-			result = tally_vector_push(&out->step_frames,
-						   frames[names->frames.items[name->first + frame].function]);
+		for (uint32_t n = 0; !result && n < name->count; n++) {
+			const struct tally_place_frame *frame = &names->frames.items[name->first + n];
+			uint32_t number = frames[frame->function];
+			if (out->by_line)
+				number = line_frame(names, frame, number, out);
+			result = number == UINT32_MAX ? -ENOMEM : tally_vector_push(&out->step_frames, number);
+		}
 		if (!result)
 			result = out->step_frames.count <= UINT32_MAX ? tally_vector_push(&out->steps, step) : -ENOMEM;
 	}

@@ -164,7 +164,7 @@ int main(int argc, char **argv)
 }
 END
 record() { timeout 120 "$TALLY" record -q -e cpu-clock:u -F 999 -o "$1" -- "$2" 2500 >out 2>&1 </dev/null; }
-if ! cc -O1 -DTIMES=1 -o before program.c 2>out || ! cc -O1 -DTIMES=2 -o after program.c 2>out; then
+if ! cc -g -O1 -DTIMES=1 -o before program.c 2>out || ! cc -g -O1 -DTIMES=2 -o after program.c 2>out; then
 	skip "a function that takes twice as long is found" "there is no C compiler"
 elif ! record a1 ./before || ! record b1 ./after || ! record a2 ./before; then
 	skip "a function that takes twice as long is found" "nothing can be recorded here"
@@ -189,6 +189,22 @@ else
 	check "its share changed most" shares
 	runs() { diff_exits 0 --old a1 --old a2 --new b1 && has '^old: a1, a2: ' && has 'a run\)$'; }
 	check "several recordings of a side are compared by run" runs
+	lines() { # each function's samples are its lines'
+		diff_exits 0 --sort srcline a1 b1 && has '^[0-9.]+ +[0-9.]+ +\+[0-9.]+ .* beta program\.c:6$' &&
+			diff_exits 0 -j --sort sym a1 b1 && mv out functions && diff_exits 0 -j --sort srcline a1 b1 &&
+			python3 - <<-'END' >>out 2>&1
+			import collections, json
+			sums = collections.Counter()
+			for row in json.load(open("out"))["rows"]:
+			    function, _, line = row["function"].partition(" program.c:")
+			    sums[function] += row["old_samples"] + row["new_samples"]
+			    assert line or function not in ("alpha", "beta", "gamma_"), row
+			for row in json.load(open("functions"))["rows"]:
+			    if row["function"] in ("alpha", "beta", "gamma_"):
+			        assert sums[row["function"]] == row["old_samples"] + row["new_samples"] > 0, (row, sums)
+			END
+	}
+	check "--sort srcline compares functions' lines" lines
 	if ! command -v perf >perf.path; then
 		skip "shares and their changes are perf diff's" "there is no perf"
 	else
