@@ -7,9 +7,9 @@
 void tally_report_function(const struct tally_names *names, uint32_t function, char *out, size_t size)
 {
 	char raw[TALLY_REPORT_CELL_BYTES];
-	if (function == UINT32_MAX || names->functions.items[function].name == TALLY_STRING_NONE) {
-		const char *object = function == UINT32_MAX ? "no address" :
-							      tally_names_short_object(names, function);
+	bool known = function < names->functions.count; /* samples without a branch have none, however they are sorted */
+	if (!known || names->functions.items[function].name == TALLY_STRING_NONE) {
+		const char *object = known ? tally_names_short_object(names, function) : "no address";
 		snprintf(raw, sizeof(raw), object[0] == '[' ? "%s" : "[%s]", object);
 	} else {
 		bool kernel = names->functions.items[function].kind == TALLY_FRAME_KERNEL;

@@ -57,7 +57,8 @@ static void put_key(const struct tally_profile *profile, enum tally_sort_key key
 		tally_json_text(json, words->json, tally_strings_text(&profile->recording->tasks.strings, value));
 		break;
 	case TALLY_KEY_FUNCTION:
-		named = profile->recording->names.functions.items[value].name != TALLY_STRING_NONE;
+		named = value < profile->recording->names.functions.count &&
+			profile->recording->names.functions.items[value].name != TALLY_STRING_NONE;
 		tally_json_text(json, words->json, named ? tally_names_text(&profile->recording->names, value) : NULL);
 		break;
 	case TALLY_KEY_NUMBER: tally_json_i64(json, words->json, (int32_t)value); break;
