@@ -65,7 +65,7 @@ def rows(path, total, theirs):
     return found
 total = int(re.search(r"# Samples: (\d+) ", open("perf.txt").read())[1])
 theirs, ours = rows("perf.txt", total, True), rows("tally.txt", total, False)
-for row in [row for row in theirs if any(re.search(r"\(null\)|:0$|@plt|\[[0-9a-f]+\]?$", text) for text in row)]: # what addr2line does not know
+for row in [row for row in theirs if any(re.search(r"\(null\)|:0$|@plt|^_init\+|\[[0-9a-f]+\]?$", text) for text in row)]: # what addr2line does not know
     del theirs[row]
     ours = collections.Counter({row: ours[row] for row in theirs})
 if theirs != ours or not ours:
