@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-void tally_csv_quote(struct tally_buffer *out, const char *text)
+void tally_csv_quote(struct tally_buffer *out, const char *text, const char *separator)
 {
-	if (!strpbrk(text, "\",\r\n")) {
+	if (!strpbrk(text, "\"\r\n") && !strstr(text, separator)) {
 		tally_buffer_text(out, text);
 		return;
 	}

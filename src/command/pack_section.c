@@ -87,8 +87,7 @@ static int find_others(const char *path, const struct tally_pack_options *option
 static int read_profile(const char *path, const struct tally_pack_options *options, struct tally_profile **out,
 			struct tally_error *err)
 {
-	/* Who looks at what was read asks how many samples have no names: for that the rows are needed. */
-	struct tally_profile_options samples = { .merge_threads = true, .merge_cpus = true, .only_places = !options->look,
+	struct tally_profile_options samples = { .merge_threads = true, .merge_cpus = true, .only_places = true,
 						 .progress = options->progress, .context = options->context };
 	struct tally_recording *recording;
 	int result = tally_recording_open(path, &recording, err);

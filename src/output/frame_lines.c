@@ -141,7 +141,7 @@ static void put_cells(struct tally_buffer *out, const struct tally_frame_lines *
 	uint32_t symbol = source[name->count - 1].function, function = names->no_inlines ? symbol : source->function;
 	const char *file = source_of(names, source);
 	if (lines->parts & TALLY_FRAME_SYMBOL) {
-		tally_csv_quote(out, tally_names_text(names, function));
+		tally_csv_quote(out, tally_names_text(names, function), ",");
 		tally_buffer_char(out, ',');
 	}
 	if (lines->parts & TALLY_FRAME_OFFSET) {
@@ -150,14 +150,14 @@ static void put_cells(struct tally_buffer *out, const struct tally_frame_lines *
 		tally_buffer_char(out, ',');
 	}
 	if (lines->parts & TALLY_FRAME_OBJECT) {
-		tally_csv_quote(out, tally_names_object(names, symbol));
+		tally_csv_quote(out, tally_names_object(names, symbol), ",");
 		tally_buffer_char(out, ',');
 	}
 	if (lines->parts & TALLY_FRAME_SOURCE) {
 		struct tally_buffer text = { 0 };
 		if (file)
 			tally_buffer_printf(&text, "%s:%u", file, source->line);
-		tally_csv_quote(out, tally_buffer_string(&text));
+		tally_csv_quote(out, tally_buffer_string(&text), ",");
 		tally_buffer_char(out, ',');
 		out->failed |= text.failed;
 		tally_buffer_release(&text);

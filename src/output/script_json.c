@@ -91,7 +91,7 @@ static void put_cell(struct tally_script_json *script, const struct tally_script
 	} else {
 		tally_buffer_clear(&script->text);
 		column->text(cell, &script->text);
-		tally_csv_quote(out, tally_buffer_string(&script->text));
+		tally_csv_quote(out, tally_buffer_string(&script->text), ",");
 	}
 }
 
@@ -129,7 +129,7 @@ static int put_csv(struct tally_script_json *script, uint32_t shown, const struc
 	if (shown & TALLY_FIELD_STACK) {
 		tally_buffer_clear(&script->text);
 		result = put_frames(script, &script->stacks, sample->pid, &script->text);
-		tally_csv_quote(out, tally_buffer_string(&script->text));
+		tally_csv_quote(out, tally_buffer_string(&script->text), ",");
 	}
 	if (script->columns & TALLY_FIELD_STACK)
 		tally_buffer_char(out, ',');

@@ -1,25 +1,16 @@
 /* CSV in the order of `perf stat -x`, with two columns more; docs/stat-output.md. */
 #include "output/stat_view.h"
 
+#include "base/csv.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static void field(struct tally_stat_view *view, const char *text, bool is_last)
 {
-	struct tally_buffer *out = view->out;
-	if (strstr(text, view->separator) || strpbrk(text, "\"\n\r")) {
-		tally_buffer_char(out, '"');
-		for (; *text; text++) {
-			if (*text == '"')
-				tally_buffer_char(out, '"');
-			tally_buffer_char(out, *text);
-		}
-		tally_buffer_char(out, '"');
-	} else {
-		tally_buffer_text(out, text);
-	}
-	tally_buffer_text(out, is_last ? "\n" : view->separator);
+	tally_csv_quote(view->out, text, view->separator);
+	tally_buffer_text(view->out, is_last ? "\n" : view->separator);
 }
 
 static void number(struct tally_stat_view *view, bool is_there, int decimals, double value)
