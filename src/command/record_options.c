@@ -120,7 +120,7 @@ const struct tally_option record_options[] = {
 	{ letter_, name_, TALLY_ARGUMENT_##kind_, argument_, NULL, NULL, RECORD_PERF_##id_ },
 	RECORD_PERF_OPTIONS(ROW)
 #undef ROW
-		TALLY_OPTIONS_END,
+	TALLY_OPTIONS_END,
 };
 
 static int parse_rate(const char *value, struct record_request *request, struct tally_error *err)

@@ -87,8 +87,7 @@ void tally_cure_capability(struct tally_finding *finding, const struct tally_mac
 	}
 	switch (facts->container) {
 	case TALLY_CONTAINER_NONE:
-		tally_finding_cure(
-			finding,
+		tally_finding_cure(finding,
 			"sudo setcap cap_perfmon,cap_sys_ptrace,cap_syslog,cap_ipc_lock+ep \"$(command -v tally)\"");
 		tally_finding_cure(finding, "or run tally with sudo");
 		break;

@@ -187,12 +187,10 @@ void tally_diff_notes(const struct tally_diff *diff, const struct tally_diff_vie
 	note_noise(diff, out);
 	note_matches(view, out);
 	if (diff->changes && diff->has_weight && view->options->measure == TALLY_MEASURE_SHARE && !strcmp(diff->new.unit, "ns"))
-		tally_buffer_text(
-			out,
+		tally_buffer_text(out,
 			"shares add up to 100 %: where one grows others shrink; --normalize time compares times\n");
 	if (diff->old.runs < 2 && diff->new.runs < 2)
-		tally_buffer_text(
-			out,
+		tally_buffer_text(out,
 			"intervals are of sampling alone; with several recordings a side (--old, --new) they count "
 			"how runs differ, too\n");
 	for (size_t i = 0; i < view->verdict_count; i++)

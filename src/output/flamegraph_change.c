@@ -129,8 +129,7 @@ void tally_flame_change_rules(struct tally_buffer *out)
 	write_rules(out, &dark, ":root:not([data-theme=light]) ");
 	tally_buffer_text(out, "}\n");
 	write_rules(out, &dark, ":root[data-theme=dark] ");
-	tally_buffer_text(
-		out,
+	tally_buffer_text(out,
 		".flame-scale{display:flex;align-items:center;gap:8px;color:var(--muted)}"
 		".flame-steps{display:flex;border-radius:3px;overflow:hidden}.flame-legend .flame-steps i{width:18px;"
 		"border-radius:0}.flame-sides{white-space:nowrap}"

@@ -29,8 +29,7 @@ static void warn_names(const struct tally_names_gaps *gaps, struct tally_buffer 
 		tally_buffer_text(out, "kernel functions are not named: /proc/kallsyms hides its addresses "
 				       "(root, or sysctl kernel.kptr_restrict=0 and kernel.perf_event_paranoid=1)\n");
 	if (gaps->vmlinux_differs)
-		tally_buffer_text(
-			out,
+		tally_buffer_text(out,
 			"the vmlinux that was given is of another build than the recorded kernel: its names may be "
 			"wrong\n");
 	if (gaps->nameless.listed)
@@ -38,8 +37,7 @@ static void warn_names(const struct tally_names_gaps *gaps, struct tally_buffer 
 				    "(Debian's packages …-dbgsym; or --debuginfod)\n", gaps->nameless.percent,
 				    gaps->nameless.objects);
 	if (gaps->absent.listed)
-		tally_buffer_printf(
-			out,
+		tally_buffer_printf(out,
 			"%.0f%% of the samples are in functions without names, of %s, not found on this machine: "
 			"--symfs DIR says where files like it are, and `tally pack` where it was recorded keeps its "
 			"names\n",
@@ -50,8 +48,7 @@ static void warn_names(const struct tally_names_gaps *gaps, struct tally_buffer 
 	if (gaps->fetching_ended)
 		tally_buffer_text(out, "debuginfod: the rest was not asked for\n");
 	if (gaps->lacks_xz)
-		tally_buffer_text(
-			out,
+		tally_buffer_text(out,
 			"names in .gnu_debugdata are left out: liblzma.so.5 is not installed (Debian: liblzma5)\n");
 	if (gaps->kernel_differs)
 		tally_buffer_text(out, "kernel functions are not named: the recording is of another kernel\n");

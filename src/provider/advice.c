@@ -157,8 +157,7 @@ static void not_there(const struct refusal *r)
 		tally_error_set(r->err, r->code, "'%s' can't be counted: this machine has no hardware counter for it",
 				r->event->name);
 		if (r->pid > 0 && r->attr->type != TALLY_TYPE_RAW && !*tally_simulated_lack())
-			tally_error_hint(
-				r->err,
+			tally_error_hint(r->err,
 				"virtual machines seldom offer counters; --provider simulated counts and samples a "
 				"command's instructions, branches and misses (" TALLY_SIMULATED_COST "), "
 				"cpu-clock and page-faults work everywhere ('tally list sw')");

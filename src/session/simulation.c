@@ -121,8 +121,7 @@ static void explain_refusals(struct simulation *simulation, const struct simulat
 {
 	for (size_t i = 0; i < part->events.count; i++)
 		if (part->counting.refusals[i] == TALLY_REFUSED_GROUP)
-			simulation_tell(
-				simulation,
+			simulation_tell(simulation,
 				"%s is refused in its group of %s: together they would never fit on the counters",
 				part->events.items[i].name, part->target_text);
 		else if (part->counting.refusals[i] < 0)
