@@ -1,6 +1,7 @@
 #include "test.h"
 
 #include "output/fit_text.h"
+#include "output/report_cells.h"
 #include "output/report_text.h"
 #include "profile/report_model.h"
 #include "profile_fixture.h"
@@ -230,6 +231,17 @@ static void json_lists_trees_flat(void **state)
 	tally_report_release(&report);
 }
 
+/* What a recording is sorted by may be damaged: nothing in it need have a name. */
+static void a_branch_of_no_function_has_no_address(void **state)
+{
+	struct tally_names names = { 0 };
+	struct tally_report_entry entry = { .function = UINT32_MAX };
+	char cell[64];
+	(void)state;
+	tally_report_cell(&names, &entry, TALLY_SORT_SYMBOL_FROM, cell, sizeof(cell));
+	assert_string_equal(cell, "[no address]");
+}
+
 static int set_up(void **state)
 {
 	(void)state;
@@ -250,6 +262,7 @@ static int tear_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_branch_of_no_function_has_no_address),
 		cmocka_unit_test(recursion_counts_once_in_a_total),
 		cmocka_unit_test(selves_add_up_to_the_event),
 		cmocka_unit_test(keys_keep_apart_what_they_name),
