@@ -11,6 +11,22 @@
 
 struct tally_object_search;
 
+enum { TALLY_MODULE_NAME_BYTES = 64, TALLY_MODULE_DEPENDENCIES_BYTES_MAX = 16 << 20 };
+
+/* What the kernel calls a module, by its path: "/lib/modules/6.1.0/kernel/net/nf-tables.ko.xz", "[nf_tables]" → "nf_tables".
+ * False: it is no module's path. */
+bool tally_module_name(const char *path, char name[TALLY_MODULE_NAME_BYTES]);
+
+/* The next module of modules.dep(5), whose text is terminated; moves *text behind its line.  False when there is no more. */
+struct tally_module_dependency {
+	char name[TALLY_MODULE_NAME_BYTES];
+	char path[4096]; /* below the folder of the release; nothing of it leads out of that */
+};
+bool tally_module_dependency_next(const char **text, struct tally_module_dependency *out);
+
+/* Of a module that is loaded; false: it is not, or has none. */
+bool tally_module_loaded_build_id(const char *name, struct tally_build_id *id);
+
 /* A module's file, below the search's root, which may be compressed (xz, zstd, gzip).  0 or -errno. */
 int tally_module_open(const struct tally_object_search *search, const char *path, struct tally_object **out);
 

@@ -42,15 +42,22 @@ static bool running_kernel(const struct tally_names *names, uint64_t *above)
 	return true;
 }
 
-/* `module`: of a module, which lies where it was as long as the kernel wasn't started again and kallsyms has it there. */
-static int read_memory(const struct tally_names *names, const struct tally_name_table *table,
-		       const struct tally_symbol *symbol, bool module, struct tally_function_code *code)
+static bool is_loaded(const struct tally_name_table *table, const char *module, uint64_t address)
+{
+	const struct tally_symbol *there = table->symbols ? tally_symbols_find(table->symbols, address) : NULL;
+	const char *name = there ? tally_symbol_module(table->symbols, there) : NULL;
+	return name && !strcmp(name, module);
+}
+
+/* `module`: of that one, which lies where it was as long as the kernel wasn't started again and kallsyms has it there. */
+static int read_memory(const struct tally_names *names, const struct tally_name_table *table, const char *module,
+		       struct tally_function_code *code)
 {
 	size_t size = (size_t)(code->end - code->start);
 	uint64_t above;
 	if (!running_kernel(names, &above))
 		return -ESTALE;
-	if (module && (above || names->sources.kallsyms || !tally_symbol_module(table->symbols, symbol)))
+	if (module && (above || names->sources.kallsyms || !is_loaded(table, module, code->start)))
 		return -ESTALE;
 	code->kept = malloc(size + 1);
 	if (!code->kept)
@@ -103,7 +110,7 @@ int tally_kernel_code_find(struct tally_names *names, struct tally_name_table *t
 	const char *module = tally_kernel_module_name(table->modules, symbol);
 	if (!module && table->symbols)
 		module = tally_symbol_module(table->symbols, symbol);
-	int why = read_memory(names, table, symbol, module, code);
+	int why = read_memory(names, table, module, code);
 	if (code->size || why == -ENOMEM)
 		return why == -ENOMEM ? why : 0;
 	if (module) {

@@ -20,7 +20,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-enum { NAME_MAX_BYTES = TALLY_MODULE_NAME_BYTES, NOTES_BYTES_MAX = 1 << 16, DEPENDENCIES_BYTES_MAX = 16 << 20 };
+enum { NAME_MAX_BYTES = TALLY_MODULE_NAME_BYTES };
 
 struct module {
 	char name[NAME_MAX_BYTES]; /* "nf_tables" */
@@ -51,21 +51,6 @@ void tally_kernel_modules_free(struct tally_kernel_modules *modules)
 
 /* ---- which module -------------------------------------------------------------------------------------- */
 
-/* "/lib/modules/6.1.0/kernel/net/nf-tables.ko.xz", "[nf_tables]" → "nf_tables"; false: it is no module's path. */
-static bool name_of_path(const char *path, char *name)
-{
-	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path + 1;
-	const char *end = *path == '[' ? strchr(base, ']') : strstr(base, ".ko");
-	size_t length = end ? (size_t)(end - base) : 0;
-	if (!length || length >= NAME_MAX_BYTES || !strncmp(path, "[kernel", 7) || !strncmp(path, "[guest", 6) ||
-	    (*path != '[' && end[3] && end[3] != '.'))
-		return false;
-	for (size_t i = 0; i < length; i++)
-		name[i] = base[i] == '-' ? '_' : base[i];
-	name[length] = '\0';
-	return true;
-}
-
 struct wanted {
 	char name[NAME_MAX_BYTES];
 	uint64_t start;
@@ -78,7 +63,7 @@ static bool find_wanted(const struct tally_names *names, uint64_t raw, const cha
 	const struct tally_mapping *mapping = tally_tasks_find(names->tasks, 0, true, raw);
 	const struct tally_mapped_file *file = mapping ? &names->tasks->files.items[mapping->file] : NULL;
 	*wanted = (struct wanted){ 0 };
-	if (file && !file->is_symbol && name_of_path(tally_tasks_path(names->tasks, mapping->file), wanted->name)) {
+	if (file && !file->is_symbol && tally_module_name(tally_tasks_path(names->tasks, mapping->file), wanted->name)) {
 		wanted->path = tally_tasks_path(names->tasks, mapping->file);
 		wanted->file = file;
 		wanted->start = mapping->start - (uint64_t)names->kernel_shift;
@@ -103,31 +88,19 @@ bool tally_kernel_module_recorded(const struct tally_names *names, uint64_t addr
 static struct tally_build_id id_of(const struct tally_names *names, const struct wanted *wanted)
 {
 	struct tally_build_id id = { 0 };
-	struct tally_buffer notes = { 0 };
-	char path[160];
 	if (wanted->file && wanted->file->build_id.size)
 		return wanted->file->build_id;
-	snprintf(path, sizeof(path), "/sys/module/%s/notes/.note.gnu.build-id", wanted->name);
-	if (!names->foreign_machine && !tally_buffer_read_file(&notes, AT_FDCWD, path, NOTES_BYTES_MAX))
-		tally_build_id_from_notes(notes.bytes, notes.length, &id);
-	tally_buffer_release(&notes);
+	if (!names->foreign_machine)
+		tally_module_loaded_build_id(wanted->name, &id);
 	return id;
 }
 
-/* "kernel/net/netfilter/nf_tables.ko.xz: kernel/…": the path of the module below the folder. */
 static bool find_in_dependencies(const char *text, const char *name, char *path, size_t size)
 {
-	for (const char *line = text, *end; *line; line = end + (*end == '\n')) {
-		char found[NAME_MAX_BYTES], own[PATH_MAX];
-		end = line + strcspn(line, "\n");
-		size_t length = strcspn(line, ":\n");
-		if (length >= sizeof(own) || line[length] != ':')
-			continue;
-		memcpy(own, line, length);
-		own[length] = '\0';
-		if (strchr(own, '/') && name_of_path(own, found) && !strcmp(found, name) && !strstr(own, ".."))
-			return (size_t)snprintf(path, size, "%s", own) < size;
-	}
+	struct tally_module_dependency line;
+	while (tally_module_dependency_next(&text, &line))
+		if (!strcmp(line.name, name))
+			return (size_t)snprintf(path, size, "%s", line.path) < size;
 	return false;
 }
 
@@ -143,7 +116,7 @@ static bool find_path(const struct tally_names *names, const struct wanted *want
 	if (!*release || strchr(release, '/') ||
 	    snprintf(list, sizeof(list), "%s/lib/modules/%s/modules.dep", root, release) >= (int)sizeof(list))
 		return false;
-	bool found = !tally_buffer_read_file(&text, AT_FDCWD, list, DEPENDENCIES_BYTES_MAX) &&
+	bool found = !tally_buffer_read_file(&text, AT_FDCWD, list, TALLY_MODULE_DEPENDENCIES_BYTES_MAX) &&
 		     find_in_dependencies(tally_buffer_string(&text), wanted->name, below, sizeof(below)) &&
 		     (size_t)snprintf(path, size, "/lib/modules/%s/%s", release, below) < size;
 	tally_buffer_release(&text);

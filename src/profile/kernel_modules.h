@@ -3,6 +3,7 @@
 #ifndef TALLY_PROFILE_KERNEL_MODULES_H
 #define TALLY_PROFILE_KERNEL_MODULES_H
 
+#include "object/module.h"
 #include "profile/name_tables.h"
 
 struct tally_kernel_modules;
@@ -19,7 +20,6 @@ const struct tally_object *tally_kernel_module_object(const struct tally_names *
 						      const struct tally_symbol *symbol);
 
 /* The module that lies at an address by the recording's own records; false: none that they tell of. */
-enum { TALLY_MODULE_NAME_BYTES = 64 };
 bool tally_kernel_module_recorded(const struct tally_names *names, uint64_t address, char name[TALLY_MODULE_NAME_BYTES]);
 
 /* Answers for those of the places that are in modules whose files have lines.  `addresses` are the table's, rising; `symbols` may

@@ -84,9 +84,11 @@ int tally_record_build_ids(struct tally_recorder *recorder, struct tally_buffer 
 		/* One path may have been several files; the list has room for one. */
 		if (tally_strings_intern(&done, path) != before)
 			continue;
-		const struct tally_build_id *id = tally_objects_file_build_id(&recorder->objects, &recorder->tasks, file);
+		const struct tally_mapped_file *mapped = &recorder->tasks.files.items[file];
+		const struct tally_build_id *id = mapped->is_kernel ? &mapped->build_id :
+			tally_objects_file_build_id(&recorder->objects, &recorder->tasks, file);
 		if (id)
-			put(bytes, TALLY_MISC_USER, path, id);
+			put(bytes, mapped->is_kernel ? TALLY_MISC_KERNEL : TALLY_MISC_USER, path, id);
 		tally_record_trim_objects(recorder);
 	}
 	put_forgotten(&recorder->forgotten, &done, bytes);

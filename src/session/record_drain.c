@@ -277,6 +277,8 @@ int tally_record_drain(struct tally_recorder *recorder, bool last, struct tally_
 		if (recorder->rings[i].page && !recorder->rings[i].is_backward)
 			result = drain_samples(recorder, &recorder->rings[i], err);
 	if (!result)
+		result = tally_record_look_at_modules(recorder, now_ns, err);
+	if (!result)
 		result = tally_record_end_gone(recorder, now_ns, err);
 	tally_endings_pass(&recorder->endings, &recorder->tasks);
 	tally_perf_maps_look(&recorder->perf_maps, now_ns, last);

@@ -51,17 +51,18 @@ static uint64_t kernel_start(const char **symbol)
 /* As perf writes it: the start and, as file offset, the address of the symbol behind the name. */
 static int synthesize_kernel(struct tally_synthesis *synthesis)
 {
-	const uint64_t image_bytes_max = 1ull << 30; /* x86-64's KERNEL_IMAGE_SIZE; modules lie behind */
+	const uint64_t image_bytes_max = 1ull << 30; /* x86-64's KERNEL_IMAGE_SIZE */
 	const char *symbol;
 	char name[32];
 	uint64_t start = kernel_start(&symbol);
 	if (!start)
 		return 0;
+	uint64_t length = tally_record_module_above(synthesis->recorder, start) - start;
 	tally_synthesis_begin(synthesis);
 	tally_synthesis_u32(synthesis, UINT32_MAX);
 	tally_synthesis_u32(synthesis, 0);
 	tally_synthesis_u64(synthesis, start);
-	tally_synthesis_u64(synthesis, image_bytes_max);
+	tally_synthesis_u64(synthesis, length < image_bytes_max ? length : image_bytes_max);
 	tally_synthesis_u64(synthesis, start);
 	snprintf(name, sizeof(name), "[kernel.kallsyms]%s", symbol);
 	tally_synthesis_string(synthesis, name);
@@ -190,7 +191,11 @@ int tally_record_synthesize(struct tally_recorder *recorder, struct tally_error 
 {
 	struct tally_synthesis synthesis = { .recorder = recorder, .err = err };
 	bool has_kernel = !recorder->provider->ops->command;
-	int result = has_kernel ? synthesize_kernel(&synthesis) : 0;
+	int result = has_kernel ? tally_record_read_modules(recorder, err) : 0;
+	if (!result && has_kernel)
+		result = synthesize_kernel(&synthesis);
+	if (!result && has_kernel)
+		result = tally_synthesize_modules(&synthesis);
 	if (!result)
 		result = tally_synthesize_cgroups(&synthesis);
 	if (!result && recorder->target->all)

@@ -245,6 +245,7 @@ void tally_recorder_free(struct tally_recorder *recorder)
 	tally_endings_release(&recorder->endings);
 	tally_perf_maps_release(&recorder->perf_maps);
 	tally_record_forgotten_release(&recorder->forgotten);
+	tally_record_modules_release(&recorder->modules);
 	tally_buffer_release(&recorder->history);
 	tally_arena_release(&recorder->arena);
 	free(recorder);

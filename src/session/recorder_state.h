@@ -5,6 +5,7 @@
 #include "base/buffer.h"
 #include "base/map.h"
 #include "base/strings.h"
+#include "machine/loaded_modules.h"
 #include "session/record_outer.h"
 #include "session/recorder.h"
 #include "task/endings.h"
@@ -60,6 +61,13 @@ struct tally_record_forgotten {
 	struct { struct tally_build_id *items; size_t count, capacity; } ids; /* by the path's id */
 };
 
+/* record_modules.c: the kernel's. */
+struct tally_record_modules {
+	struct tally_loaded_modules known, now; /* recorded; as read last */
+	uint64_t folders; /* of /sys/module, then */
+	uint64_t look_at, pass_ns; /* when to read them next; when the last pass began */
+};
+
 /* record_trigger.c: what asks for the next file. */
 struct tally_record_triggers {
 	struct tally_ring *rings; /* by CPU of the target's */
@@ -109,6 +117,7 @@ struct tally_recorder {
 	struct tally_endings endings;
 	struct tally_objects objects;
 	struct tally_record_forgotten forgotten;
+	struct tally_record_modules modules;
 	uint64_t gone_at; /* when to look who ended untold */
 	struct tally_perf_maps perf_maps; /* of what is recorded here and now (objects.is_live) */
 	struct tally_unwind_chain *chains[TALLY_RECORD_CHAINS]; /* by thread; NULL: none yet */
@@ -256,6 +265,13 @@ int tally_record_build_ids(struct tally_recorder *recorder, struct tally_buffer 
 /* After a pass: of the files that nobody has mapped any more, all but the last are forgotten. */
 int tally_record_forget_files(struct tally_recorder *recorder, struct tally_error *err);
 void tally_record_forgotten_release(struct tally_record_forgotten *forgotten);
+
+/* record_modules.c: reads which are loaded now; the lowest start above an address, UINT64_MAX where there is none. */
+int tally_record_read_modules(struct tally_recorder *recorder, struct tally_error *err);
+uint64_t tally_record_module_above(const struct tally_recorder *recorder, uint64_t address);
+/* Before the end of a pass: modules that were loaded since. */
+int tally_record_look_at_modules(struct tally_recorder *recorder, uint64_t now_ns, struct tally_error *err);
+void tally_record_modules_release(struct tally_record_modules *modules);
 
 /* record_ended.c: before the end of a pass, once a minute: tasks that are there no more have ended. */
 int tally_record_end_gone(struct tally_recorder *recorder, uint64_t now_ns, struct tally_error *err);

@@ -40,7 +40,7 @@ int tally_synthesis_finish(struct tally_synthesis *synthesis, uint32_t type, uin
 {
 	struct tally_recorder *recorder = synthesis->recorder;
 	const struct tally_attr *attr = &tally_record_side_band(recorder)->attr;
-	struct tally_sample_id id = { .pid = (uint32_t)pid, .tid = (uint32_t)tid };
+	struct tally_sample_id id = { .pid = (uint32_t)pid, .tid = (uint32_t)tid, .time = synthesis->time_ns };
 	struct tally_record record;
 	tally_sample_id_encode(attr, &id, synthesis->bytes + synthesis->size);
 	synthesis->size += tally_sample_id_size(attr);

@@ -8,6 +8,7 @@ struct tally_synthesis {
 	struct tally_recorder *recorder;
 	struct tally_error *err;
 	pid_t pid;
+	uint64_t time_ns; /* 0: before everything */
 	bool is_known; /* the recorder's own tasks know it already */
 	_Alignas(8) uint8_t bytes[8192];
 	size_t size;
@@ -27,5 +28,8 @@ int tally_synthesize_namespaces(struct tally_synthesis *synthesis, pid_t pid, pi
 int tally_synthesize_cgroups(struct tally_synthesis *synthesis);
 int tally_synthesize_known_namespaces(struct tally_synthesis *synthesis, const struct tally_thread *thread);
 int tally_synthesize_known_cgroups(struct tally_synthesis *synthesis);
+
+/* record_modules.c: those of the kernel's modules that were read and have no record yet.  0 or -errno. */
+int tally_synthesize_modules(struct tally_synthesis *synthesis);
 
 #endif

@@ -1,8 +1,10 @@
 #include "test.h"
 
+#include "base/vector.h"
 #include "machine/cpu.h"
 #include "machine/finding.h"
 #include "machine/limits.h"
+#include "machine/loaded_modules.h"
 #include "machine/procfs.h"
 
 #include <errno.h>
@@ -643,6 +645,30 @@ static void a_container_is_known_by_its_marks(void **state)
 			fail_msg("row %zu: %s", i, tally_container_kind_text(tally_container_kind_of(&rows[i].marks)));
 }
 
+/* Their memory lies in several pieces since Linux 6.4, whose sizes are told as one. */
+static void loaded_modules_are_read(void **state)
+{
+	(void)state;
+	static const char text[] = "nf_tables 303104 3 nft_ct,nft_chain_nat, Live 0xffffffffc0a5d000 (E)\n"
+				   "no words here\n"
+				   "\n"
+				   "md4 16384 0 - Unloading 0xffffffffc0a00000\n"
+				   "hidden 4096 0 - Live 0x0000000000000000\n"
+				   "wraps 18446744073709551615 0 - Live 0xffffffffc0a00000\n"
+				   "spread 8388608 1 - Loading 0xffffffffc0a10000 (OE)";
+	struct tally_loaded_modules modules = { 0 };
+	assert_int_equal(tally_loaded_modules_parse(text, &modules), 0);
+	assert_int_equal(modules.count, 3);
+	assert_string_equal(modules.items[0].name, "md4");
+	assert_int_equal(modules.items[0].start, 0xffffffffc0a00000);
+	assert_int_equal(modules.items[0].end, 0xffffffffc0a04000);
+	assert_string_equal(modules.items[1].name, "spread");
+	assert_int_equal(modules.items[1].end, 0xffffffffc0a5d000); /* where the next one is */
+	assert_string_equal(modules.items[2].name, "nf_tables");
+	assert_int_equal(modules.items[2].end, 0xffffffffc0a5d000 + 303104);
+	tally_vector_release(&modules);
+}
+
 static void facts_are_gathered_here(void **state)
 {
 	(void)state;
@@ -685,6 +711,7 @@ int main(void)
 		cmocka_unit_test(a_refusal_has_one_cause),
 		cmocka_unit_test(cures_fit_the_container),
 		cmocka_unit_test(a_container_is_known_by_its_marks),
+		cmocka_unit_test(loaded_modules_are_read),
 		cmocka_unit_test(facts_are_gathered_here),
 	};
 	return cmocka_run_group_tests_name("machine", tests, NULL, NULL);

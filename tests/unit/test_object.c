@@ -3,6 +3,7 @@
 #include "object_fixture.h"
 
 #include "base/buffer.h"
+#include "object/module.h"
 #include "object/object.h"
 #include "object/search.h"
 #include "object/unpack.h"
@@ -370,12 +371,46 @@ static void packed_bytes_are_the_same_when_unpacked(void **state)
 	tally_buffer_release(&packed);
 }
 
+static void module_names_are_the_kernels(void **state)
+{
+	(void)state;
+	static const struct { const char *path, *name; } CASES[] = {
+		{ "/lib/modules/6.1.0/kernel/net/nf-tables.ko.xz", "nf_tables" }, { "md4.ko", "md4" }, { "[snd-pcm]", "snd_pcm" },
+		{ "", NULL }, { "[]", NULL }, { "[", NULL }, { "/a/.ko", NULL }, { "/a/b.kot", NULL }, { "/a/b.so", NULL },
+		{ "[kernel.kallsyms]_text", NULL }, { "[guest.kernel.kallsyms]", NULL },
+	};
+	for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+		char name[TALLY_MODULE_NAME_BYTES];
+		assert_int_equal(tally_module_name(CASES[i].path, name), CASES[i].name != NULL);
+		if (CASES[i].name)
+			assert_string_equal(name, CASES[i].name);
+	}
+}
+
+static void modules_dep_is_walked(void **state)
+{
+	(void)state;
+	const char *text = "kernel/a/first.ko: kernel/b/of-two.ko.xz\n\nno line of ours\nbelow.ko:\n../kernel/out.ko:\n"
+			   "kernel/b/of-two.ko.xz:";
+	struct tally_module_dependency line;
+	assert_true(tally_module_dependency_next(&text, &line));
+	assert_string_equal(line.name, "first");
+	assert_string_equal(line.path, "kernel/a/first.ko");
+	assert_true(tally_module_dependency_next(&text, &line));
+	assert_string_equal(line.name, "of_two");
+	assert_string_equal(line.path, "kernel/b/of-two.ko.xz");
+	assert_false(tally_module_dependency_next(&text, &line));
+	assert_false(tally_module_dependency_next(&text, &line));
+}
+
 #define IN_DIRECTORY(test) cmocka_unit_test_setup_teardown(test, make_directory, remove_directory)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(file_and_memory_agree),
+		cmocka_unit_test(module_names_are_the_kernels),
+		cmocka_unit_test(modules_dep_is_walked),
 		cmocka_unit_test(vdso_opens_from_memory),
 		cmocka_unit_test(references_keep_it_open),
 		IN_DIRECTORY(packed_bytes_are_the_same_when_unpacked),

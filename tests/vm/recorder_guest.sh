@@ -55,14 +55,21 @@ if [ -f /modules/md4.ko ] && insmod /modules/af_alg.ko && insmod /modules/algif_
 	folder=/lib/modules/$(uname -r)
 	mkdir -p "$folder/kernel/crypto" && cp /modules/md4.ko "$folder/kernel/crypto" && echo kernel/crypto/md4.ko: >"$folder/modules.dep"
 	grep -v '\[md4\]$' /proc/kallsyms >others
-	tally record --no-pack -e cycles -c 30011 --call-graph fp -o plain ./md4 60 >out 2>&1 && ! md4 -i plain --kallsyms others
-	check "without its names it is not named" $?
-	md4 -i plain
+	tally record --no-pack -e cycles -c 30011 --call-graph fp -o plain ./md4 60 >out 2>&1 && md4 -i plain
 	check "the same recording without names of its own, by kallsyms" $?
 	cp out by_kallsyms
+	# perf's record for a module: its start, and its size in bytes
+	lies="$(awk '$1 == "md4" { printf "%s(0x%x) @ 0]: x ", $6, $2 }' /proc/modules)$folder/kernel/crypto/md4.ko"
+	tally script --show-mmap-events -i plain 2>&1 | grep 'PERF_RECORD_MMAP -1' >out; [ "$(grep -c "${lies#0x}$" out)" = 1 ]
+	check "it says where the module lies" $?
+	md4 -i plain --kallsyms others && cmp out by_kallsyms
+	check "by its file, the same, where kallsyms doesn't know it" $?
 	sed 's/ md4_transform\(.*\[md4\]\)/ renamed\1/' /proc/kallsyms >renamed
 	! md4 -i plain --kallsyms renamed && grep -q ' renamed' out && md4 -m -i plain --kallsyms renamed && cmp out by_kallsyms
 	check "by its file, the same, whatever kallsyms calls it" $?
+	rmmod md4
+	tally record -e cycles -c 30011 --call-graph fp -o brief sh -c 'insmod /modules/md4.ko; sleep 0.2; ./md4 200; rmmod md4' >out 2>&1 && md4 -i brief
+	check "a module that is loaded while it is recorded, and gone before the end" $?
 else
 	echo "ok - modules # SKIP there are none of this kernel"
 fi
