@@ -52,7 +52,6 @@ static const struct tally_option options[] = {
 	TALLY_FILTER_TASK_OPTIONS("pid", "tid"),
 	TALLY_FILTER_OPTIONS,
 	TALLY_NAME_OPTIONS,
-	TALLY_DEBUGINFOD_OPTION,
 	TALLY_OPTIONS_END,
 };
 

@@ -50,7 +50,6 @@ static const struct tally_option options[] = {
 	TALLY_FILTER_TASK_OPTIONS("pid", "tid"),
 	TALLY_FILTER_OPTIONS,
 	TALLY_NAME_OPTIONS,
-	TALLY_DEBUGINFOD_OPTION,
 	{ 0, "fail-if", TALLY_ARGUMENT_REQUIRED, "CONDITION",
 	  "exit with 1 when it holds: 'parse > +2' (see below); may be given\n"
 	  "more than once",

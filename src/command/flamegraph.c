@@ -27,7 +27,6 @@ static const struct tally_option options[] = {
 	TALLY_FILTER_TASK_OPTIONS("pid", "tid"),
 	TALLY_FILTER_OPTIONS,
 	TALLY_NAME_OPTIONS,
-	TALLY_DEBUGINFOD_OPTION,
 	{ 0, "weight", TALLY_ARGUMENT_REQUIRED, "WHAT", "what widths show: samples, or period: the time or\nevents that "
 	  "samples stand for (period, where it is known)", NULL, OPTION_WEIGHT },
 	{ 0, "title", TALLY_ARGUMENT_REQUIRED, "TEXT", "the title (the input's name)", NULL, OPTION_TITLE },

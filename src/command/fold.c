@@ -21,7 +21,6 @@ static const struct tally_option options[] = {
 	TALLY_FILTER_OPTIONS,
 	TALLY_FILTER_TASK_OPTIONS("pids", "tids"),
 	TALLY_NAME_OPTIONS_BY(0),
-	TALLY_DEBUGINFOD_OPTION,
 	{ 0, "weight", TALLY_ARGUMENT_REQUIRED, "WHAT", "samples, or period: the time or events that\nthey stand for "
 	  "(period, where it is known)", NULL, OPTION_WEIGHT },
 	{ 0, "pid", TALLY_ARGUMENT_NONE, NULL, "tell processes apart: comm-PID", NULL, OPTION_PID },

@@ -20,10 +20,7 @@ enum { TALLY_OPTION_SYMFS = 0x2000, TALLY_OPTION_BUILD_IDS, TALLY_OPTION_VMLINUX
 	{ 0, "kallsyms", TALLY_ARGUMENT_REQUIRED, "FILE", "a copy of the recorded kernel's /proc/kallsyms", NULL, \
 	  TALLY_OPTION_KALLSYMS }, \
 	{ 'm', "modules", TALLY_ARGUMENT_NONE, NULL, "name kernel modules' functions by their files, not by kallsyms", \
-	  NULL, TALLY_OPTION_MODULES }
-
-/* Of the views that know which objects are hot before they name anything. */
-#define TALLY_DEBUGINFOD_OPTION \
+	  NULL, TALLY_OPTION_MODULES }, \
 	{ 0, "debuginfod", TALLY_ARGUMENT_OPTIONAL, "URLS", "fetch the debug files of hot objects from these servers\n" \
 	  "(DEBUGINFOD_URLS); without this option nothing is fetched", NULL, TALLY_OPTION_DEBUGINFOD }
 

@@ -1,5 +1,6 @@
 #include "base/buffer.h"
 #include "command/command.h"
+#include "command/name_options.h"
 #include "command/pack_section.h"
 #include "command/recording_path.h"
 #include "command/recording_warnings.h"
@@ -13,12 +14,14 @@
 static const struct tally_option options[] = {
 	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE", "the recording (tally.data, else perf.data)", NULL, 0 },
 	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE", "leave the recording as it is and write another", NULL, 0 },
+	TALLY_NAME_OPTIONS,
 	{ 'q', "quiet", TALLY_ARGUMENT_NONE, NULL, "say nothing but warnings and errors", NULL, 0 },
 	TALLY_OPTIONS_END,
 };
 
 struct request {
 	const char *input, *output;
+	struct tally_name_sources names;
 	bool quiet;
 };
 
@@ -40,11 +43,13 @@ static void warn(void *context, const struct tally_recording *recording)
 }
 
 /* The section's bytes.  0 or -errno. */
-static int make_section(const struct tally_command *command, const char *path, struct tally_buffer *section,
+static int make_section(const struct tally_command *command, const struct request *request, struct tally_buffer *section,
 			size_t *places, size_t *known, struct tally_error *err)
 {
+	const char *path = request->input;
 	struct reading reading = { .command = command };
-	const struct tally_pack_options reads = { .progress = show_progress, .look = warn, .context = &reading };
+	const struct tally_pack_options reads = { .progress = show_progress, .look = warn, .context = &reading,
+						  .names = &request->names };
 	tally_command_progress_start(&reading.progress);
 	int result = tally_pack_section(path, &reads, section, places, known, err);
 	tally_command_progress_end(&reading.progress);
@@ -61,7 +66,7 @@ static int pack(const struct tally_command *command, const struct request *reque
 	struct tally_buffer section = { 0 };
 	const char *output = request->output ? request->output : request->input;
 	size_t places = 0, known = 0;
-	int result = make_section(command, request->input, &section, &places, &known, err);
+	int result = make_section(command, request, &section, &places, &known, err);
 	if (!result)
 		result = tally_pack_write(request->input, output, &section, err);
 	if (!result && !request->quiet)
@@ -91,11 +96,11 @@ static int check(const struct request *request, struct tally_error *err)
 static int take_option(void *taker, int id, const char *value, struct tally_error *err)
 {
 	struct request *request = taker;
-	(void)err;
 	switch (id) {
 	case 'i': request->input = value; break;
 	case 'o': request->output = value; break;
-	default: request->quiet = true; break;
+	case 'q': request->quiet = true; break;
+	default: return tally_name_option(id, value, &request->names, err);
 	}
 	return 0;
 }
@@ -125,6 +130,7 @@ const struct tally_command tally_command_pack = {
 		"\n"
 		"  perf record -g ./program && tally pack perf.data\n"
 		"  tally pack stream.data -o tally.data\n"
+		"  tally pack --debuginfod=https://debuginfod.debian.net perf.data\n"
 		"\n"
 		"perf reads the file as before.  Of a recording that is a directory (perf record --threads) it is the file 'data' in it.",
 	.options = options,

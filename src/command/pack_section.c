@@ -87,13 +87,17 @@ static int find_others(const char *path, const struct tally_pack_options *option
 static int read_profile(const char *path, const struct tally_pack_options *options, struct tally_profile **out,
 			struct tally_error *err)
 {
-	struct tally_profile_options samples = { .merge_threads = true, .merge_cpus = true, .only_places = true,
+	/* What is hot by its callers is told by whole stacks. */
+	bool fetches = options->names && options->names->asks_debuginfod;
+	struct tally_profile_options samples = { .merge_threads = true, .merge_cpus = true, .only_places = !fetches,
 						 .progress = options->progress, .context = options->context };
 	struct tally_recording *recording;
 	int result = tally_recording_open(path, &recording, err);
 	if (result < 0)
 		return result;
 	recording->names.perf_maps = options->perf_maps;
+	if (options->names)
+		tally_names_use_sources(&recording->names, options->names);
 	if (tally_recording_prepare_packing(recording) < 0) {
 		tally_recording_close(recording);
 		return tally_error_set(err, -ENOMEM, "out of memory");

@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 
+struct tally_name_sources;
 struct tally_perf_maps;
 struct tally_recording;
 
@@ -16,6 +17,7 @@ struct tally_pack_options {
 	void (*look)(void *context, const struct tally_recording *recording);
 	void *context;
 	const struct tally_perf_maps *perf_maps; /* held while recording; NULL: none */
+	const struct tally_name_sources *names;  /* NULL: what the recording tells */
 };
 
 /* Reads the recording at `path` and names what was sampled.  `places` and `known` get how many there are, and how many are

@@ -187,6 +187,18 @@ static int take_fields(struct request *request, struct tally_error *err)
 	return result;
 }
 
+/* Lines are printed as they are read, so what is hot has to be known before. */
+static int fetch_names(struct tally_recording *recording, const struct request *request, struct tally_error *err)
+{
+	struct tally_command_progress progress;
+	const struct tally_profile_options samples = { .filter = request->filter, .progress = tally_command_progress,
+						       .context = &progress };
+	tally_command_progress_start(&progress);
+	int result = tally_recording_fetch_names(recording, &samples, err);
+	tally_command_progress_end(&progress);
+	return result;
+}
+
 static int run(const struct tally_command *command, int argc, char **argv)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
@@ -209,6 +221,8 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	tally_names_use_sources(&recording->names, &request.names);
 	recording->keep_groups = request.records;
 	int result = tally_recording_filter(recording, &request.filter, &err);
+	if (!result)
+		result = fetch_names(recording, &request, &err);
 	if (!result) {
 		tally_pager_start(&pager, !request.no_pager);
 		result = print_all(recording, &request, pager.columns > 0, &err);

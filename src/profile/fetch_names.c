@@ -23,17 +23,17 @@ struct fetching {
 	const char *object; /* whose file is coming */
 };
 
-static uint64_t count_samples(const struct tally_profile *profile, struct hot_file *hot, size_t files)
+static uint64_t count_samples(const struct tally_names *names, const struct tally_row_table *rows,
+			      const struct tally_place_table *places, struct hot_file *hot, size_t files)
 {
-	const struct tally_names *names = &profile->recording->names;
 	uint64_t all = 0;
-	for (uint32_t i = 0; i < profile->rows.rows.count; i++) {
-		const uint8_t *end, *at = tally_row_stack(&profile->rows, i, &end);
-		uint64_t samples = profile->rows.rows.items[i].samples;
+	for (uint32_t i = 0; i < rows->rows.count; i++) {
+		const uint8_t *end, *at = tally_row_stack(rows, i, &end);
+		uint64_t samples = rows->rows.items[i].samples;
 		all += samples;
 		while (at && at < end) {
 			uint32_t place = tally_stack_next_place(&at);
-			uint32_t file = tally_names_file(names, &profile->places.places.items[place]);
+			uint32_t file = tally_names_file(names, &places->places.items[place]);
 			file = file == TALLY_FILE_KERNEL ? (uint32_t)files : file; /* the last slot */
 			if (file > files || hot[file].last_row == i + 1)
 				continue;
@@ -83,7 +83,13 @@ static void fetch_common(struct tally_debuginfod *server, const struct tally_obj
 		tally_object_unref(common);
 }
 
-/* -EINTR: enough. */
+/* Of all fetching, not of one file's. */
+static bool is_end(int result)
+{
+	return result == -EINTR || result == -ENOMEM;
+}
+
+/* -EINTR: enough.  -ENOMEM. */
 static int fetch_kernel(struct fetching *fetching, struct tally_debuginfod *server)
 {
 	struct tally_names *names = fetching->names;
@@ -96,14 +102,36 @@ static int fetch_kernel(struct fetching *fetching, struct tally_debuginfod *serv
 	int result = on_progress(fetching, 0, 0) ? 0 : -EINTR;
 	if (!result)
 		result = tally_debuginfod_fetch(server, &id, TALLY_DEBUGINFOD_DEBUG, &vmlinux);
-	if (!result)
+	if (!result) {
 		tally_kernel_object_use(names, vmlinux);
+		result = tally_objects_keep_fetched(&names->objects, &id, NULL, vmlinux);
+	}
 	names->gaps.fetched_files += !result;
-	names->gaps.unfetched_files += result && result != -EINTR;
-	return result == -EINTR ? result : 0;
+	names->gaps.unfetched_files += result && !is_end(result);
+	return is_end(result) ? result : 0;
 }
 
-/* -EINTR: enough. */
+/* What of an opened file's is not there: 0, -EINTR: enough, or -ENOMEM. */
+static int fetch_debug(struct tally_names *names, struct tally_debuginfod *server, struct tally_object_entry *entry,
+		       const struct tally_build_id *id, bool is_object_fetched)
+{
+	struct tally_object *debug = NULL;
+	int result = tally_debuginfod_fetch(server, id, TALLY_DEBUGINFOD_DEBUG, &debug);
+	if (!result) {
+		tally_object_unref(entry->debug);
+		entry->debug = debug;
+		entry->debug_tried = true;
+		fetch_common(server, debug);
+	}
+	names->gaps.fetched_files += !result;
+	names->gaps.unfetched_files += result && !is_end(result);
+	if ((debug || is_object_fetched) &&
+	    tally_objects_keep_fetched(&names->objects, id, is_object_fetched ? entry->object : NULL, debug) < 0)
+		return -ENOMEM;
+	return is_end(result) ? result : 0;
+}
+
+/* -EINTR: enough.  -ENOMEM. */
 static int fetch(struct fetching *fetching, struct tally_debuginfod *server, uint32_t file)
 {
 	struct tally_names *names = fetching->names;
@@ -111,38 +139,28 @@ static int fetch(struct fetching *fetching, struct tally_debuginfod *server, uin
 	const char *path = tally_tasks_path(names->tasks, file), *slash = strrchr(path, '/');
 	if (!entry)
 		return -ENOMEM;
+	bool is_here = entry->object != NULL;
+	bool has_all = is_here && (has_lines(entry->object) || has_lines(tally_objects_debug(entry)));
 	const struct tally_build_id *id =
-		entry->object ? tally_object_build_id(entry->object) : &names->tasks->files.items[file].build_id;
-	bool has_all = entry->object && (has_lines(entry->object) || has_lines(tally_objects_debug(entry)));
+		is_here ? tally_object_build_id(entry->object) : &names->tasks->files.items[file].build_id;
 	if (!id->size || names->tasks->files.items[file].pid || has_all || !strcmp(path, "[vdso]"))
 		return 0;
 	fetching->object = slash ? slash + 1 : path;
 	int result = on_progress(fetching, 0, 0) ? 0 : -EINTR;
-	if (!result && !entry->object)
+	if (!result && !is_here)
 		result = tally_debuginfod_fetch(server, id, TALLY_DEBUGINFOD_EXECUTABLE, &entry->object);
 	if (result) {
-		entry->object = NULL;
-		names->gaps.unfetched_files += result != -EINTR;
-		return result == -EINTR ? result : 0;
+		entry->object = is_here ? entry->object : NULL;
+		names->gaps.unfetched_files += !is_end(result);
+		return is_end(result) ? result : 0;
 	}
 	entry->state = TALLY_OBJECT_OPEN;
-	struct tally_object *debug;
-	result = tally_debuginfod_fetch(server, id, TALLY_DEBUGINFOD_DEBUG, &debug);
-	if (!result) {
-		tally_object_unref(entry->debug);
-		entry->debug = debug;
-		entry->debug_tried = true;
-		names->gaps.fetched_files++;
-		fetch_common(server, debug);
-	} else if (result != -EINTR) {
-		names->gaps.unfetched_files++;
-	}
-	return result == -EINTR ? result : 0;
+	return fetch_debug(names, server, entry, id, !is_here);
 }
 
-int tally_fetch_names(struct tally_profile *profile)
+int tally_fetch_names(struct tally_names *names, const struct tally_row_table *rows,
+		      const struct tally_place_table *places)
 {
-	struct tally_names *names = &profile->recording->names;
 	struct fetching fetching = { .names = names };
 	struct tally_debuginfod *server;
 	size_t files = names->tasks->files.count;
@@ -158,7 +176,7 @@ int tally_fetch_names(struct tally_profile *profile)
 	}
 	for (uint32_t i = 0; i <= files; i++)
 		hot[i].file = i;
-	uint64_t all = count_samples(profile, hot, files);
+	uint64_t all = count_samples(names, rows, places, hot, files);
 	qsort(hot, files + 1, sizeof(*hot), hotter_first);
 	for (size_t i = 0;
 	     !result && i <= files && i < FILES_MAX && hot[i].samples * 100 >= all * HOT_PER_CENT && hot[i].samples;

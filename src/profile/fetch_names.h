@@ -4,9 +4,10 @@
 
 #include "profile/profile.h"
 
-/* Fetches what lacks names or lines, most samples first, before anything is named.  Where nothing comes it is noted in
- * the names' gaps.  0, or -ENOMEM. */
-int tally_fetch_names(struct tally_profile *profile);
+/* Fetches what lacks names or lines, most samples first, before anything is named; rows are of stacks of `places`.  What came
+ * is kept with the names' objects, and where nothing comes it is noted in the names' gaps.  0, or -ENOMEM. */
+int tally_fetch_names(struct tally_names *names, const struct tally_row_table *rows,
+		      const struct tally_place_table *places);
 
 /* After all was named: notes which objects many samples are in whose functions have no names.  0, or -ENOMEM. */
 int tally_note_nameless(struct tally_profile *profile);

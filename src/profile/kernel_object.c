@@ -78,6 +78,9 @@ static struct tally_object *find(struct tally_names *names)
 	}
 	if (!id.size && !names->foreign_machine)
 		tally_kernel_running_build_id(&id);
+	const struct tally_fetched_object *fetched = tally_objects_fetched(&names->objects, &id);
+	if (fetched && fetched->debug)
+		return tally_object_ref(fetched->debug);
 	if (id.size)
 		found = tally_search_by_build_id(&names->objects.search, &id);
 	const char *release = names->kernel_release ? names->kernel_release : uname(&here) ? "" : here.release;

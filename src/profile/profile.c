@@ -7,6 +7,8 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 
 enum { PROGRESS_EVERY = 20000 };
 
@@ -32,12 +34,81 @@ static int read_samples(struct tally_profile *profile, const struct tally_profil
 	return result;
 }
 
+static void release(struct tally_profile *profile)
+{
+	tally_recording_close(profile->recording);
+	tally_vector_release(&profile->classes);
+	tally_row_table_release(&profile->rows);
+	tally_place_table_release(&profile->places);
+	tally_facts_release(&profile->facts);
+	tally_map_release(&profile->merged_threads);
+	tally_vector_release(&profile->spreads);
+	free(profile->names);
+}
+
 static int name_places(struct tally_profile *profile)
 {
 	size_t count = profile->places.places.count;
 	profile->names = malloc((count + 1) * sizeof(*profile->names));
 	return !profile->names ? -ENOMEM :
 	       tally_names_resolve(&profile->recording->names, profile->places.places.items, count, profile->names);
+}
+
+static int fetch_names(struct tally_profile *profile)
+{
+	return tally_fetch_names(&profile->recording->names, &profile->rows, &profile->places);
+}
+
+static bool can_be_read_again(const struct tally_recording *recording)
+{
+	struct stat status;
+	return recording->path && strcmp(recording->path, "-") && !stat(recording->path, &status) &&
+	       (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode));
+}
+
+/* Both recordings are the same file's. */
+static int fetch_for(struct tally_names *to, struct tally_recording *recording,
+		     const struct tally_profile_options *options, struct tally_error *err)
+{
+	struct tally_profile profile = { .recording = recording };
+	struct tally_names *from = &recording->names;
+	tally_names_use_sources(from, &to->sources);
+	int result = tally_recording_filter(recording, &options->filter, err);
+	if (!result)
+		result = read_samples(&profile, options, err);
+	if (!result && fetch_names(&profile) < 0)
+		result = tally_error_set(err, -ENOMEM, "out of memory");
+	to->objects.fetched = from->objects.fetched;
+	memset(&from->objects.fetched, 0, sizeof(from->objects.fetched));
+	to->gaps.fetched_files = from->gaps.fetched_files;
+	to->gaps.unfetched_files = from->gaps.unfetched_files;
+	to->gaps.fetching_ended = from->gaps.fetching_ended;
+	release(&profile);
+	return result;
+}
+
+int tally_recording_fetch_names(struct tally_recording *recording, const struct tally_profile_options *options,
+				struct tally_error *err)
+{
+	struct tally_profile_options chosen = *options;
+	struct tally_recording *again;
+	if (!recording->names.sources.asks_debuginfod)
+		return 0;
+	if (!can_be_read_again(recording)) {
+		tally_error_set(err, -ESPIPE, "--debuginfod looks for what is hot before it shows anything: what comes down a pipe "
+				"can't be read twice");
+		tally_error_hint(err, "write it to a file, and name that");
+		return -ESPIPE;
+	}
+	int result = tally_recording_open(recording->path, &again, err);
+	if (result < 0)
+		return result;
+	/* Leaves would have to be named for these. */
+	chosen.filter.objects = chosen.filter.symbols = NULL;
+	chosen.merge_threads = chosen.merge_cpus = true;
+	chosen.facts = 0;
+	again->marks_cut = true;
+	return fetch_for(&recording->names, again, &chosen, err);
 }
 
 int tally_profile_new(struct tally_recording *recording, const struct tally_profile_options *options,
@@ -56,10 +127,13 @@ int tally_profile_new(struct tally_recording *recording, const struct tally_prof
 		chosen = *options;
 	/* Whose samples pass is known when their leaf is named. */
 	chosen.merge_threads &= !chosen.filter.objects && !chosen.filter.symbols;
+	bool names_leaves = chosen.filter.objects || chosen.filter.symbols;
 	int result = tally_recording_filter(recording, &chosen.filter, err);
+	if (!result && names_leaves)
+		result = tally_recording_fetch_names(recording, &chosen, err);
 	if (!result)
 		result = read_samples(profile, &chosen, err);
-	if (!result && (tally_fetch_names(profile) < 0 || name_places(profile) < 0 || tally_note_nameless(profile) < 0))
+	if (!result && ((!names_leaves && fetch_names(profile) < 0) || name_places(profile) < 0 || tally_note_nameless(profile) < 0))
 		result = tally_error_set(err, -ENOMEM, "out of memory");
 	if (result < 0) {
 		tally_profile_free(profile);
@@ -71,16 +145,8 @@ int tally_profile_new(struct tally_recording *recording, const struct tally_prof
 
 void tally_profile_free(struct tally_profile *profile)
 {
-	if (!profile)
-		return;
-	tally_recording_close(profile->recording);
-	tally_vector_release(&profile->classes);
-	tally_row_table_release(&profile->rows);
-	tally_place_table_release(&profile->places);
-	tally_facts_release(&profile->facts);
-	tally_map_release(&profile->merged_threads);
-	tally_vector_release(&profile->spreads);
-	free(profile->names);
+	if (profile)
+		release(profile);
 	free(profile);
 }
 

@@ -61,6 +61,11 @@ int tally_profile_new(struct tally_recording *recording, const struct tally_prof
 		      struct tally_profile **out, struct tally_error *err);
 void tally_profile_free(struct tally_profile *profile);
 
+/* For who names places while a recording is read: fetches what the hottest objects' names lack, if the recording's sources ask
+ * for it, by reading its file once more before; of the options, facts don't matter.  -ESPIPE: it can't be read twice. */
+int tally_recording_fetch_names(struct tally_recording *recording, const struct tally_profile_options *options,
+				struct tally_error *err);
+
 /* The function of a place that its symbol names, whatever was inlined there. */
 static inline uint32_t tally_profile_function(const struct tally_profile *profile, uint32_t place)
 {

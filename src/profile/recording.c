@@ -101,7 +101,9 @@ int tally_recording_open(const char *path, struct tally_recording **out, struct 
 	int result = tally_perfdata_open(path, &data, err);
 	if (!result)
 		result = start(data, out, err);
-	if (!result && tally_tasks_use_jits(&(*out)->tasks) < 0) {
+	if (!result)
+		(*out)->path = strdup(path);
+	if (!result && (!(*out)->path || tally_tasks_use_jits(&(*out)->tasks) < 0)) {
 		tally_recording_close(*out);
 		result = tally_error_set(err, -ENOMEM, "out of memory");
 	}
@@ -136,6 +138,7 @@ void tally_recording_close(struct tally_recording *recording)
 	tally_map_release(&recording->last_values);
 	tally_map_release(&recording->stack_tops);
 	tally_sample_filter_release(&recording->filter);
+	free(recording->path);
 	free(recording);
 }
 

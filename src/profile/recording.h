@@ -51,6 +51,7 @@ struct tally_recording_counts {
 
 struct tally_recording {
 	struct tally_perfdata *data;
+	char *path; /* as it was opened; NULL: of memory */
 	struct tally_order *order;
 	struct tally_tasks tasks;
 	struct tally_names names;

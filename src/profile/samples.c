@@ -1,6 +1,7 @@
 #include "profile/samples.h"
 
 #include "base/vector.h"
+#include "profile/fetch_names.h"
 
 #include "tally/perf_event.h"
 
@@ -53,6 +54,7 @@ static int add_sample(struct tally_samples *samples, struct bytes *bytes, const 
 	if (one.thread == UINT32_MAX || tally_recording_chain(recording, raw, record) < 0 ||
 	    intern_stack(samples, bytes, &one.stack) < 0)
 		return -ENOMEM;
+	samples->stacks.rows.items[one.stack].samples++;
 	return tally_vector_push(&samples->samples, one);
 }
 
@@ -79,6 +81,8 @@ static int read_all(struct tally_samples *samples, const struct tally_samples_op
 static int name_places(struct tally_samples *samples, struct tally_error *err)
 {
 	size_t count = samples->places.places.count;
+	if (tally_fetch_names(&samples->recording->names, &samples->stacks, &samples->places) < 0)
+		return tally_error_set(err, -ENOMEM, "out of memory");
 	samples->names = malloc((count + 1) * sizeof(*samples->names));
 	if (samples->names && !tally_names_resolve(&samples->recording->names, samples->places.places.items, count,
 						    samples->names))

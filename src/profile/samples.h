@@ -21,7 +21,7 @@ struct tally_one_sample {
 struct tally_samples {
 	struct tally_recording *recording;
 	struct { struct tally_one_sample *items; size_t count, capacity; } samples;
-	struct tally_row_table stacks; /* of numbers of `places`, leaf first; rows have no class, samples or period */
+	struct tally_row_table stacks; /* of numbers of `places`, leaf first; rows have no class or period */
 	struct tally_place_table places;
 	struct tally_place_name *names; /* by place: frames of recording->names */
 };

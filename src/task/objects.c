@@ -80,6 +80,41 @@ static void open_recorded(const struct tally_objects *objects, struct tally_obje
 		entry->object = tally_live_open(file, path, &entry->root);
 }
 
+int tally_objects_keep_fetched(struct tally_objects *objects, const struct tally_build_id *id,
+			       struct tally_object *object, struct tally_object *debug)
+{
+	const struct tally_fetched_object fetched = { .id = *id, .object = object, .debug = debug };
+	if (tally_vector_push(&objects->fetched, fetched) < 0)
+		return -ENOMEM;
+	if (object)
+		tally_object_ref(object);
+	if (debug)
+		tally_object_ref(debug);
+	return 0;
+}
+
+const struct tally_fetched_object *tally_objects_fetched(const struct tally_objects *objects,
+							 const struct tally_build_id *id)
+{
+	for (size_t i = 0; id->size && i < objects->fetched.count; i++)
+		if (tally_build_id_equal(&objects->fetched.items[i].id, id))
+			return &objects->fetched.items[i];
+	return NULL;
+}
+
+static void use_fetched(const struct tally_objects *objects, struct tally_object_entry *entry,
+			const struct tally_build_id *recorded)
+{
+	const struct tally_build_id *id = entry->object ? tally_object_build_id(entry->object) : recorded;
+	const struct tally_fetched_object *fetched = tally_objects_fetched(objects, id);
+	if (fetched && !entry->object && fetched->object)
+		entry->object = tally_object_ref(fetched->object);
+	if (fetched && entry->object && fetched->debug) {
+		entry->debug = tally_object_ref(fetched->debug);
+		entry->debug_tried = true;
+	}
+}
+
 static void open_entry(const struct tally_objects *objects, struct tally_object_entry *entry,
 		       const struct tally_mapped_file *file, const char *path)
 {
@@ -106,6 +141,7 @@ static void open_entry(const struct tally_objects *objects, struct tally_object_
 	} else if (path[0] == '/') {
 		open_recorded(objects, entry, file, path);
 	}
+	use_fetched(objects, entry, &file->build_id);
 	if (entry->object)
 		entry->state = TALLY_OBJECT_OPEN;
 }
@@ -306,6 +342,11 @@ void tally_objects_release(struct tally_objects *objects)
 	objects->unwind_cache = NULL;
 	for (size_t i = 0; i < objects->entries.count; i++)
 		close_entry(&objects->entries.items[i]);
+	for (size_t i = 0; i < objects->fetched.count; i++) {
+		tally_object_unref(objects->fetched.items[i].object);
+		tally_object_unref(objects->fetched.items[i].debug);
+	}
+	tally_vector_release(&objects->fetched);
 	tally_vector_release(&objects->entries);
 	tally_vector_release(&objects->open);
 }

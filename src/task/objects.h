@@ -36,6 +36,13 @@ struct tally_object_entry {
 	uint64_t used; /* in which round of tally_objects_trim() last */
 };
 
+/* A file that was fetched from elsewhere, for a build-id that is looked for here. */
+struct tally_fetched_object {
+	struct tally_build_id id;
+	struct tally_object *object; /* NULL: it was here, but for its debug file */
+	struct tally_object *debug;  /* NULL: none was to be had */
+};
+
 /* What may stay open; 0: any number. */
 struct tally_objects_budget {
 	size_t bytes;  /* of the heap */
@@ -53,6 +60,7 @@ struct tally_objects {
 	bool is_live;                             /* what is mapped is of this machine, and of now */
 	struct tally_object_search search;        /* set before anything is opened */
 	struct { uint32_t *items; size_t count, capacity; } open; /* entries that have an object */
+	struct { struct tally_fetched_object *items; size_t count, capacity; } fetched; /* used before what lies here */
 	uint64_t rounds;
 	size_t files_kept; /* by tally_objects_forget(), the last time */
 };
@@ -64,6 +72,15 @@ struct tally_object_entry *tally_objects_get(struct tally_objects *objects, cons
 /* To be told of each record while recording, after the tasks were: files that can only be had by way of the process that
  * has them mapped are opened now, since it may end. */
 void tally_objects_see(struct tally_objects *objects, const struct tally_tasks *tasks, const struct tally_record *record);
+
+/* Files of this build-id that were fetched: kept for entries that are opened from now on.  Each may be NULL and is referred to
+ * anew.  0 or -ENOMEM. */
+int tally_objects_keep_fetched(struct tally_objects *objects, const struct tally_build_id *id,
+			       struct tally_object *object, struct tally_object *debug);
+
+/* What was fetched for a build-id; NULL: nothing. */
+const struct tally_fetched_object *tally_objects_fetched(const struct tally_objects *objects,
+							 const struct tally_build_id *id);
 
 /* The separate debug file, looked for on first use; NULL when there is none. */
 struct tally_object *tally_objects_debug(struct tally_object_entry *entry);

@@ -131,10 +131,15 @@ fi
 if have python3 && python3 -c 'import ctypes; ctypes.CDLL("libdebuginfod.so.1")' 2>/dev/null; then
 	mkdir -p served/buildid/$id && cp spin.debug served/buildid/$id/debuginfo && cp gone served/buildid/$id/executable
 	cat >server.py <<'END'
-import http.server, os, sys
+import http.server, os, time
 class Handler(http.server.SimpleHTTPRequestHandler):
     def log_message(self, format, *arguments):
         open('asked', 'a').write(format % arguments + '\n')
+    def do_GET(self):
+        if os.path.exists('stalls'): # never answers
+            open('stalled', 'w').write('x')
+            time.sleep(60)
+        super().do_GET()
 server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), lambda *a: Handler(*a, directory='served'))
 open('port', 'w').write(str(server.server_port))
 os.rename('port', 'port.ready')
@@ -153,6 +158,40 @@ END
 	fold "--debuginfod=$url"
 	check "--debuginfod names what is inlined" grep -q leaf_that_is_inlined out
 	grep -c "GET" asked >out; check "… by a question for each hot object" grep -q "buildid/$id/debuginfo" asked
+	# What names places one by one, or names leaves to choose by, has to know before what is hot.
+	views() { # views RECORDING: all that show it
+		local data=$1
+		DEBUGINFOD_CACHE_PATH=$scratch/fetched; export DEBUGINFOD_CACHE_PATH
+		check "script names nothing that it isn't asked to fetch: $data" misses "$data" hidden_in_the_middle
+		check "script --debuginfod names functions: $data" shows "$data" 'hidden_in_the_middle+.*bin/spin' "--debuginfod=$url"
+		check "… and what is inlined" grep -q 'leaf_that_is_inlined+.*inlined' out
+		check "… with lines" shows "$data" 'spin.c:[0-9]' "--debuginfod=$url" -F +srcline
+		check "… in CSV" shows "$data" ',leaf_that_is_inlined;hidden_in_the_middle;' "--debuginfod=$url" --csv
+		"$TALLY" report --stdio --dso spin "--debuginfod=$url" -i "$data" >out 2>&1
+		check "report --debuginfod names what it is filtered by" grep -q hidden_in_the_middle out
+		timeout 60 "$TALLY" export -f speedscope -o - "--debuginfod=$url" -i "$data" >out 2>err
+		check "export --debuginfod" grep -q leaf_that_is_inlined out
+		timeout 60 "$TALLY" pack "--debuginfod=$url" -o "packed.$data" "$data" >out 2>&1
+		check "pack --debuginfod: the names go with the recording" shows "packed.$data" leaf_that_is_inlined
+		unset DEBUGINFOD_CACHE_PATH
+	}
+	views fetched.data
+	if have perf && perf record -q -e cpu-clock -F 2000 -g -o perf.fetched.data bin/spin >out 2>&1; then
+		views perf.fetched.data
+	else
+		skip "script --debuginfod names functions: perf.fetched.data" "perf can't record"
+	fi
+	timeout 60 "$TALLY" script "--debuginfod=$url" - <fetched.data >out 2>&1
+	check "script --debuginfod: a pipe can't be read twice" test $? = 1
+	check "… and says what to do" grep -q '^hint: write it to a file' out
+	touch stalls
+	DEBUGINFOD_CACHE_PATH=$scratch/stalled_cache timeout --foreground 60 "$TALLY" script --stdio "--debuginfod=$url" -i fetched.data >out 2>err &
+	asking=$!
+	tries=400; while [ ! -s stalled ] && [ $((tries -= 1)) -gt 0 ]; do sleep 0.05; done
+	pkill -INT -P $asking; wait $asking
+	check "script --debuginfod: Ctrl-C goes on without" test $? = 0 -a -s out
+	check "… and says so" grep -q 'debuginfod: the rest was not asked for' err
+	rm stalls
 	kill $running; wait $running 2>/dev/null; running=
 	fold "--debuginfod=$url"
 	check "… once: what was fetched is kept" grep -q leaf_that_is_inlined out
