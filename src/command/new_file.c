@@ -32,10 +32,17 @@ static int name_temporary(struct tally_new_file *file)
 int tally_new_file_open(struct tally_new_file *file, const char *path, struct tally_error *err)
 {
 	char real[PATH_MAX];
+	struct stat there;
 	*file = (struct tally_new_file){ .fd = -1 };
 	const char *target = realpath(path, real) ? real : path;
 	if (snprintf(file->path, sizeof(file->path), "%s", target) >= (int)sizeof(file->path))
 		return fail(file, -ENAMETOOLONG, err);
+	/* Root may put a file where /dev/null is. */
+	if (!stat(file->path, &there) && !S_ISREG(there.st_mode)) {
+		tally_error_set(err, -EINVAL, "%s can't be written: it is no regular file", file->path);
+		tally_error_hint(err, "-o names another file");
+		return -EINVAL;
+	}
 	strcpy(real, file->path);
 	snprintf(file->folder, sizeof(file->folder), "%s", dirname(real));
 	/* Without a name until it is whole, where the file system can. */

@@ -81,6 +81,8 @@ static int check(const struct request *request, struct tally_error *err)
 	struct stat file;
 	if (!strcmp(request->input, "-"))
 		return tally_error_set(err, -EINVAL, "a recording that comes down a pipe can't be packed: name its file");
+	if (request->output && !strcmp(request->output, "-"))
+		return tally_error_set(err, -EINVAL, "-o -: what is packed goes to a file, not down a pipe");
 	if (stat(request->input, &file) < 0 || S_ISREG(file.st_mode))
 		return 0;
 	if (!S_ISDIR(file.st_mode))

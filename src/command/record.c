@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -131,9 +132,12 @@ static int prepare_control(struct run *run, struct tally_error *err)
 static int check_files(const struct record_request *request, struct tally_error *err)
 {
 	const struct tally_record_options *options = &request->record;
-	if (request->pipe && (options->overwrite || options->next_file.is_wanted || request->wants_time_in_name))
-		return tally_error_set(err, -EINVAL, "%s want a file to write to, not a pipe",
-				       options->overwrite ? "snapshots" : "--switch-output and --timestamp-filename");
+	struct stat there;
+	bool is_file = !request->pipe && !fstat(request->output_fd, &there) && S_ISREG(there.st_mode);
+	if (!is_file && (options->overwrite || options->next_file.is_wanted || request->wants_time_in_name))
+		return tally_error_set(err, -EINVAL, "%s want a file to write to, not %s",
+				       options->overwrite ? "snapshots" : "--switch-output and --timestamp-filename",
+				       request->pipe ? "a pipe" : request->output);
 	return 0;
 }
 

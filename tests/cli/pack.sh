@@ -237,6 +237,9 @@ check "damaged names are told of" grep -q 'the names that the recording carries 
 check "and the files asked instead" cmp before after
 check "without a recording there is an error" sh -c "! '$TALLY' pack nothing.data 2>err && grep -q 'nothing.data.*o such file' err"
 echo text >text.data
+mkfifo fifo
+check "a device or a FIFO is no file to be replaced" sh -c "! '$TALLY' pack first.data -o fifo 2>err && [ -p fifo ] &&
+	grep -q 'no regular file' err && ! '$TALLY' pack first.data -o - 2>err && grep -q 'not down a pipe' err"
 check "a text is no recording, and stays as it is" sh -c "! '$TALLY' pack text.data 2>err && grep -q text text.data"
 mkdir -p closed && cp first.data closed/ && chmod 500 closed
 if [ "$(id -u)" != 0 ]; then

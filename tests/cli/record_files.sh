@@ -48,6 +48,9 @@ run 2 ./tally record --switch-output=fast true && has 'SIZE (500K'
 check "a switch that is none is refused"
 run 1 sh -c './tally record --switch-output=1s -o - true | cat; exit ${PIPESTATUS:-1}' && has 'not a pipe'
 check "a pipe can't be switched"
+ln -s /dev/null nowhere
+run 1 ./tally record --switch-output=1s -o nowhere true && has 'not nowhere' && [ -L nowhere ]
+check "nor a device"
 run 0 ./tally record --max-size 20K -z 0 -e cpu-clock -F 4000 -o limited -- ./shares 20000 && has 'max-size' &&
 	[ "$(stat -c %s limited)" -lt 500000 ]
 check "--max-size ends recording and command"
