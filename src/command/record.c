@@ -148,7 +148,7 @@ static int go_first(const struct record_request *request, struct tally_error *er
 		return 0;
 	tally_error_set(err, -errno, "-r %d: the recorder can't be given that priority: %s", request->realtime,
 			tally_errno_text(errno));
-	tally_error_hint(err, "as root, or with CAP_SYS_NICE; without -r it goes before other programs as far as it may");
+	tally_error_hint(err, "as root, or with CAP_SYS_NICE; without -r it has priority 1 if it may");
 	return err->code;
 }
 
@@ -173,8 +173,8 @@ static int record(const struct tally_command *command, struct record_request *re
 		tally_command_fail(command, &err);
 		status = started < 0 ? tally_spawn_failure_status(started) : status;
 	} else {
-		/* Behind the fork: the command's own are as they were.  Among a thousand threads that want to run, who
-		 * empties the rings must not wait for its turn; without the privilege it waits. */
+		/* Behind the fork: the command's own are as they were.  While the rings are emptied it has more
+		 * (machine/latency.h); this is for the names, which go on while other programs run. */
 		signal(SIGPIPE, SIG_IGN);
 		setpriority(PRIO_PROCESS, 0, RECORDER_NICE);
 		status = go_first(request, &err) < 0 ? tally_command_fail(command, &err) : record_into(&run, fd);

@@ -107,7 +107,7 @@ const struct tally_option record_options[] = {
 	{ 'z', "compression-level", TALLY_ARGUMENT_REQUIRED, "LEVEL", "zstd's, 1 to 22 (1); 0: plain", NULL, 0 },
 	{ 0, "no-pack", TALLY_ARGUMENT_NONE, NULL,
 	  "leave out the names: reports need the programs then\n(tally pack adds them)", NULL, OPTION_NO_PACK },
-	{ 'r', "realtime", TALLY_ARGUMENT_REQUIRED, "N", "the recorder runs with this priority of SCHED_FIFO (1 to 99)",
+	{ 'r', "realtime", TALLY_ARGUMENT_REQUIRED, "N", "the recorder's priority of SCHED_FIFO, 1 to 99 (1 if it may,\nelse SCHED_OTHER's)",
 	  NULL, 0 },
 	{ 'k', "clockid", TALLY_ARGUMENT_REQUIRED, "mono", NULL, NULL, 0 },
 	{ 0, "dry-run", TALLY_ARGUMENT_NONE, NULL, "look at the options alone", NULL, OPTION_DRY_RUN },

@@ -14,12 +14,32 @@ struct scheduling {
 	uint64_t runtime_ns, deadline_ns, period_ns;
 };
 
-void tally_latency_ask_low(void)
+enum { RESET_ON_FORK = 1, SHORTEST_SLICE_NS = 100000 };
+
+static bool ask(uint32_t policy, int nice, uint64_t slice_ns, uint64_t flags)
 {
-	const uint64_t shortest_ns = 100000;
+	struct scheduling wanted = {
+		.size = sizeof(wanted), .policy = policy, .flags = flags, .nice = nice, .runtime_ns = slice_ns
+	};
+	wanted.priority = policy == SCHED_FIFO ? 1 : 0;
+	return !syscall(SYS_sched_setattr, 0, &wanted, 0);
+}
+
+void tally_latency_begin(struct tally_latency *before)
+{
 	struct scheduling now = { 0 };
+	*before = (struct tally_latency){ 0 };
 	if (syscall(SYS_sched_getattr, 0, &now, sizeof(now), 0) < 0 || now.policy != SCHED_OTHER)
 		return;
-	now.runtime_ns = shortest_ns;
-	(void)syscall(SYS_sched_setattr, 0, &now, 0);
+	before->nice = now.nice;
+	before->is_raised = ask(SCHED_FIFO, now.nice, 0, RESET_ON_FORK);
+	if (!before->is_raised)
+		ask(SCHED_OTHER, now.nice, SHORTEST_SLICE_NS, now.flags);
+}
+
+void tally_latency_end(const struct tally_latency *before)
+{
+	/* Whose children are reset may not take that back without the privilege. */
+	if (before->is_raised && !ask(SCHED_OTHER, before->nice, 0, 0))
+		ask(SCHED_OTHER, before->nice, 0, RESET_ON_FORK);
 }

@@ -266,7 +266,8 @@ int tally_recorder_run(struct tally_recorder *recorder, struct tally_signals *si
 	}
 
 	loop.look_ms = next_look_ms(&loop);
-	tally_latency_ask_low(); /* the command is forked already: it keeps its own */
+	struct tally_latency before;
+	tally_latency_begin(&before); /* the command is forked already: it keeps its own */
 	bool enable_now = !loop.enable_at && !options->starts_off &&
 			  !(recorder->sources[0].attr.flags & TALLY_ATTR_ENABLE_ON_EXEC);
 	int result = enable_now ? tally_record_enable(recorder, true, err) : 0;
@@ -284,6 +285,7 @@ int tally_recorder_run(struct tally_recorder *recorder, struct tally_signals *si
 		result = drain_the_rest(recorder, err);
 	if (!result)
 		result = tally_record_count_lost(recorder, err);
+	tally_latency_end(&before);
 	if (ran && result < 0) {
 		loop.end = TALLY_RECORD_END_OUTPUT;
 		result = 0;
