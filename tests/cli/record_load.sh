@@ -17,8 +17,9 @@ fi
 
 # --- 1,000 threads -----------------------------------------------------------------------------------------------
 # threads FILE: each of the crowd's threads has samples, under its own name
-# fields PROGRAM FILE: of each sample the thread, the time, c and the CPU, and the command, which may have spaces
-fields() { "$1" script -i "$2" 2>>out | sed -nE 's/^ *(\S.*) +([0-9]+) +(\[0*([0-9]+)\] +)?([0-9]+\.[0-9]+): .*/\2 \5 c\4 \1/p'; }
+# fields PROGRAM FILE: of each sample the thread, the time, c and the CPU, and the command, which may have
+# spaces; a thread that is gone is -1
+fields() { "$1" script -i "$2" 2>>out | sed -nE 's/^ *(\S.*) +(-?[0-9]+) +(\[0*([0-9]+)\] +)?([0-9]+\.[0-9]+): .*/\2 \5 c\4 \1/p'; }
 cat >threads.py <<'P'
 import sys
 seen = {}
