@@ -11,6 +11,8 @@
 #include <time.h>
 #include <sys/utsname.h>
 
+enum { ENDED_KEPT = 512 /* tasks, and as many again at most */ };
+
 static bool names_kernel(const char *filename)
 {
 	return !strncmp(filename, "[kernel", 7) || !strncmp(filename, "[guest.kernel", 13);
@@ -63,6 +65,7 @@ static int start(struct tally_perfdata *data, struct tally_recording **out, stru
 		return tally_error_set(err, -ENOMEM, "out of memory");
 	}
 	tally_names_init(&recording->names, &recording->tasks);
+	recording->endings.keeps_threads = true;
 	recording->data = data;
 	recording->filter.takes_all = true;
 	int result = tally_order_new(recording->data, &recording->order, err);
@@ -127,6 +130,7 @@ void tally_recording_close(struct tally_recording *recording)
 	if (!recording)
 		return;
 	tally_names_release(&recording->names);
+	tally_endings_release(&recording->endings);
 	tally_tasks_release(&recording->tasks);
 	tally_order_free(recording->order);
 	tally_perfdata_close(recording->data);
@@ -313,6 +317,22 @@ static int make_chain(struct tally_recording *recording, const struct tally_attr
 	return sample->regs_user.words && sample->chain ? tally_recording_complete_chain(recording, attr, sample) : 0;
 }
 
+/* Of a machine that started 360,000 programs within an hour those are known that live, and of those that have ended the last:
+ * their samples may stand behind their EXIT, for a task's last are of its way out, and some wait for the rest of their stack.
+ * An EXIT without a time is given before the samples of its round. */
+static int apply_to_tasks(struct tally_recording *recording, const struct tally_record *record)
+{
+	struct tally_endings *endings = &recording->endings;
+	if (tally_tasks_record(&recording->tasks, record) < 0)
+		return -ENOMEM;
+	bool may_be_early = record->header.type == TALLY_RECORD_EXIT && !record->sample_id.time;
+	if (!may_be_early && tally_endings_record(endings, record) < 0)
+		return -ENOMEM;
+	if (endings->queue.count - endings->old >= ENDED_KEPT)
+		tally_endings_pass(endings, &recording->tasks);
+	return 0;
+}
+
 /* One of the kernel's, whose header is in `record`: 1, 0 when it can't be used, -ENOMEM. */
 static int apply_record(struct tally_recording *recording, const struct tally_raw_record *raw,
 			struct tally_record *record)
@@ -337,7 +357,7 @@ static int apply_record(struct tally_recording *recording, const struct tally_ra
 		return -ENOMEM;
 	if (before_change(recording) < 0)
 		return -ENOMEM;
-	return tally_tasks_record(&recording->tasks, record) < 0 ? -ENOMEM : 1;
+	return apply_to_tasks(recording, record) < 0 ? -ENOMEM : 1;
 }
 
 /* A sample whose stack has come: 1, 0 when there is none, -ENOMEM. */

@@ -14,6 +14,7 @@
 #include "profile/names.h"
 #include "profile/packed_stacks.h"
 #include "profile/sample_filter.h"
+#include "task/endings.h"
 #include "task/tasks.h"
 #include "task/user_stack.h"
 
@@ -54,6 +55,7 @@ struct tally_recording {
 	char *path; /* as it was opened; NULL: of memory */
 	struct tally_order *order;
 	struct tally_tasks tasks;
+	struct tally_endings endings; /* of processes: their maps are given back some time after (recording.c) */
 	struct tally_names names;
 	enum tally_arch arch; /* of the recorded machine, as far as it is told */
 	struct { struct tally_chain_frame *items; size_t count, capacity; } chain;

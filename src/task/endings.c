@@ -10,31 +10,56 @@ static uint64_t key_of(uint32_t pid, uint32_t tid)
 	return (uint64_t)pid << 32 | tid;
 }
 
+/* In `living`: twice the number of threads, besides the leader; odd: the leader has ended. */
+enum { LEADER_ENDED = 1, THREAD = 2 };
+
 /* A new process, or a thread more. */
 static int begin(struct tally_endings *endings, const struct tally_record_task *task)
 {
 	uint64_t *living = tally_map_put(&endings->living, task->pid, NULL);
 	if (!living)
 		return -ENOMEM;
-	*living = task->pid == task->tid ? 1 : *living + 1;
+	*living = task->pid == task->tid ? 0 : *living + THREAD;
 	tally_map_remove(&endings->pending, key_of(task->pid, task->tid));
 	return 0;
+}
+
+/* Who has the number is alive, whatever was told of it.  execve(2) in another thread: that is the leader now, and alone. */
+static void revive(struct tally_endings *endings, uint32_t pid, uint32_t tid, bool is_exec)
+{
+	uint64_t *living = pid == tid ? tally_map_get(&endings->living, pid) : NULL;
+	tally_map_remove(&endings->pending, key_of(pid, tid));
+	if (living)
+		*living = is_exec ? 0 : *living & ~(uint64_t)LEADER_ENDED;
+}
+
+/* Whether the process has ended with it; -ENOMEM. */
+static int count_out(struct tally_endings *endings, const struct tally_record_task *task)
+{
+	bool is_leader = task->pid == task->tid;
+	uint64_t *living = is_leader ? tally_map_put(&endings->living, task->pid, NULL) :
+				       tally_map_get(&endings->living, task->pid);
+	if (!living)
+		return is_leader ? -ENOMEM : 0;
+	if (is_leader)
+		*living |= LEADER_ENDED;
+	else if (*living >= THREAD)
+		*living -= THREAD;
+	return *living == LEADER_ENDED;
 }
 
 /* Told twice, it counts once. */
 static int end(struct tally_endings *endings, const struct tally_record_task *task)
 {
 	bool added = false;
-	struct tally_ending ending = { task->pid, task->tid, endings->number + 1 };
-	uint64_t *living = tally_map_get(&endings->living, task->pid);
 	uint64_t *pending = tally_map_put(&endings->pending, key_of(task->pid, task->tid), &added);
 	if (pending && !added)
 		return 0;
-	if (!pending || tally_vector_push(&endings->queue, ending) < 0)
+	int is_last = pending ? count_out(endings, task) : -ENOMEM;
+	struct tally_ending ending = { task->pid, task->tid, endings->number + 1, is_last };
+	if (is_last < 0 || tally_vector_push(&endings->queue, ending) < 0)
 		return -ENOMEM;
 	*pending = ++endings->number;
-	if (living && *living)
-		--*living;
 	return 0;
 }
 
@@ -43,8 +68,12 @@ int tally_endings_record(struct tally_endings *endings, const struct tally_recor
 	switch (record->header.type) {
 	case TALLY_RECORD_FORK: return begin(endings, &record->task);
 	case TALLY_RECORD_EXIT: return end(endings, &record->task);
-	case TALLY_RECORD_COMM: /* execve(2) in another thread: who has the number now is alive */
-		tally_map_remove(&endings->pending, key_of(record->comm.pid, record->comm.tid));
+	case TALLY_RECORD_COMM:
+		revive(endings, record->comm.pid, record->comm.tid, record->header.misc & TALLY_MISC_COMM_EXEC);
+		return 0;
+	case TALLY_RECORD_MMAP:
+	case TALLY_RECORD_MMAP2:
+		revive(endings, record->mmap.pid, record->mmap.tid, false);
 		return 0;
 	default: return 0;
 	}
@@ -58,9 +87,10 @@ void tally_endings_pass(struct tally_endings *endings, struct tally_tasks *tasks
 		if (!pending || *pending != ending->number)
 			continue;
 		tally_map_remove(&endings->pending, key);
-		tally_tasks_forget_thread(tasks, ending->pid, ending->tid);
-		uint64_t *living = tally_map_get(&endings->living, ending->pid);
-		if (living && *living)
+		if (!endings->keeps_threads)
+			tally_tasks_forget_thread(tasks, ending->pid, ending->tid);
+		const uint64_t *living = tally_map_get(&endings->living, ending->pid);
+		if (!ending->is_last || !living || *living != LEADER_ENDED)
 			continue;
 		tally_map_remove(&endings->living, ending->pid);
 		tally_tasks_forget_process(tasks, ending->pid);

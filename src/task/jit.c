@@ -134,6 +134,11 @@ void tally_jits_forget(struct tally_tasks *tasks, uint32_t pid)
 		*slot = 0;
 }
 
+bool tally_jits_knew(const struct tally_tasks *tasks, uint32_t pid)
+{
+	return tasks->jits && tally_map_get(&tasks->jits->of_process, pid);
+}
+
 /* ---- over time ----------------------------------------------------------------------------------------- */
 
 static struct tally_jit *youngest(const struct tally_tasks *tasks, uint32_t pid)

@@ -46,6 +46,9 @@ int tally_jits_see(struct tally_tasks *tasks, const struct tally_record_mmap *mm
 /* The process ends, or runs another program. */
 void tally_jits_forget(struct tally_tasks *tasks, uint32_t pid);
 
+/* Whether a dump of the process was read, though it may have been forgotten since. */
+bool tally_jits_knew(const struct tally_tasks *tasks, uint32_t pid);
+
 /* Would the time of a sample change what the process's code is?  Then tally_jits_advance() makes it so. */
 bool tally_jits_are_behind(const struct tally_tasks *tasks, uint32_t pid, uint64_t time_ns);
 void tally_jits_advance(struct tally_tasks *tasks, uint32_t pid, uint64_t time_ns);

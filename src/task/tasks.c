@@ -313,7 +313,7 @@ void tally_tasks_forget_thread(struct tally_tasks *tasks, uint32_t pid, uint32_t
 void tally_tasks_forget_process(struct tally_tasks *tasks, uint32_t pid)
 {
 	uint64_t *slot = tally_map_get(&tasks->process_index, pid);
-	if (!slot)
+	if (!slot || tally_jits_knew(tasks, pid))
 		return;
 	size_t index = *slot;
 	tally_map_remove(&tasks->process_index, pid);

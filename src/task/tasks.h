@@ -109,7 +109,8 @@ uint32_t tally_tasks_cgroup(const struct tally_tasks *tasks, uint64_t number);
 struct tally_namespace tally_tasks_namespace(const struct tally_tasks *tasks, uint32_t pid, uint32_t tid,
 					     enum tally_namespace_kind kind);
 
-/* For who has no use any more for what has ended.  The last of `threads` or `processes` takes the place: indices change. */
+/* For who has no use any more for what has ended.  The last of `threads` or `processes` takes the place: indices change.
+ * A process stays whose JIT's dump was read: what its code calls is looked up in its maps whenever it is shown. */
 void tally_tasks_forget_thread(struct tally_tasks *tasks, uint32_t pid, uint32_t tid);
 void tally_tasks_forget_process(struct tally_tasks *tasks, uint32_t pid);
 
