@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BYTES_MAX = 256 << 20 };
+enum { BYTES_MAX = 64 << 20 };
 
 static void forget_cache(struct tally_frame_lines *lines)
 {
@@ -200,6 +200,7 @@ static int put_place(struct tally_buffer *out, const struct tally_frame_lines *l
 		     size_t *symbol)
 {
 	struct tally_names *names = lines->names;
+	size_t frames = names->frames.count;
 	bool is_one = names->no_inlines || lines->parts & TALLY_FRAME_ALONE;
 	bool has_lines = lines->parts & TALLY_FRAME_SOURCE;
 	struct tally_place_frame only = { .file = TALLY_STRING_NONE };
@@ -227,8 +228,7 @@ static int put_place(struct tally_buffer *out, const struct tally_frame_lines *l
 		put_cells(out, lines, place, &name);
 	else
 		put_text(out, lines, place, &name, is_one, symbol);
-	if (is_one && !has_lines)
-		names->frames.count--;
+	names->frames.count = frames; /* of no use besides the text */
 	return out->failed ? -ENOMEM : 0;
 }
 

@@ -356,7 +356,9 @@ static void describe(struct maker *maker, uint32_t event)
 	size_t count;
 	const struct tally_recorded_event *events = tally_perfdata_events(maker->profile->recording->data, &count);
 	const struct tally_attr *attr = &events[event].attr;
-	out->function = tally_strings_text(&out->strings, tally_strings_intern(&out->strings, maker->hot->name));
+	char name[TALLY_HOT_FUNCTION_NAME];
+	tally_hot_function_name(maker->profile, maker->hot, name);
+	out->function = tally_strings_text(&out->strings, tally_strings_intern(&out->strings, name));
 	out->object = tally_names_object(maker->names, maker->hot->function);
 	out->event = events[event].name;
 	out->aim = aim_of(attr);

@@ -27,9 +27,22 @@ struct tally_annotation_weight *tally_leaf_weights(const struct tally_profile *p
 /* Where the code of a place without a symbol begins and ends. */
 static bool bounds_of(const struct tally_profile *profile, uint32_t function, uint32_t place, uint64_t *start, uint64_t *end)
 {
+	if (profile->recording->names.functions.items[function].name == TALLY_STRING_NONE &&
+	    tally_function_code_bounds(&profile->recording->names, &profile->places.places.items[place], start, end))
+		return true;
 	*start = *end = 0;
-	return profile->recording->names.functions.items[function].name == TALLY_STRING_NONE &&
-	       tally_function_code_bounds(&profile->recording->names, &profile->places.places.items[place], start, end);
+	return false;
+}
+
+void tally_hot_function_name(const struct tally_profile *profile, const struct tally_hot_function *hot,
+			     char name[TALLY_HOT_FUNCTION_NAME])
+{
+	const struct tally_names *names = &profile->recording->names;
+	if (hot->end)
+		snprintf(name, TALLY_HOT_FUNCTION_NAME, "%.400s+0x%" PRIx64, tally_names_short_object(names, hot->function),
+			 hot->start);
+	else
+		snprintf(name, TALLY_HOT_FUNCTION_NAME, "%s", tally_names_plain_text(names, hot->function));
 }
 
 bool tally_hot_function_has(const struct tally_profile *profile, const struct tally_hot_function *hot, uint32_t place)
@@ -41,22 +54,25 @@ bool tally_hot_function_has(const struct tally_profile *profile, const struct ta
 	return start == hot->start;
 }
 
-static bool is_called(const struct tally_names *names, const struct tally_hot_function *hot, const char *name)
+static bool is_called(const struct tally_profile *profile, const struct tally_hot_function *hot, const char *name)
 {
+	char own[TALLY_HOT_FUNCTION_NAME];
 	if (!name)
 		return true;
-	const char *whole = tally_names_text(names, hot->function);
-	size_t length = strcspn(hot->name, "(");
-	return !strcmp(whole, name) || !strcmp(hot->name, name) ||
-	       (length && strlen(name) == length && !strncmp(hot->name, name, length));
+	tally_hot_function_name(profile, hot, own);
+	const char *whole = tally_names_text(&profile->recording->names, hot->function);
+	size_t length = strcspn(own, "(");
+	return !strcmp(whole, name) || !strcmp(own, name) ||
+	       (length && strlen(name) == length && !strncmp(own, name, length));
 }
 
-static bool is_chosen(const struct tally_names *names, const struct tally_hot_function *hot,
+static bool is_chosen(const struct tally_profile *profile, const struct tally_hot_function *hot,
 		      const struct tally_function_choice *choice)
 {
+	const struct tally_names *names = &profile->recording->names;
 	const char *object = choice->object;
 	return (!object || !strcmp(object, tally_names_short_object(names, hot->function)) ||
-		!strcmp(object, tally_names_object(names, hot->function))) && is_called(names, hot, choice->name);
+		!strcmp(object, tally_names_object(names, hot->function))) && is_called(profile, hot, choice->name);
 }
 
 static int hotter_first(const void *a_, const void *b_)
@@ -73,20 +89,15 @@ static int hotter_first(const void *a_, const void *b_)
 static size_t function_of(const struct tally_profile *profile, uint32_t place, struct tally_map *index,
 			  struct tally_hot_functions *out)
 {
-	const struct tally_names *names = &profile->recording->names;
 	struct tally_hot_function hot = { .function = tally_profile_function(profile, place), .place = place };
-	bool added, has_bounds = bounds_of(profile, hot.function, place, &hot.start, &hot.end);
+	bool added;
+	bounds_of(profile, hot.function, place, &hot.start, &hot.end);
 	uint64_t *slot = tally_map_put(index, tally_hash64(hot.start) ^ hot.function, &added);
 	if (!slot)
 		return SIZE_MAX;
 	if (!added)
 		return (size_t)*slot;
 	*slot = out->count;
-	if (has_bounds)
-		snprintf(hot.name, sizeof(hot.name), "%.400s+0x%" PRIx64, tally_names_short_object(names, hot.function),
-			 hot.start);
-	else
-		snprintf(hot.name, sizeof(hot.name), "%s", tally_names_plain_text(names, hot.function));
 	return tally_vector_push(out, hot) < 0 ? SIZE_MAX : (size_t)*slot;
 }
 
@@ -109,39 +120,45 @@ static int sum_functions(const struct tally_profile *profile, uint32_t event, st
 	return result;
 }
 
-/* The hottest whose name holds what was typed, else the one whose name is nearest; NULL: none is near. */
-static const char *meant(const struct tally_hot_functions *all, const char *typed)
+/* The hottest whose name holds what was typed, else the one whose name is nearest; "": none is near. */
+static void meant(const struct tally_profile *profile, const struct tally_hot_functions *all, const char *typed,
+		  char out[TALLY_HOT_FUNCTION_NAME])
 {
-	const char *nearest = NULL;
 	unsigned least = (unsigned)strlen(typed) / 3 + 1;
+	*out = '\0';
 	for (size_t i = 0; i < all->count; i++) {
-		const char *name = all->items[i].name;
+		char name[TALLY_HOT_FUNCTION_NAME];
+		tally_hot_function_name(profile, &all->items[i], name);
 		unsigned distance = tally_edit_distance(typed, name);
-		if (strcasestr(name, typed))
-			return name;
-		if (distance < least) {
-			least = distance;
-			nearest = name;
-		}
+		bool holds = strcasestr(name, typed);
+		if (!holds && distance >= least)
+			continue;
+		memcpy(out, name, sizeof(name));
+		least = distance;
+		if (holds)
+			return;
 	}
-	return nearest;
 }
 
-static int none_is_chosen(const struct tally_hot_functions *all, const struct tally_function_choice *choice,
-			  struct tally_error *err)
+static int none_is_chosen(const struct tally_profile *profile, const struct tally_hot_functions *all,
+			  const struct tally_function_choice *choice, struct tally_error *err)
 {
 	enum { LISTED = 5 };
-	char list[400] = "";
-	const char *suggestion = choice->name ? meant(all, choice->name) : NULL;
-	for (size_t i = 0; i < all->count && i < LISTED; i++)
-		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%.64s", i ? ", " : "", all->items[i].name);
+	char list[400] = "", name[TALLY_HOT_FUNCTION_NAME] = "";
+	for (size_t i = 0; i < all->count && i < LISTED; i++) {
+		tally_hot_function_name(profile, &all->items[i], name);
+		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%.64s", i ? ", " : "", name);
+	}
 	if (choice->name)
 		tally_error_set(err, -ENOENT, "no samples are of a function '%s'%s%s", choice->name,
 				choice->object ? " of " : "", choice->object ? choice->object : "");
 	else
 		tally_error_set(err, -ENOENT, "no samples are in '%s'", choice->object);
-	if (suggestion)
-		tally_error_hint(err, "did you mean '%.64s'? 'tally report --sort sym' lists the functions", suggestion);
+	*name = '\0';
+	if (choice->name)
+		meant(profile, all, choice->name, name);
+	if (*name)
+		tally_error_hint(err, "did you mean '%.64s'? 'tally report --sort sym' lists the functions", name);
 	else
 		tally_error_hint(err, "the hottest are %s; 'tally report --sort sym' lists them", list);
 	return -ENOENT;
@@ -150,30 +167,31 @@ static int none_is_chosen(const struct tally_hot_functions *all, const struct ta
 int tally_hot_functions_find(const struct tally_profile *profile, uint32_t event, const struct tally_function_choice *choice,
 			     struct tally_hot_functions *out, struct tally_error *err)
 {
-	struct tally_hot_functions all = { 0 };
-	int result = sum_functions(profile, event, &all);
-	for (size_t i = 0; !result && i < all.count; i++)
-		if (is_chosen(&profile->recording->names, &all.items[i], choice))
-			result = tally_vector_push(out, all.items[i]);
+	size_t chosen = 0;
+	int result = sum_functions(profile, event, out);
+	for (size_t i = 0; !result && i < out->count; i++) {
+		struct tally_hot_function hot = out->items[i];
+		if (!is_chosen(profile, &hot, choice))
+			continue;
+		out->items[chosen++] = hot; /* while there is none, all are there for a hint */
+	}
 	if (result)
 		tally_error_set(err, result, "out of memory");
-	else if (!out->count)
-		result = choice->name || choice->object ? none_is_chosen(&all, choice, err) :
+	else if (!chosen)
+		result = choice->name || choice->object ? none_is_chosen(profile, out, choice, err) :
 				tally_error_set(err, -ENOENT, "the event's samples have no addresses");
-	tally_vector_release(&all);
+	out->count = chosen;
 	return result;
 }
 
 int tally_hot_functions_above(const struct tally_profile *profile, uint32_t event, const struct tally_function_choice *choice,
 			      struct tally_annotation_weight *out)
 {
-	const struct tally_names *names = &profile->recording->names;
 	bool *is_it = calloc(profile->places.places.count + 1, sizeof(*is_it));
 	*out = (struct tally_annotation_weight){ 0 };
 	for (uint32_t place = 0; is_it && place < profile->places.places.count; place++) {
 		struct tally_hot_function one = { .function = tally_profile_function(profile, place), .place = place };
-		snprintf(one.name, sizeof(one.name), "%s", tally_names_plain_text(names, one.function));
-		is_it[place] = is_chosen(names, &one, choice);
+		is_it[place] = is_chosen(profile, &one, choice);
 	}
 	for (size_t i = 0; is_it && i < profile->rows.rows.count; i++) {
 		const struct tally_row *row = &profile->rows.rows.items[i];

@@ -18,13 +18,15 @@ static inline void tally_annotation_add(struct tally_annotation_weight *sum, con
 	sum->period += part->period;
 }
 
+/* 40 bytes: a machine's programs have hundreds of thousands. */
 struct tally_hot_function {
 	uint32_t function;   /* id of names->functions */
 	uint32_t place;      /* one of its places */
 	uint64_t start, end; /* of what has no symbol; else both 0 */
 	struct tally_annotation_weight weight;
-	char name[512];      /* "main"; "cc1+0x4d2a30" where there is no symbol */
 };
+
+enum { TALLY_HOT_FUNCTION_NAME = 512 };
 
 struct tally_hot_functions {
 	struct tally_hot_function *items;
@@ -44,6 +46,10 @@ int tally_hot_functions_find(const struct tally_profile *profile, uint32_t event
 /* Samples whose stacks have such a function; `choice` has a name.  0 or -ENOMEM. */
 int tally_hot_functions_above(const struct tally_profile *profile, uint32_t event, const struct tally_function_choice *choice,
 			      struct tally_annotation_weight *out);
+
+/* "main"; "cc1+0x4d2a30" where there is no symbol. */
+void tally_hot_function_name(const struct tally_profile *profile, const struct tally_hot_function *hot,
+			     char name[TALLY_HOT_FUNCTION_NAME]);
 
 /* Is a place in it? */
 bool tally_hot_function_has(const struct tally_profile *profile, const struct tally_hot_function *hot, uint32_t place);

@@ -23,6 +23,7 @@ struct tally_place_table {
 	struct tally_map index;
 	struct tally_place_memory *memory; /* what the last addresses were, by a hash of theirs */
 	uint64_t era; /* of `memory` */
+	bool merges_unknown; /* set by who wants names alone: addresses in no file are one place, of address 0 */
 };
 
 /* The number of a place; UINT32_MAX when memory is out. */

@@ -125,6 +125,8 @@ int tally_profile_new(struct tally_recording *recording, const struct tally_prof
 	recording->marks_cut = true;
 	if (options)
 		chosen = *options;
+	recording->endings.keeps_threads &= !chosen.only_places;
+	profile->places.merges_unknown = chosen.only_places;
 	/* Whose samples pass is known when their leaf is named. */
 	chosen.merge_threads &= !chosen.filter.objects && !chosen.filter.symbols;
 	bool names_leaves = chosen.filter.objects || chosen.filter.symbols;

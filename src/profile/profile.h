@@ -29,7 +29,9 @@ struct tally_profile_options {
 	bool merge_threads, merge_cpus; /* don't tell them apart: fewer rows */
 	bool by_cgroup, by_cgroup_id; /* tell cgroups apart; namespaces of cgroups */
 	unsigned facts; /* tell these apart (sample_facts.h); with TALLY_FACT_BRANCH rows are branches */
-	bool only_places; /* and their names: rows are of the leaf alone, memory goes with the places */
+	/* And their names: rows are of event and leaf alone, all addresses in no file are one place, and whoever has ended is
+	 * forgotten, so that memory goes with the places that there are in files. */
+	bool only_places;
 	uint64_t split_samples; /* a second thread helps from this one on; 0: of long recordings, where there are CPUs for it */
 	/* Called now and then with the share read, 0…1; NULL: nobody. */
 	void (*progress)(void *context, double share);

@@ -68,8 +68,8 @@ struct tally_sample_reader {
 
 /* ---- classes ------------------------------------------------------------------------------------------- */
 
-static int learn_task(struct tally_sample_reader *reader, struct known_task *task,
-		      const struct tally_recorded_event *event)
+static int tell_apart(struct tally_sample_reader *reader, const struct known_task *task,
+		      const struct tally_recorded_event *event, struct tally_class *class)
 {
 	struct tally_profile *profile = reader->profile;
 	struct tally_tasks *tasks = &profile->recording->tasks;
@@ -79,7 +79,7 @@ static int learn_task(struct tally_sample_reader *reader, struct known_task *tas
 	uint32_t cgroup_id = reader->options->by_cgroup_id ? tally_class_cgroup_namespace(tasks, task->pid, task->tid) : 0;
 	uint32_t thread = tally_tasks_thread(tasks, task->pid, task->tid);
 	uint32_t comm = tally_strings_intern(&tasks->strings, tally_tasks_comm(tasks, task->pid, task->tid, buffer));
-	struct tally_class class = {
+	*class = (struct tally_class){
 		.event = task->event,
 		.thread = merge ? UINT32_MAX : thread,
 		.comm = comm,
@@ -87,9 +87,20 @@ static int learn_task(struct tally_sample_reader *reader, struct known_task *tas
 		.cgroup = cgroup,
 		.cgroup_id = cgroup_id,
 	};
-	if (thread == UINT32_MAX || comm == TALLY_STRING_NONE || cgroup == TALLY_STRING_NONE ||
-	    cgroup_id == TALLY_STRING_NONE ||
-	    (merge && !tally_map_put(&profile->merged_threads, (uint64_t)task->event << 32 | thread, NULL)))
+	bool is_out = thread == UINT32_MAX || comm == TALLY_STRING_NONE || cgroup == TALLY_STRING_NONE ||
+		      cgroup_id == TALLY_STRING_NONE;
+	if (!is_out && merge)
+		is_out = !tally_map_put(&profile->merged_threads, (uint64_t)task->event << 32 | thread, NULL);
+	return is_out ? -ENOMEM : 0;
+}
+
+static int learn_task(struct tally_sample_reader *reader, struct known_task *task,
+		      const struct tally_recorded_event *event)
+{
+	struct tally_profile *profile = reader->profile;
+	const struct tally_tasks *tasks = &profile->recording->tasks;
+	struct tally_class class = { .event = task->event, .thread = UINT32_MAX, .cpu = task->cpu };
+	if (!reader->options->only_places && tell_apart(reader, task, event, &class) < 0)
 		return -ENOMEM;
 	profile->has_stacks |= !profile->of_branches && tally_recording_has_stacks(&event->attr);
 	task->maps = tally_tasks_generation(tasks, task->pid);
