@@ -6,8 +6,8 @@
  */
 #include "output/export_parts.h"
 
-#include "base/json.h"
 #include "base/vector.h"
+#include "output/trace_event.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -22,12 +22,7 @@ struct drawing {
 
 static void put_event(const struct drawing *drawing, const char *name, const char *phase, uint64_t time)
 {
-	tally_json_object(drawing->json, NULL);
-	tally_json_text(drawing->json, "name", name);
-	tally_json_text(drawing->json, "ph", phase);
-	tally_json_double(drawing->json, "ts", (double)(time - drawing->origin) / 1e3);
-	tally_json_u64(drawing->json, "pid", drawing->task->pid);
-	tally_json_u64(drawing->json, "tid", drawing->task->tid);
+	tally_trace_event_start(drawing->json, name, phase, drawing->task->pid, drawing->task->tid, time - drawing->origin);
 }
 
 /* Beginnings and ends rather than whole calls: what ends when another begins then has the same digits. */
@@ -102,19 +97,6 @@ static int draw_thread(struct drawing *drawing, const struct tally_export_thread
 	return result;
 }
 
-static void put_metadata(const struct drawing *drawing, const char *what, const char *name)
-{
-	tally_json_object(drawing->json, NULL);
-	tally_json_text(drawing->json, "name", what);
-	tally_json_text(drawing->json, "ph", "M");
-	tally_json_u64(drawing->json, "pid", drawing->task->pid);
-	tally_json_u64(drawing->json, "tid", drawing->task->tid);
-	tally_json_object(drawing->json, "args");
-	tally_json_text(drawing->json, "name", name);
-	tally_json_end(drawing->json);
-	tally_json_end(drawing->json);
-}
-
 static void put_marks(struct drawing *drawing, uint32_t event)
 {
 	const char *comm;
@@ -136,15 +118,12 @@ int tally_export_chrome(const struct tally_samples *samples, uint32_t event, str
 	struct tally_export_threads threads;
 	int result = tally_export_threads_make(samples, event, &threads);
 	tally_json_object(&json, NULL);
-	tally_json_text(&json, "displayTimeUnit", "ns");
 	tally_json_array(&json, "traceEvents");
+	tally_trace_event_tasks(&json, &samples->recording->tasks, true);
 	for (size_t i = 0; !result && i < threads.threads.count; i++) {
 		const struct tally_export_thread *thread = &threads.threads.items[i];
 		const char *comm;
 		drawing.task = tally_export_task(samples, thread->thread, &comm);
-		if (drawing.task->pid == drawing.task->tid)
-			put_metadata(&drawing, "process_name", comm);
-		put_metadata(&drawing, "thread_name", comm);
 		result = draw_thread(&drawing, &threads, thread);
 	}
 	if (!result)

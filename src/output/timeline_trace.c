@@ -1,7 +1,6 @@
-/* Trace Event Format, as chrome://tracing and ui.perfetto.dev read it. */
+/* Who ran where and what happened, as trace events. */
 #include "output/timeline.h"
-
-#include "base/json.h"
+#include "output/trace_event.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,44 +10,18 @@ enum { CPUS_PID = 0 /* the process whose threads are the CPUs: no task has its n
 static void put_start(struct tally_json *json, const struct tally_activity *activity, const char *name, const char *phase,
 		      uint32_t pid, uint32_t tid, uint64_t time)
 {
-	tally_json_object(json, NULL);
-	tally_json_text(json, "name", name);
-	tally_json_text(json, "ph", phase);
-	tally_json_u64(json, "pid", pid);
-	tally_json_u64(json, "tid", tid);
-	tally_json_double(json, "ts", time > activity->first ? (double)(time - activity->first) / 1e3 : 0);
-}
-
-static void put_name(struct tally_json *json, const char *what, uint32_t pid, uint32_t tid, const char *name)
-{
-	tally_json_object(json, NULL);
-	tally_json_text(json, "name", what);
-	tally_json_text(json, "ph", "M");
-	tally_json_u64(json, "pid", pid);
-	tally_json_u64(json, "tid", tid);
-	tally_json_object(json, "args");
-	tally_json_text(json, "name", name);
-	tally_json_end(json);
-	tally_json_end(json);
+	tally_trace_event_start(json, name, phase, pid, tid, time > activity->first ? time - activity->first : 0);
 }
 
 static void put_names(struct tally_json *json, const struct tally_activity *activity)
 {
-	const struct tally_tasks *tasks = &activity->recording->tasks;
 	char name[32];
-	put_name(json, "process_name", CPUS_PID, 0, "CPUs");
+	tally_trace_event_name(json, "process_name", CPUS_PID, 0, "CPUs");
 	for (uint32_t cpu = 0; cpu < activity->cpu_count; cpu++) {
 		snprintf(name, sizeof(name), "CPU %u", cpu);
-		put_name(json, "thread_name", CPUS_PID, cpu, name);
+		tally_trace_event_name(json, "thread_name", CPUS_PID, cpu, name);
 	}
-	for (uint32_t i = 0; i < tasks->threads.count; i++) {
-		const struct tally_thread *task = &tasks->threads.items[i];
-		if (!task->tid)
-			continue;
-		if (task->pid == task->tid)
-			put_name(json, "process_name", task->pid, task->tid, tally_activity_comm(activity, i));
-		put_name(json, "thread_name", task->pid, task->tid, tally_activity_comm(activity, i));
-	}
+	tally_trace_event_tasks(json, &activity->recording->tasks, false);
 }
 
 /* Twice: on its CPU's track by the task's name, on the task's by the CPU's. */
@@ -97,7 +70,6 @@ int tally_timeline_trace(const struct tally_activity *activity, struct tally_buf
 {
 	struct tally_json json = { .out = out };
 	tally_json_object(&json, NULL);
-	tally_json_text(&json, "displayTimeUnit", "ns");
 	tally_json_array(&json, "traceEvents");
 	put_names(&json, activity);
 	for (size_t i = 0; i < activity->ran.count; i++)

@@ -86,11 +86,11 @@ class Page {
 		return this.browser.send(method, params, this.sessionId);
 	}
 
-	/* `fragment` is kept out of the reload decision: each call loads anew. */
+	/* A file, or an address.  `fragment` is kept out of the reload decision: each call loads anew. */
 	async load(file, fragment) {
 		this.url = 'about:blank';
 		await this.send('Page.navigate', { url: 'about:blank' });
-		this.url = 'file://' + path.resolve(file);
+		this.url = /^http:/.test(file) ? file : 'file://' + path.resolve(file);
 		const loaded = new Promise(resolve => { this.loaded = resolve; });
 		await this.send('Page.navigate', { url: this.url + (fragment ? '#' + fragment : '') });
 		await loaded;

@@ -1,5 +1,6 @@
 /* Exports, opened by what they are for: speedscope in a browser, a pprof decoder generated from its .proto; the Firefox
- * Profiler's tables by their schema.  TAP.  $TALLY is the program, $SHARES a workload, $MODULES where npm may install. */
+ * Profiler's tables by their schema; Perfetto is in perfetto.js.  TAP.  $TALLY is the program, $SHARES a workload,
+ * $MODULES where npm may install. */
 'use strict';
 const assert = require('assert');
 const { execFileSync, spawnSync } = require('child_process');
@@ -8,33 +9,15 @@ const os = require('os');
 const path = require('path');
 const zlib = require('zlib');
 const { find, Browser, Page } = require('./chromium.js');
+const npm = require('./npm.js');
 
-const PACKAGES = ['speedscope@1.25.0', 'pprof-format@2.3.2'];
 const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'tally-export-'));
 const recording = path.join(directory, 'tally.data');
-let browser, page, installed;
+let browser, page;
 
-class Skip extends Error {}
-
+const { Skip } = npm;
+const packages = () => npm.packages('speedscope@1.25.0', 'pprof-format@2.3.2');
 const tally = (...words) => execFileSync(process.env.TALLY, words, { stdio: ['ignore', 'pipe', 'pipe'], maxBuffer: 1 << 28 });
-
-/* Tried once: without a network each try would take its time. */
-function packages() {
-	const folder = path.join(process.env.MODULES, 'node_modules');
-	if (installed === undefined)
-		installed = install(folder);
-	if (!installed)
-		throw new Skip('npm could not install ' + PACKAGES.join(' and '));
-	return folder;
-}
-
-function install(folder) {
-	if (PACKAGES.every(one => fs.existsSync(path.join(folder, one.split('@')[0], 'package.json'))))
-		return true;
-	fs.mkdirSync(process.env.MODULES, { recursive: true });
-	return spawnSync('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--fetch-retries=1',
-		'--fetch-timeout=20000', '--prefix', process.env.MODULES, ...PACKAGES], { encoding: 'utf8', timeout: 60000 }).status === 0;
-}
 
 /* Function → samples in itself, as report has it. */
 function self() {
