@@ -80,24 +80,48 @@ static void put_value_type(struct pprof *pprof, unsigned field, const char *type
 }
 
 /* One for each file that a place is of; 0 is none. */
+static void put_mapping(struct pprof *pprof, uint32_t number)
+{
+	const struct tally_tasks *tasks = &pprof->samples->recording->tasks;
+	const struct tally_mapped_file *file = &tasks->files.items[number];
+	char id[2 * sizeof(file->build_id.bytes) + 1] = "";
+	for (unsigned b = 0; b < file->build_id.size; b++)
+		sprintf(id + 2 * b, "%02x", file->build_id.bytes[b]);
+	put_number(&pprof->message, MAPPING_ID, (uint64_t)number + 1);
+	put_number(&pprof->message, MAPPING_LIMIT, UINT64_MAX >> 1); /* addresses are offsets in the file */
+	put_number(&pprof->message, MAPPING_FILENAME, text(pprof, tally_tasks_path(tasks, number)));
+	put_number(&pprof->message, MAPPING_BUILD_ID, text(pprof, id));
+	put_number(&pprof->message, MAPPING_HAS_FUNCTIONS, 1);
+	put_number(&pprof->message, MAPPING_HAS_FILENAMES, 1);
+	put_number(&pprof->message, MAPPING_HAS_LINES, 1);
+	put_number(&pprof->message, MAPPING_HAS_INLINES, 1);
+	put_message(pprof->out, PROFILE_MAPPING, &pprof->message);
+}
+
+/* What pprof heads its tables with: the file that has the first task's name (python3: /usr/bin/python3.11). */
+static uint32_t main_file(const struct tally_samples *samples)
+{
+	const struct tally_tasks *tasks = &samples->recording->tasks;
+	const char *comm;
+	tally_export_task(samples, samples->samples.items[0].thread, &comm);
+	for (uint32_t i = 0; i < tasks->files.count; i++) {
+		const char *slash = strrchr(tally_tasks_path(tasks, i), '/');
+		if (slash && !strncmp(slash + 1, comm, strlen(comm)))
+			return i;
+	}
+	return 0;
+}
+
+/* The main program's first. */
 static void put_mappings(struct pprof *pprof)
 {
 	const struct tally_tasks *tasks = &pprof->samples->recording->tasks;
-	for (uint32_t i = 0; i < tasks->files.count; i++) {
-		const struct tally_mapped_file *file = &tasks->files.items[i];
-		char id[2 * sizeof(file->build_id.bytes) + 1] = "";
-		for (unsigned b = 0; b < file->build_id.size; b++)
-			sprintf(id + 2 * b, "%02x", file->build_id.bytes[b]);
-		put_number(&pprof->message, MAPPING_ID, (uint64_t)i + 1);
-		put_number(&pprof->message, MAPPING_LIMIT, UINT64_MAX >> 1); /* addresses are offsets in the file */
-		put_number(&pprof->message, MAPPING_FILENAME, text(pprof, tally_tasks_path(tasks, i)));
-		put_number(&pprof->message, MAPPING_BUILD_ID, text(pprof, id));
-		put_number(&pprof->message, MAPPING_HAS_FUNCTIONS, 1);
-		put_number(&pprof->message, MAPPING_HAS_FILENAMES, 1);
-		put_number(&pprof->message, MAPPING_HAS_LINES, 1);
-		put_number(&pprof->message, MAPPING_HAS_INLINES, 1);
-		put_message(pprof->out, PROFILE_MAPPING, &pprof->message);
-	}
+	uint32_t first = main_file(pprof->samples);
+	if (first < tasks->files.count)
+		put_mapping(pprof, first);
+	for (uint32_t i = 0; i < tasks->files.count; i++)
+		if (i != first)
+			put_mapping(pprof, i);
 }
 
 static void put_locations(struct pprof *pprof)

@@ -92,6 +92,7 @@ const tests = {
 		const leaves = new Map(profile.location.map(one => [String(one.id), functions.get(String(one.line[0].functionId))]));
 		const mappings = new Set(profile.mapping.map(one => String(one.id)));
 		const found = new Map();
+		assert.strictEqual(path.basename(text(profile.mapping[0].filename)), 'shares', 'the program stands first');
 		assert.strictEqual(text(profile.sampleType[0].type), 'samples');
 		assert.strictEqual(text(profile.sampleType[1].unit), 'nanoseconds');
 		for (const sample of profile.sample) {
