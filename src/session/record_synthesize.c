@@ -7,6 +7,7 @@
 #include "session/synthesis.h"
 
 #include "base/buffer.h"
+#include "base/vector.h"
 #include "machine/procfs.h"
 
 #include <errno.h>
@@ -16,6 +17,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#define KERNEL_NAME "[kernel.kallsyms]"
 
 /* ---- the kernel ---------------------------------------------------------------------------------------- */
 
@@ -48,25 +51,58 @@ static uint64_t kernel_start(const char **symbol)
 	return second;
 }
 
-/* As perf writes it: the start and, as file offset, the address of the symbol behind the name. */
-static int synthesize_kernel(struct tally_synthesis *synthesis)
+/* Behind the kernel lie its modules and the code that it makes, on some machines next to it. */
+static uint64_t kernel_end(const struct tally_recorder *recorder, const struct tally_bpf_codes *codes, uint64_t start)
 {
-	const uint64_t image_bytes_max = 1ull << 30; /* x86-64's KERNEL_IMAGE_SIZE */
-	const char *symbol;
+	const uint64_t image_bytes_max = 1ull << 30;
+#if defined(__x86_64__)
+	uint64_t end = (start | (image_bytes_max - 1)) + 1; /* KERNEL_IMAGE_SIZE: what is behind is for modules */
+#else
+	uint64_t end = start + image_bytes_max;
+#endif
+	uint64_t module = tally_record_module_above(recorder, start);
+	if (module < end)
+		end = module;
+	for (size_t i = 0; i < codes->count; i++)
+		if (codes->items[i].start > start && codes->items[i].start < end)
+			end = codes->items[i].start;
+	return end;
+}
+
+/* As perf writes it: the start and, as file offset, the address of the symbol behind the name. */
+static int write_kernel(struct tally_synthesis *synthesis, const char *symbol, uint64_t start, uint64_t end)
+{
 	char name[32];
-	uint64_t start = kernel_start(&symbol);
-	if (!start)
-		return 0;
-	uint64_t length = tally_record_module_above(synthesis->recorder, start) - start;
 	tally_synthesis_begin(synthesis);
 	tally_synthesis_u32(synthesis, UINT32_MAX);
 	tally_synthesis_u32(synthesis, 0);
 	tally_synthesis_u64(synthesis, start);
-	tally_synthesis_u64(synthesis, length < image_bytes_max ? length : image_bytes_max);
+	tally_synthesis_u64(synthesis, end - start);
 	tally_synthesis_u64(synthesis, start);
-	snprintf(name, sizeof(name), "[kernel.kallsyms]%s", symbol);
+	snprintf(name, sizeof(name), KERNEL_NAME "%s", symbol);
 	tally_synthesis_string(synthesis, name);
 	return tally_synthesis_finish(synthesis, TALLY_RECORD_MMAP, TALLY_MISC_KERNEL, -1, 0);
+}
+
+/* Who may not know where the kernel lies is told of nothing else there either. */
+static int synthesize_kernel(struct tally_synthesis *synthesis)
+{
+	struct tally_bpf_codes codes = { 0 };
+	const char *symbol;
+	uint64_t start = kernel_start(&symbol);
+	if (!start)
+		return 0;
+	int result = tally_record_read_modules(synthesis->recorder, synthesis->err);
+	if (!result)
+		result = tally_record_read_bpf(synthesis->recorder, &codes, synthesis->err);
+	if (!result)
+		result = write_kernel(synthesis, symbol, start, kernel_end(synthesis->recorder, &codes, start));
+	if (!result)
+		result = tally_synthesize_modules(synthesis);
+	if (!result)
+		result = tally_synthesize_bpf(synthesis, &codes);
+	tally_vector_release(&codes);
+	return result;
 }
 
 /* ---- tasks --------------------------------------------------------------------------------------------- */
@@ -191,11 +227,7 @@ int tally_record_synthesize(struct tally_recorder *recorder, struct tally_error 
 {
 	struct tally_synthesis synthesis = { .recorder = recorder, .err = err };
 	bool has_kernel = !recorder->provider->ops->command;
-	int result = has_kernel ? tally_record_read_modules(recorder, err) : 0;
-	if (!result && has_kernel)
-		result = synthesize_kernel(&synthesis);
-	if (!result && has_kernel)
-		result = tally_synthesize_modules(&synthesis);
+	int result = has_kernel ? synthesize_kernel(&synthesis) : 0;
 	if (!result)
 		result = tally_synthesize_cgroups(&synthesis);
 	if (!result && recorder->target->all)
@@ -210,18 +242,27 @@ int tally_record_synthesize(struct tally_recorder *recorder, struct tally_error 
 
 /* ---- what is known --------------------------------------------------------------------------------------- */
 
+/* Of the kernel itself the first piece alone, where other code cut it: for perf each were all of it. */
+static bool is_rest_of_kernel(const struct tally_tasks *tasks, size_t at)
+{
+	const struct tally_mapping *mappings = tasks->kernel.mappings;
+	if (strncmp(tally_tasks_path(tasks, mappings[at].file), KERNEL_NAME, strlen(KERNEL_NAME)) != 0)
+		return false;
+	for (size_t i = 0; i < at; i++)
+		if (mappings[i].file == mappings[at].file)
+			return true;
+	return false;
+}
+
 static int write_kernel_mapping(struct tally_synthesis *synthesis, const struct tally_mapping *mapping)
 {
 	const struct tally_tasks *tasks = &synthesis->recorder->tasks;
+	const struct tally_mapped_file *file = &tasks->files.items[mapping->file];
 	const char *path = tally_tasks_path(tasks, mapping->file);
+	if (file->is_symbol)
+		return tally_synthesize_symbol(synthesis, mapping->start, (uint32_t)(mapping->end - mapping->start),
+					       file->symbol_type, path);
 	tally_synthesis_begin(synthesis);
-	if (tasks->files.items[mapping->file].is_symbol) {
-		tally_synthesis_u64(synthesis, mapping->start);
-		tally_synthesis_u32(synthesis, (uint32_t)(mapping->end - mapping->start));
-		tally_synthesis_u32(synthesis, 1); /* KSYMBOL_TYPE_BPF, no flags */
-		tally_synthesis_string(synthesis, path);
-		return tally_synthesis_finish(synthesis, TALLY_RECORD_KSYMBOL, 0, -1, 0);
-	}
 	tally_synthesis_u32(synthesis, UINT32_MAX);
 	tally_synthesis_u32(synthesis, 0);
 	tally_synthesis_u64(synthesis, mapping->start);
@@ -271,7 +312,8 @@ int tally_record_write_tasks(struct tally_recorder *recorder, struct tally_error
 	const struct tally_record_header done = { .type = TALLY_RECORD_FINISHED_ROUND, .size = sizeof(done) };
 	int result = 0;
 	for (size_t i = 0; !result && i < tasks->kernel.count; i++)
-		result = write_kernel_mapping(&synthesis, &tasks->kernel.mappings[i]);
+		if (!is_rest_of_kernel(tasks, i))
+			result = write_kernel_mapping(&synthesis, &tasks->kernel.mappings[i]);
 	if (!result)
 		result = tally_synthesize_known_cgroups(&synthesis);
 	for (size_t i = 0; !result && i < tasks->threads.count; i++)

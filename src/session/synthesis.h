@@ -2,6 +2,7 @@
 #ifndef TALLY_SESSION_SYNTHESIS_H
 #define TALLY_SESSION_SYNTHESIS_H
 
+#include "machine/bpf_codes.h"
 #include "session/recorder_state.h"
 
 struct tally_synthesis {
@@ -31,5 +32,11 @@ int tally_synthesize_known_cgroups(struct tally_synthesis *synthesis);
 
 /* record_modules.c: those of the kernel's modules that were read and have no record yet.  0 or -errno. */
 int tally_synthesize_modules(struct tally_synthesis *synthesis);
+
+/* record_bpf.c: what there is of BPF programs' code, as far as it is wanted and this user may know; its records.  0 or -errno. */
+int tally_record_read_bpf(struct tally_recorder *recorder, struct tally_bpf_codes *out, struct tally_error *err);
+int tally_synthesize_bpf(struct tally_synthesis *synthesis, const struct tally_bpf_codes *codes);
+/* Any code that the kernel made; `type` as in the record that told of it. */
+int tally_synthesize_symbol(struct tally_synthesis *synthesis, uint64_t start, uint32_t size, uint16_t type, const char *name);
 
 #endif

@@ -104,14 +104,42 @@ if perf record -q -a -o perf.data -e cpu-clock -F 1999 -- "$BPF_FUNCTIONS" >out 
 	timeout 60 "$TALLY" report --stdio --percent-limit 0 -i perf.data >tally.txt 2>/dev/null
 	inner perf.txt >out
 	check "a BPF program's functions are named as perf names them" test -n "$(inner perf.txt)" -a "$(inner perf.txt)" = "$(inner tally.txt)"
-	"$BPF_FUNCTIONS" 60000 >loaded & busy=$!
-	for ((i = 0; i < 200; i++)); do [ -s loaded ] && break; sleep 0.05; done
-	timeout 60 "$TALLY" record -q -a -o before.data -e cpu-clock -F 1999 --duration 500ms >out 2>&1
-	kill $busy
+	busy() { : >loaded; "$BPF_FUNCTIONS" 60000 >loaded & busy=$!; for ((i = 0; i < 200; i++)); do [ -s loaded ] && break; sleep 0.05; done; }
+	# Of that program, that it is there.
+	bpf_events() {
+		perf script -i "$1" --show-bpf-events 2>/dev/null | grep -o ' PERF_RECORD_\(KSYMBOL .*flags 0x0\|BPF_EVENT type 1\).*' |
+			awk '/KSYMBOL/ { own = /_of_tally$/ } own'
+	}
+	busy
+	timeout 60 perf record -q -a -o perf.data -e cpu-clock -F 99 -- true >out 2>&1
+	timeout 60 "$TALLY" record -q -a -o before.data -e cpu-clock -F 1999 -- sh -c "sleep 0.5; kill $busy; sleep 0.3" >out 2>&1
 	timeout 60 "$TALLY" report --stdio --percent-limit 0 -i before.data >tally.txt 2>>out
-	check "… also when it was there before the recording" test "$(inner perf.txt)" = "$(inner tally.txt)"
+	check "… also when it was there before the recording, and gone before its end" test "$(inner perf.txt)" = "$(inner tally.txt)"
+	diff <(bpf_events perf.data) <(bpf_events before.data) >out
+	check "… in the records that perf writes of it" test "$(bpf_events perf.data | wc -l)" = 3 -a ! -s out
+	perf report --stdio -i before.data >perf.txt 2>/dev/null
+	check "… which perf reads" test "$(inner perf.txt)" = "$(inner tally.txt)"
+	busy
+	timeout 60 "$TALLY" record -q -a -o files.data --switch-output=200ms -e cpu-clock -F 99 --duration 500ms >out 2>&1
+	for file in files.data.*; do bpf_events "$file" | grep -c 'KSYMBOL .*_inner_of_tally'; done >out
+	check "… in each file of a switched output" test "$(sort -u out)" = 1
+	timeout 60 "$TALLY" record -q -a -o none.data --no-bpf-event -e cpu-clock -F 99 -- true >out 2>&1
+	bpf_events none.data >out
+	check "… but not with --no-bpf-event" test ! -s out
+	if setpriv --bounding-set -sys_admin,-bpf true 2>/dev/null; then
+		timeout 60 setpriv --bounding-set -sys_admin,-bpf --inh-caps -sys_admin,-bpf "$TALLY" record -q -a -o less.data -e cpu-clock \
+			-F 1999 -- sh -c "sleep 0.5; kill $busy; sleep 0.3" >out 2>&1
+		timeout 60 "$TALLY" report --stdio --percent-limit 0 -i less.data >tally.txt 2>>out
+		check "… by kallsyms, where bpf(2) is refused" test "$(inner perf.txt)" = "$(inner tally.txt)"
+	else
+		skip "… by kallsyms, where bpf(2) is refused" "setpriv can't take capabilities away"
+	fi
+	kill $busy 2>/dev/null
 else
 	skip "a BPF program's functions are named as perf names them" "needs perf record -a and bpf(2)"
-	skip "… also when it was there before the recording" "likewise"
+	for what in "also when it was there before the recording, and gone before its end" "in the records that perf writes of it" \
+		"which perf reads" "in each file of a switched output" "but not with --no-bpf-event" "by kallsyms, where bpf(2) is refused"; do
+		skip "… $what" "likewise"
+	done
 fi
 echo "1..$number"

@@ -1,6 +1,8 @@
 #include "test.h"
 
 #include "base/vector.h"
+#include "machine/bpf_codes.h"
+#include "machine/bpf_types.h"
 #include "machine/cpu.h"
 #include "machine/finding.h"
 #include "machine/limits.h"
@@ -669,6 +671,72 @@ static void loaded_modules_are_read(void **state)
 	tally_vector_release(&modules);
 }
 
+static void bpf_code_is_found_in_kallsyms(void **state)
+{
+	(void)state;
+	static const char text[] = "ffffffff81000000 T _text\n"
+				   "ffffffffc0025000 t bpf_prog_a1ea616671715f95_inner\t[bpf]\n"
+				   "ffffffffc0022138 t bpf_prog_7b5b3fe293b4bd7e_outer\t[bpf]\n"
+				   "\n"
+				   "ffffffffc0025333 t md4_transform\t[md4]\n"
+				   "ffffffffc0030000 t bpf_trampoline_6442\t[bpf]\n"
+				   "0000000000000000 t bpf_prog_0123456789abcdef_hidden\t[bpf]\n"
+				   "ffffffffc0031000 t other\t[bpf]\n"
+				   "ffffffffc0032000 t bpf_prog_cut";
+	struct tally_bpf_codes codes = { 0 };
+	assert_int_equal(tally_bpf_codes_parse(text, true, &codes), 0);
+	assert_int_equal(codes.count, 3);
+	assert_string_equal(codes.items[0].name, "bpf_prog_7b5b3fe293b4bd7e_outer");
+	assert_int_equal(codes.items[0].start, 0xffffffffc0022138);
+	assert_int_equal(codes.items[0].size, 0x25000 - 0x22138);
+	assert_int_equal(codes.items[1].size, 0x333);
+	assert_string_equal(codes.items[2].name, "bpf_trampoline_6442");
+	assert_int_equal(codes.items[2].size, 4096);
+	codes.count = 0;
+	assert_int_equal(tally_bpf_codes_parse(text, false, &codes), 0);
+	assert_int_equal(codes.count, 1);
+	assert_string_equal(codes.items[0].name, "bpf_trampoline_6442");
+	tally_vector_release(&codes);
+}
+
+static void types_tell_what_bpf_functions_are_called(void **state)
+{
+	(void)state;
+	static const char text[] = "\0int\0s\0outer\0inner";
+	uint32_t words[] = {
+		0x0001eb9f, 24, 0, 0, 0, sizeof(text), /* the header; 3 and 4: the types' size, the names' place */
+		1, 1u << 24, 4, 32,                    /* 1: int */
+		5, 4u << 24 | 2, 8, 0, 1, 0, 0, 1, 32, /* 2: a struct of two */
+		0, 13u << 24 | 1, 1, 0, 1,             /* 3: a prototype */
+		7, 12u << 24, 3, 13, 12u << 24, 3,     /* 4, 5: functions */
+	};
+	uint8_t bytes[sizeof(words) + sizeof(text)], damaged[sizeof(bytes)];
+	const uint32_t ids[] = { 5, 4, 3, 0, 6 };
+	const char *names[5];
+	words[3] = words[4] = sizeof(words) - 24;
+	memcpy(bytes, words, sizeof(words));
+	memcpy(bytes + sizeof(words), text, sizeof(text));
+	tally_bpf_type_names(bytes, sizeof(bytes), ids, 5, names);
+	assert_string_equal(names[0], "inner");
+	assert_string_equal(names[1], "outer");
+	for (int i = 2; i < 5; i++)
+		assert_null(names[i]);
+	for (size_t size = 0; size < sizeof(bytes); size++) { /* each copy is as large as it is, for the sanitizer */
+		uint8_t *cut = malloc(size + 1);
+		memcpy(cut, bytes, size);
+		tally_bpf_type_names(cut, size, ids, 5, names);
+		assert_null(names[0]);
+		free(cut);
+	}
+	for (size_t bit = 0; bit < 8 * sizeof(bytes); bit++) {
+		memcpy(damaged, bytes, sizeof(bytes));
+		damaged[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		tally_bpf_type_names(damaged, sizeof(damaged), ids, 5, names);
+		for (int i = 0; i < 5; i++)
+			assert_true(!names[i] || strlen(names[i]) < sizeof(text));
+	}
+}
+
 static void facts_are_gathered_here(void **state)
 {
 	(void)state;
@@ -712,6 +780,8 @@ int main(void)
 		cmocka_unit_test(cures_fit_the_container),
 		cmocka_unit_test(a_container_is_known_by_its_marks),
 		cmocka_unit_test(loaded_modules_are_read),
+		cmocka_unit_test(bpf_code_is_found_in_kallsyms),
+		cmocka_unit_test(types_tell_what_bpf_functions_are_called),
 		cmocka_unit_test(facts_are_gathered_here),
 	};
 	return cmocka_run_group_tests_name("machine", tests, NULL, NULL);
