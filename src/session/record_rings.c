@@ -11,6 +11,7 @@ enum {
 	SMALL_RING_BYTES = 2 << 20,   /* on machines of many CPUs, without stack copies */
 	THREAD_RING_BYTES = 256 << 10, /* of thousands of threads, few run at a time */
 	RINGS_BYTES = 64 << 20,       /* all of them, where they can be that small */
+	STACK_RINGS_BYTES = 256 << 20, /* all of them, where large copies come often */
 	SIDE_RING_BYTES = 256 << 10,
 	SMALL_SIDE_RING_BYTES = 32 << 10, /* where memory is short */
 };
@@ -35,7 +36,13 @@ static size_t default_ring_bytes(const struct tally_recorder *recorder)
 	size_t share = RINGS_BYTES / recorder->ring_count;
 	if (recorder->options.per_thread)
 		return share > RING_BYTES ? RING_BYTES : share < THREAD_RING_BYTES ? THREAD_RING_BYTES : share;
-	if (recorder->call_graph == TALLY_CALL_GRAPH_STACK || share > RING_BYTES)
+	if (recorder->call_graph == TALLY_CALL_GRAPH_STACK) {
+		size_t bytes = RING_BYTES, wanted = tally_record_copies_ring_bytes(recorder);
+		while (bytes < wanted && 2 * bytes * recorder->ring_count <= STACK_RINGS_BYTES)
+			bytes *= 2;
+		return bytes;
+	}
+	if (share > RING_BYTES)
 		return RING_BYTES;
 	return share < SMALL_RING_BYTES ? SMALL_RING_BYTES : share;
 }

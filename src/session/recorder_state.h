@@ -172,7 +172,10 @@ void tally_record_tell_of_small_rings(struct tally_recorder *recorder, const str
 int tally_record_set_filter(struct tally_recorder *recorder, const struct tally_event *event, int handle,
 			    struct tally_error *err);
 
-/* record_copy.c: which sizes of copies there are to be with rings of so many bytes; the smallest is in force. */
+/* record_copy.c: the ring in which the largest copies have room for long enough, at the rates asked for: up to 32 MiB;
+ * 0 where these are not known. */
+size_t tally_record_copies_ring_bytes(const struct tally_recorder *recorder);
+/* Which sizes of copies there are to be with rings of so many bytes; the smallest is in force. */
 void tally_record_copies_init(struct tally_recorder *recorder, size_t ring_bytes);
 /* Is the source one whose copies have several sizes? */
 bool tally_record_has_copies(const struct tally_recorder *recorder, const struct tally_record_source *source);
