@@ -9,7 +9,8 @@
  * each with its own addresses), it is emptied, and memory goes with the stacks.
  *
  * Who wants the names of places alone needs rows of the leaves only.  Then a chain is walked from its leaf up to where it
- * goes on as the chain before: most have nine of ten callers in common.
+ * goes on as its process's chain before: most have nine of ten callers in common.  That is less work than to know it by its
+ * hash, of all its words.
  */
 #include "profile/row_maker.h"
 
@@ -23,7 +24,7 @@
 enum {
 	CHAINS_LEAST = 1 << 16, CHAINS_PER_ROW = 4,
 	GUESS_FROM = 1 << 14, GUESS_TIMES = 16, /* chains; as many again at most */
-	LINE_WORDS = 8, NO_STATE = 255,
+	LINE_WORDS = 8, NO_STATE = 255, LAST_CHAINS = 16,
 };
 static const uint32_t NO_ROW = UINT32_MAX, FILTERED = UINT32_MAX - 1;
 
@@ -47,7 +48,7 @@ struct tally_row_maker {
 	struct tally_profile *profile;
 	const struct tally_profile_options *options;
 	struct tally_chain_table chains;
-	struct last_chain last;
+	struct last_chain lasts[LAST_CHAINS]; /* by process */
 	struct outcome outcomes[TALLY_SLICE];
 	struct { uint8_t *items; size_t count, capacity; } stack; /* bytes of those being made */
 };
@@ -240,7 +241,7 @@ static int make_room(struct last_chain *last, size_t count)
  * put behind `*leaf`; none is where there is none. */
 static int find_places(struct tally_row_maker *maker, const struct tally_hashed_sample *sample, uint8_t **leaf)
 {
-	struct last_chain *last = &maker->last;
+	struct last_chain *last = &maker->lasts[sample->pid % LAST_CHAINS];
 	struct tally_chain_walk walk = {
 		.at = sample->words, .end = sample->words + sample->count, .kernel = sample->is_kernel,
 	};
@@ -279,23 +280,14 @@ static uint32_t leaf_row(struct tally_row_maker *maker, uint32_t class, const ui
 
 static int add_places(struct tally_row_maker *maker, const struct tally_hashed_sample *samples, size_t count)
 {
-	struct tally_chain_table *chains = &maker->chains;
 	int result = 0;
 	for (size_t i = 0; !result && i < count; i++) {
 		const struct tally_hashed_sample *sample = &samples[i];
 		uint8_t leaf[TALLY_PLACE_BYTES_MAX], *end = leaf;
-		uint32_t row = tally_chain_table_find(chains, sample->hash);
-		if (row == NO_ROW) {
-			if (chains->count >= CHAINS_LEAST)
-				tally_chain_table_clear(chains);
-			if (sample->is_ip ? push_address(maker, sample, sample->is_kernel, sample->ip, 0, &end) < 0 :
-					    find_places(maker, sample, &end) < 0)
-				return -ENOMEM;
-			row = leaf_row(maker, sample->class, leaf, end);
-			if (row == NO_ROW || tally_chain_table_add(chains, sample->hash, row) < 0)
-				return -ENOMEM;
-		}
-		result = add_to_row(maker, row, sample->period);
+		result = sample->is_ip ? push_address(maker, sample, sample->is_kernel, sample->ip, 0, &end) :
+					 find_places(maker, sample, &end);
+		if (!result)
+			result = add_to_row(maker, leaf_row(maker, sample->class, leaf, end), sample->period);
 	}
 	return result;
 }
@@ -394,7 +386,9 @@ void tally_row_maker_free(struct tally_row_maker *maker)
 		return;
 	tally_chain_table_release(&maker->chains);
 	tally_vector_release(&maker->stack);
-	free(maker->last.words);
-	free(maker->last.states);
+	for (unsigned i = 0; i < LAST_CHAINS; i++) {
+		free(maker->lasts[i].words);
+		free(maker->lasts[i].states);
+	}
 	free(maker);
 }

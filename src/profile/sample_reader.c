@@ -343,9 +343,11 @@ int tally_sample_reader_add(struct tally_sample_reader *reader, const struct tal
 		waiting->words = &waiting->ip;
 		waiting->count = 1;
 	}
-	hash_chain(reader, waiting);
-	if (!reader->pipe.is_running)
-		tally_chain_table_prefetch(reader->hasher, waiting->hash);
+	if (!reader->options->only_places) {
+		hash_chain(reader, waiting);
+		if (!reader->pipe.is_running)
+			tally_chain_table_prefetch(reader->hasher, waiting->hash);
+	}
 	if (!waiting->is_ip && !keep_chain(reader, waiting))
 		return tally_sample_reader_flush(reader);
 	return batch->count == reader->batch_samples || batch->blocks_held == BLOCKS ? submit(reader, raw->file_offset) : 0;
@@ -353,11 +355,11 @@ int tally_sample_reader_add(struct tally_sample_reader *reader, const struct tal
 
 /* ---- its life ------------------------------------------------------------------------------------------ */
 
-/* Leaves that have to be named are looked up with what only one thread may use; where only leaves are wanted, there is too
- * little to do for two. */
+/* Leaves that have to be named are looked up with what only one thread may use; where only leaves or places are wanted, there
+ * is too little to do for two. */
 static uint64_t split_from(const struct tally_profile *profile, const struct tally_profile_options *options)
 {
-	if (options->filter.objects || options->filter.symbols || options->facts)
+	if (options->filter.objects || options->filter.symbols || options->facts || options->only_places)
 		return UINT64_MAX;
 	if (options->split_samples)
 		return options->split_samples;
