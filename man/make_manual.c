@@ -81,7 +81,7 @@ static void put_options(const struct tally_command *command)
 			printf("\\fR");
 		}
 		if (o->kind == TALLY_ARGUMENT_OPTIONAL)
-			printf("[");
+			printf(o->name ? "[=" : "[");
 		else if (o->kind == TALLY_ARGUMENT_REQUIRED)
 			printf(" ");
 		if (o->kind != TALLY_ARGUMENT_NONE) {
@@ -103,13 +103,14 @@ static void put_details(const char *text)
 		size_t length = strcspn(text, "\n");
 		bool indented = *text == ' ';
 		if (indented != example && length)
-			printf(indented ? ".PP\n.RS 4\n.nf\n" : ".fi\n.RE\n");
+			printf(indented ? ".PP\n.RS 2\n.nf\n" : ".fi\n.RE\n");
 		if (paragraph && length && !indented)
 			printf(".PP\n");
 		example = length ? indented : example;
 		paragraph = !length;
 		if (length || example) {
-			put(text, length);
+			size_t margin = length < 2 || !indented ? 0 : 2;
+			put(text + margin, length - margin);
 			printf("\n");
 		}
 		text += length + (text[length] == '\n');

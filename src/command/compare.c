@@ -170,7 +170,7 @@ const struct tally_command tally_command_compare = {
 		"+1% or -1% of change, +1000 of difference, or 2.5G of the new figure itself (clocks: msec).\n\n"
 		"Exit status: 0; 1 when a condition of --fail-if holds; 2 when a file can't be read or a condition can't be\n"
 		"judged, since the event was not counted.  docs/ci.md has jobs to copy.\n\n"
-		"  tally stat --provider simulated -e instructions -j -o new.json -- ./program\n"
+		"  tally stat --provider simulated -e instructions -jo new.json ./program\n"
 		"  tally compare old.json new.json --fail-if 'instructions > +1%'\n"
 		"  tally compare old.json new.json --markdown -o comment.md",
 	.options = options,

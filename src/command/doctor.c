@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 static const struct tally_option options[] = {
-	{ .letter = 'j', .name = "json", .help = "print JSON; docs/doctor.md describes it" },
+	{ .letter = 'j', .name = "json", .help = "JSON (docs/doctor.md)" },
 	TALLY_OPTIONS_END
 };
 
@@ -69,10 +69,9 @@ const struct tally_command tally_command_doctor = {
 	.summary = "what this machine and user may measure, and the cure for what they may not",
 	.usage = "[options]",
 	.details = "Everything is tried out, not guessed from settings: whether perf_event_open reaches the kernel,\n"
-		   "which events open, whether overflows really arrive. That takes less than a tenth of a second\n"
+		   "which events open, whether overflows really arrive.  That takes less than a tenth of a second\n"
 		   "and changes nothing.\n\n"
-		   "exit status: 0 when at least the own programs can be counted, 1 when not.\n\n"
-		   "examples:\n"
+		   "Exit status: 0 when at least your own programs can be counted, 1 when not.\n\n"
 		   "  tally doctor\n"
 		   "  tally doctor --json | jq '.findings[] | select(.state != \"ok\")'",
 	.options = options,

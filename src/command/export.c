@@ -176,8 +176,8 @@ const struct tally_command tally_command_export = {
 		   "In chrome's format consecutive samples of one function are drawn as one call, and samples of events other\n"
 		   "than the exported one are marks.\n"
 		   "\n"
-		   "  tally export -f firefox -o profile.json.gz     then: open it at profiler.firefox.com\n"
-		   "  tally export -o profile.pb.gz && go tool pprof -http :8080 profile.pb.gz\n"
+		   "  tally export -f firefox -o profile.json.gz  for profiler.firefox.com\n"
+		   "  tally export -o a.pb.gz && go tool pprof -http :8080 a.pb.gz\n"
 		   "  tally export -o run.speedscope.json perf.data\n"
 		   "  tally export -o run.trace.json --comm node",
 	.options = options,

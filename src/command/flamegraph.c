@@ -260,7 +260,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 const struct tally_command tally_command_flamegraph = {
 	.name = "flamegraph",
 	.summary = "draw stacks as a flame graph, in one SVG or HTML file",
-	.usage = "[options] [file | -- command [argument…]]",
+	.usage = "[options] [FILE | -- command [argument…]]",
 	.details =
 		"The input is a recording, `perf script` text or folded text: a file, standard input, or\n"
 		"the last recording (tally.data) where neither is given.  The file needs nothing but itself: mail it, attach it,\n"

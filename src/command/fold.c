@@ -115,7 +115,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 const struct tally_command tally_command_fold = {
 	.name = "fold",
 	.summary = "one line per distinct stack, with its weight",
-	.usage = "[options] [file]",
+	.usage = "[options] [FILE]",
 	.details =
 		"The input is a recording, `perf script` text or folded text: a file, standard input, or\n"
 		"the last recording (tally.data) where neither is given.  The output is what flame graph tools read, and what\n"

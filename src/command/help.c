@@ -34,6 +34,6 @@ static int run(const struct tally_command *command, int argc, char **argv)
 const struct tally_command tally_command_help = {
 	.name = "help",
 	.summary = "this list, or the help of one command",
-	.usage = "[command]",
+	.usage = "[COMMAND]",
 	.run = run,
 };

@@ -21,7 +21,7 @@
 enum { OPTION_PROVIDER = 256 };
 
 static const struct tally_option options[] = {
-	{ .letter = 'j', .name = "json", .help = "print JSON; docs/list.md describes it" },
+	{ .letter = 'j', .name = "json", .help = "JSON (docs/list.md)" },
 	{ .letter = 'v', .name = "verbose", .help = "tracepoints with their fields" },
 	SIMULATED_OPTION_PROVIDER(OPTION_PROVIDER),
 	TALLY_OPTIONS_END
@@ -410,19 +410,18 @@ static int run(const struct tally_command *command, int argc, char **argv)
 const struct tally_command tally_command_list = {
 	.name = "list",
 	.summary = "the events that can be counted, sampled and traced here",
-	.usage = "[options] [hw|sw|cache|pmu|raw|breakpoint|tracepoint|pfm]… [word…]",
-	.details = "Words match anywhere in a name, or as globs; an event that matches one of them is listed. What this\n"
-		   "machine can't count is marked with the reason. In a pipe each event has a line that begins with the\n"
+	.usage = "[options] [hw|sw|cache|pmu|raw|breakpoint|tracepoint|pfm]… [WORD…]",
+	.details = "Words match anywhere in a name, or as globs; an event that matches one of them is listed.  What this\n"
+		   "machine can't count is marked with the reason.  In a pipe each event has a line that begins with the\n"
 		   "name to be typed behind -e.\n\n"
-		   "exit status: 0, or 1 when nothing matches.\n\n"
-		   "examples:\n"
+		   "Exit status: 0, or 1 when nothing matches.\n\n"
 		   "  tally list\n"
 		   "  tally list cache dTLB\n"
 		   "  tally list pfm l3_miss\n"
 		   "  tally list --provider simulated\n"
 		   "  tally list -v sched:sched_switch\n"
 		   "  tally list '*:sys_enter_open*' | awk '{ print $1 }'\n"
-		   "  tally list --json hw | jq '.events[] | select(.unavailable | not) | .name'",
+		   "  tally list -j hw | jq '.events[] | select(.unavailable | not).name'",
 	.options = options,
 	.run = run,
 };

@@ -149,7 +149,7 @@ static void print_option(const struct tally_option *option)
 	if (option->kind == TALLY_ARGUMENT_REQUIRED)
 		snprintf(left + n, sizeof(left) - (size_t)n, " %s", argument);
 	else if (option->kind == TALLY_ARGUMENT_OPTIONAL)
-		snprintf(left + n, sizeof(left) - (size_t)n, "[%s]", argument);
+		snprintf(left + n, sizeof(left) - (size_t)n, option->name ? "[=%s]" : "[%s]", argument);
 	printf("  %-26s", left);
 	if (strlen(left) > 26)
 		printf("\n  %-26s", "");

@@ -211,14 +211,14 @@ static int run(const struct tally_command *command, int argc, char **argv)
 const struct tally_command tally_command_record = {
 	.name = "record",
 	.summary = "sample a program, tasks or the whole system into a file",
-	.usage = "[options] [--] command [argument…]",
+	.usage = "[options] [--] [command [argument…]]",
 	.details = "Without -e the CPU's cycles are sampled where it can count them, else its clock (cpu-clock).\n"
 		   "\n"
-		   "  tally record -- ./program            then: tally report, tally flamegraph\n"
+		   "  tally record -- ./program       then: tally report\n"
 		   "  tally record -p 1234 --duration 10\n"
 		   "  tally record -a -e sched:sched_switch -- sleep 1\n"
 		   "  tally record -o - -- make | tally flamegraph -o make.svg -\n"
-		   "  tally record --provider simulated -e L1-dcache-load-misses -c 1000 -- ./program",
+		   "  tally record --provider simulated -e LLC-load-misses -c 1000 ./program",
 	.options = record_options,
 	.run = run,
 };

@@ -343,7 +343,7 @@ const struct tally_command tally_command_report = {
 	.usage = "[options] [FILE]",
 	.details = "SELF is what was sampled in the function itself, TOTAL what was sampled in it and in what it called.\n"
 		   "On a terminal the report is browsed: Enter opens call trees, / searches, f filters, s chooses columns, h\n"
-		   "lists all keys, q leaves. In pipes, with --stdio or -j, it is text.\n"
+		   "lists all keys, q leaves.  In pipes, with --stdio or -j, it is text.\n"
 		   "\n"
 		   "  tally record -- ./program && tally report\n"
 		   "  tally report -g                    with the call trees\n"

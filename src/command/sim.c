@@ -232,12 +232,12 @@ static int run(const struct tally_command *command, int argc, char **argv)
 const struct tally_command tally_command_sim = {
 	.name = "sim",
 	.summary = "play a scenario on a simulated machine, and measure it",
-	.usage = "[options] scenario",
+	.usage = "[options] SCENARIO",
 	.details = "A scenario describes a machine, what its tasks do, and what is to be counted and sampled\n"
 		   "(docs/sim.md).  The machine is measured by tally's own perf_event subsystem, and is the same\n"
 		   "to the last digit each time.\n\n"
-		   "  tally sim examples/tour.sim              what the engine does, shown in six steps\n"
-		   "  tally sim --explain examples/tour.sim    and each rotation, birth and loss as it happens\n"
+		   "  tally sim examples/tour.sim              the engine in six steps\n"
+		   "  tally sim --explain examples/tour.sim    with each rotation and loss\n"
 		   "  tally sim -o a.data examples/stacks.sim  then: tally report -i a.data",
 	.options = options,
 	.run = run,

@@ -178,16 +178,16 @@ const struct tally_command tally_command_stat = {
 		"signal n ended it, 127 when it was not found, 126 when it can't be executed).  A command that tally\n"
 		"stops at --duration, --timeout or --interval-count, as asked, gives 0; a wrong event gives 2.\n"
 		"\n"
-		"  tally stat -d ./program                  counts, cache and TLB misses, and a reading of them\n"
+		"  tally stat -d ./program                  with cache and TLB misses\n"
 		"  tally stat -r 10 -- make -s              mean and spread of ten runs\n"
-		"  tally stat -e page-faults -I 1000 -p 42  page faults of a running process, each second\n"
-		"  tally stat -a --duration 5               the whole system for five seconds\n"
+		"  tally stat -e page-faults -I 1000 -p 42  a process, each second\n"
+		"  tally stat -a --duration 5               the whole system for 5 seconds\n"
 		"  tally stat -a --per-core -I 1000         each core, each second\n"
-		"  tally stat --per-thread -p 42 sleep 5    each thread of a process for five seconds\n"
-		"  tally stat -e 'syscalls:*' --no-zero ls  the system calls that a command makes\n"
+		"  tally stat --per-thread -p 42 sleep 5    each thread of a process\n"
+		"  tally stat -e 'syscalls:*' --no-zero ls  the system calls of a command\n"
 		"  tally stat -a -e cpu-clock -G user.slice -I 1000\n"
 		"                                           what a cgroup uses\n"
 		"  tally stat --provider simulated ./program\n"
-		"                                           hardware events without hardware: slower, and the same each time\n",
+		"                                           without hardware counters",
 	.run = run,
 };

@@ -154,9 +154,11 @@ const struct tally_command tally_command_timeline = {
 		   "context switches (record --switch-events, or -e sched:sched_switch -a); without them by samples.  Other\n"
 		   "events have a row of their own below the task that they happened to.\n"
 		   "\n"
-		   "  tally record --switch-events -e cpu-clock,page-faults -- make -j2 && tally timeline\n"
-		   "  tally record -a -e sched:sched_switch -e 'block:*' -- sleep 1; tally timeline --by cpu\n"
-		   "  tally timeline -o trace.json                     then: open it at ui.perfetto.dev",
+		   "  tally record --switch-events -e cpu-clock,page-faults -- make -j2\n"
+		   "  tally timeline\n"
+		   "  tally record -a -e sched:sched_switch -e 'block:*' -- sleep 1\n"
+		   "  tally timeline --by cpu\n"
+		   "  tally timeline -o trace.json          for ui.perfetto.dev",
 	.options = options,
 	.run = run,
 };

@@ -209,11 +209,11 @@ const struct tally_command tally_command_top = {
 	.usage = "[options]",
 	.details =
 		"On a terminal: what was sampled lately, older samples counting half as much with each view; / searches, f\n"
-		"filters, s chooses columns, p pauses, h lists all keys, q leaves. As text: what was sampled in each interval.\n"
+		"filters, s chooses columns, p pauses, h lists all keys, q leaves.  As text: what was sampled in each interval.\n"
 		"\n"
 		"  tally top                            the whole system\n"
 		"  tally top -p 1234 -d 500ms\n"
-		"  tally top -g                         who called what: Enter opens an entry\n"
+		"  tally top -g                         who called what\n"
 		"  tally top -e minor-faults -c 1 --stdio -n 5",
 	.options = options,
 	.run = run,
