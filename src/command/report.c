@@ -22,15 +22,17 @@
 #include <unistd.h>
 
 enum { OPTION_CHILDREN = 256, OPTION_NO_CHILDREN, OPTION_SORT, OPTION_PERCENT, OPTION_STDIO, OPTION_DSO,
-       OPTION_SYMBOL, OPTION_EVENT, OPTION_MANGLED, OPTION_NO_INLINE, OPTION_ERROR, OPTION_TUI, OPTION_NO_BRANCHES };
+       OPTION_SYMBOL, OPTION_EVENT, OPTION_MANGLED, OPTION_NO_INLINE, OPTION_ERROR, OPTION_TUI, OPTION_NO_BRANCHES,
+       OPTION_QUANTUM };
 
 static const struct tally_option options[] = {
 	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE",
 	  "the recording (tally.data, else perf.data; - is standard input)", NULL, 0 },
 	{ 's', "sort", TALLY_ARGUMENT_REQUIRED, "KEYS",
-	  "what rows are told apart by, of comm,pid,tid,cpu,cgroup,\ncgroup_id,dso,sym,srcfile,srcline (comm,dso,sym); of branches\n"
-	  "of dso_from,sym_from,srcline_from,dso_to,sym_to,srcline_to,\nmispredict,in_tx,abort,cycles (comm,dso_from,sym_from,dso_to,\nsym_to)",
+	  "what rows are told apart by (comm,dso,sym; of branches\ncomm,dso_from,sym_from,dso_to,sym_to): keys as listed below",
 	  TALLY_SORT_CHOICES, 0 },
+	{ 0, "time-quantum", TALLY_ARGUMENT_REQUIRED, "TIME", "how long one row of --sort time is: 10us, 1s (100ms)", NULL,
+	  OPTION_QUANTUM },
 	{ 'g', "call-graph", TALLY_ARGUMENT_OPTIONAL, "caller|callee",
 	  "show call trees: what an entry called (caller, the default)\nor who called it (callee)",
 	  "caller callee none graph fractal flat", 0 },
@@ -71,6 +73,7 @@ struct request {
 	struct tally_report_options report;
 	struct tally_report_sort sort;
 	struct tally_browse_request browsing;
+	uint64_t quantum_ns;
 	bool children_given, percent_given, errors, json, no_pager, tui, browses, mangled, no_inlines;
 };
 
@@ -101,6 +104,18 @@ static int parse_number(const char *option, const char *value, double *out, stru
 	return 0;
 }
 
+static int parse_quantum(const char *value, uint64_t *out_ns, struct tally_error *err)
+{
+	const double second = 1e9, day = 86400;
+	double seconds;
+	int result = tally_option_seconds("--time-quantum", value, &seconds, err);
+	if (!result && (seconds < 1 / second || seconds > day))
+		return tally_error_set(err, -ERANGE, "option --time-quantum: '%s' is not between a nanosecond and a day",
+				       value);
+	*out_ns = result ? 0 : (uint64_t)(seconds * second + 0.5);
+	return result;
+}
+
 static int apply_option(void *taker, int id, const char *value, struct tally_error *err)
 {
 	struct request *request = taker;
@@ -110,6 +125,7 @@ static int apply_option(void *taker, int id, const char *value, struct tally_err
 	case 'i': request->input = value; break;
 	case 's': return tally_report_sort_parse(&request->sort, value, err);
 	case 'b': request->sort.branches = TALLY_BRANCHES_WANTED; break;
+	case OPTION_QUANTUM: return parse_quantum(value, &request->quantum_ns, err);
 	case OPTION_NO_BRANCHES: request->sort.branches = TALLY_BRANCHES_UNWANTED; break;
 	case 'g': return parse_tree(value, request, err);
 	case OPTION_CHILDREN: request->report.children = request->children_given = true; break;
@@ -289,6 +305,7 @@ static int read_profile(const struct tally_command *command, struct request *req
 		.merge_threads = !request->browses && !report->by[TALLY_SORT_PID] && !report->by[TALLY_SORT_TID],
 		.merge_cpus = !report->by[TALLY_SORT_CPU],
 		.by_cgroup = report->by[TALLY_SORT_CGROUP], .by_cgroup_id = report->by[TALLY_SORT_CGROUP_ID], .facts = facts,
+		.time_quantum_ns = request->quantum_ns,
 		.progress = tally_command_progress, .context = &progress,
 	};
 	tally_command_progress_start(&progress);
@@ -344,6 +361,15 @@ const struct tally_command tally_command_report = {
 	.details = "SELF is what was sampled in the function itself, TOTAL what was sampled in it and in what it called.\n"
 		   "On a terminal the report is browsed: Enter opens call trees, / searches, f filters, s chooses columns, h\n"
 		   "lists all keys, q leaves.  In pipes, with --stdio or -j, it is text.\n"
+		   "\n"
+		   "--sort takes\n"
+		   "  of any sample        comm,pid,tid,cpu,socket,cgroup,cgroup_id,time,dso,sym,srcfile,srcline,addr\n"
+		   "  of branches          dso_from,sym_from,srcline_from,addr_from, the same with _to, mispredict,in_tx,\n"
+		   "                       abort,cycles\n"
+		   "  of costs             weight,ins_lat,p_stage_cyc, local_weight,local_ins_lat,local_p_stage_cyc,\n"
+		   "                       transaction\n"
+		   "  of data in memory    mem,symbol_daddr,dso_daddr,dcacheline,phys_daddr,data_page_size,snoop,tlb,locked,\n"
+		   "                       blocked, code_page_size\n"
 		   "\n"
 		   "  tally record -- ./program && tally report\n"
 		   "  tally report -g                    with the call trees\n"

@@ -8,8 +8,31 @@
 #include <errno.h>
 #include <string.h>
 
+/* perf's others. */
+static int refused_key(const char *text, size_t length, struct tally_error *err)
+{
+	static const struct { const char *names, *why; } keys[] = {
+		{ "overhead overhead_sys overhead_us overhead_guest_sys overhead_guest_us overhead_children sample period",
+		  "is a column of every report, and tells no rows apart (-j has periods and samples)" },
+		{ "parent", "is another report: tally report -g callee shows who called" },
+		{ "trace trace_fields", "is text of tracepoints: tally script prints it" },
+		{ "symbol_size dso_size", "is no property of samples" },
+		{ "symbol_iaddr", "is sym and addr" },
+		{ "ipc_null ipc_lbr", "is reckoned from cycles of branches: --sort cycles has them" },
+		{ "type typeoff typecln simd callchain_branch_predicted callchain_branch_abort callchain_branch_cycles",
+		  "is of later perfs, and not of tally" },
+	};
+	for (size_t i = 0; length && i < sizeof(keys) / sizeof(keys[0]); i++)
+		for (const char *name = keys[i].names; *name; name += strcspn(name, " "), name += *name == ' ')
+			if (strcspn(name, " ") == length && !memcmp(name, text, length))
+				return tally_error_set(err, -ENOTSUP, "option --sort: '%.*s' %s", (int)length, text, keys[i].why);
+	return 0;
+}
+
 static int unknown_key(const char *text, int length, struct tally_error *err)
 {
+	if (refused_key(text, (size_t)length, err) < 0)
+		return -ENOTSUP;
 	struct tally_buffer names = { 0 };
 	for (unsigned key = 0; key < TALLY_SORT_KEYS; key++)
 		tally_buffer_printf(&names, "%s%s", key ? ", " : "", tally_sort_key_words(key)->name);
@@ -96,6 +119,16 @@ int tally_report_sort_choose(struct tally_report_sort *sort, const struct tally_
 	return 0;
 }
 
+static uint64_t sample_types(const struct tally_recording *recording)
+{
+	size_t count;
+	uint64_t types = 0;
+	const struct tally_recorded_event *events = tally_perfdata_events(recording->data, &count);
+	for (size_t i = 0; i < count; i++)
+		types |= events[i].attr.sample_type;
+	return types;
+}
+
 int tally_report_sort_check(const struct tally_report_sort *sort, const struct tally_recording *recording, unsigned facts,
 			    struct tally_error *err)
 {
@@ -117,5 +150,11 @@ int tally_report_sort_check(const struct tally_report_sort *sort, const struct t
 		tally_error_hint(err, "%s", needs[i].hint);
 		return -ENODATA;
 	}
-	return 0;
+	unsigned fact;
+	const char *lacks, *hint;
+	if (!is_known(recording) || !tally_sort_key_lacks(facts, sample_types(recording), &fact, &lacks, &hint))
+		return 0;
+	tally_error_set(err, -ENODATA, "--sort %s: the recording has no %s", key_of_facts(sort, fact), lacks);
+	tally_error_hint(err, "%s", hint);
+	return -ENODATA;
 }

@@ -2,7 +2,9 @@
 
 #include "base/terminal.h"
 
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 void tally_report_function(const struct tally_names *names, uint32_t function, char *out, size_t size)
 {
@@ -18,6 +20,16 @@ void tally_report_function(const struct tally_names *names, uint32_t function, c
 	tally_terminal_clean(raw, out, size);
 }
 
+static void put_each(const char *digits, uint64_t samples, char *out, size_t size)
+{
+	char *end;
+	uint64_t number = strtoull(digits, &end, 10);
+	if (end == digits)
+		snprintf(out, size, "%s", digits);
+	else
+		snprintf(out, size, "%" PRIu64, number * samples);
+}
+
 void tally_report_cell(const struct tally_names *names, const struct tally_report_entry *entry, enum tally_sort_key key,
 		       char *out, size_t size)
 {
@@ -25,6 +37,8 @@ void tally_report_cell(const struct tally_names *names, const struct tally_repor
 	switch (tally_sort_key_words(key)->kind) {
 	case TALLY_KEY_TASK_TEXT: tally_terminal_clean(tally_strings_text(&names->tasks->strings, value), out, size); break;
 	case TALLY_KEY_TEXT: tally_terminal_clean(tally_strings_text(&names->strings, value), out, size); break;
+	case TALLY_KEY_DIGITS: snprintf(out, size, "%s", tally_strings_text(&names->strings, value)); break;
+	case TALLY_KEY_EACH: put_each(tally_strings_text(&names->strings, value), entry->self_samples, out, size); break;
 	case TALLY_KEY_OBJECT:
 		tally_terminal_clean(tally_object_short(tally_strings_text(&names->strings, value)), out, size);
 		break;
@@ -49,5 +63,6 @@ bool tally_report_is_column(const struct tally_report *report, const struct tall
 
 bool tally_report_key_shrinks(enum tally_sort_key key)
 {
-	return tally_sort_key_words(key)->kind != TALLY_KEY_NUMBER;
+	enum tally_sort_kind kind = tally_sort_key_words(key)->kind;
+	return kind != TALLY_KEY_NUMBER && kind != TALLY_KEY_DIGITS && kind != TALLY_KEY_EACH;
 }

@@ -1,6 +1,8 @@
 /* A report as JSON: docs/report-json.md is the schema. */
 #include "output/report_text.h"
 
+#include <stdlib.h>
+
 static void put_function(const struct tally_profile *profile, uint32_t function, struct tally_json *json)
 {
 	static const char *const kinds[TALLY_FRAME_KINDS] = { "program", "library", "kernel", "jit", "inlined" };
@@ -46,8 +48,21 @@ static void put_error(const struct tally_report *report, const char *name, uint6
 	tally_json_double(json, name, (double)(int64_t)(1000 * tally_report_error(report, period, samples) + 0.5) / 1000);
 }
 
-static void put_key(const struct tally_profile *profile, enum tally_sort_key key, uint32_t value, struct tally_json *json)
+/* null: not known. */
+static void put_digits(const char *name, const char *digits, uint64_t times, struct tally_json *json)
 {
+	char *end;
+	uint64_t number = strtoull(digits, &end, 10);
+	if (end == digits)
+		tally_json_text(json, name, NULL);
+	else
+		tally_json_u64(json, name, number * times);
+}
+
+static void put_key(const struct tally_profile *profile, const struct tally_report_entry *entry, enum tally_sort_key key,
+		    struct tally_json *json)
+{
+	uint32_t value = entry->key[key];
 	const struct tally_sort_key_words *words = tally_sort_key_words(key);
 	bool named;
 	if (!words->json)
@@ -61,6 +76,11 @@ static void put_key(const struct tally_profile *profile, enum tally_sort_key key
 			profile->recording->names.functions.items[value].name != TALLY_STRING_NONE;
 		tally_json_text(json, words->json, named ? tally_names_text(&profile->recording->names, value) : NULL);
 		break;
+	case TALLY_KEY_EACH:
+	case TALLY_KEY_DIGITS:
+		put_digits(words->json, tally_strings_text(&profile->recording->names.strings, value),
+			   words->kind == TALLY_KEY_EACH ? entry->self_samples : 1, json);
+		break;
 	case TALLY_KEY_NUMBER: tally_json_i64(json, words->json, (int32_t)value); break;
 	default: tally_json_text(json, words->json, tally_strings_text(&profile->recording->names.strings, value));
 	}
@@ -73,7 +93,7 @@ static void put_entry(const struct tally_profile *profile, const struct tally_re
 	tally_json_object(json, NULL);
 	for (unsigned key = 0; key < TALLY_SORT_KEYS; key++)
 		if (options->by[key])
-			put_key(profile, key, entry->key[key], json);
+			put_key(profile, entry, key, json);
 	if (options->by[TALLY_SORT_SYMBOL])
 		put_function(profile, entry->function, json);
 	else if (options->by[TALLY_SORT_OBJECT])

@@ -1,9 +1,10 @@
 #include "output/script_columns.h"
 
 #include "output/branch_text.h"
-#include "output/data_source_text.h"
 #include "output/script_fields.h"
 #include "output/script_values.h"
+#include "profile/data_source_text.h"
+#include "profile/sample_values.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -107,12 +108,12 @@ static void data_words(const struct tally_script_cell *cell, struct tally_buffer
 
 static uint64_t weight(const struct tally_script_cell *cell)
 {
-	return tally_script_weight(sample_of(cell));
+	return tally_sample_cost(sample_of(cell));
 }
 
 static uint64_t latency(const struct tally_script_cell *cell)
 {
-	return tally_script_latency(sample_of(cell));
+	return tally_sample_latency(sample_of(cell));
 }
 
 static void physical(const struct tally_script_cell *cell, struct tally_buffer *out)

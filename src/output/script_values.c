@@ -1,7 +1,8 @@
 #include "output/script_values.h"
 
 #include "base/reader.h"
-#include "output/data_source_text.h"
+#include "profile/data_source_text.h"
+#include "profile/sample_values.h"
 #include "tally/perf_event.h"
 
 #include <errno.h>
@@ -45,16 +46,6 @@ static void put_data_source(uint64_t data_src, size_t *width, struct tally_buffe
 	tally_buffer_printf(out, "%*s", (int)(*width - length), "");
 }
 
-uint64_t tally_script_weight(const struct tally_sample *sample)
-{
-	return sample->type & TALLY_SAMPLE_WEIGHT_STRUCT ? (uint32_t)sample->weight : sample->weight;
-}
-
-uint64_t tally_script_latency(const struct tally_sample *sample)
-{
-	return sample->weight >> 32 & 0xffff;
-}
-
 int tally_script_put_address(struct tally_recording *recording, const struct tally_recorded_event *event,
 			     const struct tally_sample *sample, uint32_t fields, size_t *source_width,
 			     struct tally_buffer *out)
@@ -67,9 +58,9 @@ int tally_script_put_address(struct tally_recording *recording, const struct tal
 	if (fields & TALLY_FIELD_DATA_SOURCE)
 		put_data_source(sample->data_src, source_width, out);
 	if (fields & TALLY_FIELD_WEIGHT)
-		tally_buffer_printf(out, "%16" PRIu64, tally_script_weight(sample));
+		tally_buffer_printf(out, "%16" PRIu64, tally_sample_cost(sample));
 	if (fields & TALLY_FIELD_LATENCY)
-		tally_buffer_printf(out, "%16" PRIu64, tally_script_latency(sample));
+		tally_buffer_printf(out, "%16" PRIu64, tally_sample_latency(sample));
 	return 0;
 }
 
@@ -106,17 +97,10 @@ void tally_script_put_regs(const struct tally_recording *recording, const struct
 		put_regs(recording->arch, &sample->regs_user, event->attr.sample_regs_user, out);
 }
 
-/* "4K", "2M", and, as perf has it, "1024M"; "N/A" of no page */
 static void put_page_size(uint64_t bytes, struct tally_buffer *out)
 {
-	static const char units[] = "BKMG";
-	unsigned unit = 0;
-	for (; bytes >= 2 * 1024 && units[unit + 1]; bytes >>= 10)
-		unit++;
-	if (bytes)
-		tally_buffer_printf(out, " %" PRIu64 "%c", bytes, units[unit]);
-	else
-		tally_buffer_text(out, " N/A");
+	tally_buffer_char(out, ' ');
+	tally_page_size_text(bytes, out);
 }
 
 /* ---- raw bytes, the wall's clock -------------------------------------------------------------------------- */

@@ -12,10 +12,6 @@ int tally_script_put_address(struct tally_recording *recording, const struct tal
 			     const struct tally_sample *sample, uint32_t fields, size_t *source_width,
 			     struct tally_buffer *out);
 
-/* What an access cost and how long its instruction took, where they are told apart (WEIGHT_STRUCT). */
-uint64_t tally_script_weight(const struct tally_sample *sample);
-uint64_t tally_script_latency(const struct tally_sample *sample);
-
 /* bpf-output: lines of their own. */
 void tally_script_put_bpf_output(const struct tally_sample *sample, struct tally_buffer *out);
 

@@ -131,6 +131,7 @@ struct tally_data_name {
 	const char *name;   /* NULL: none is known */
 	const char *object;
 	uint64_t offset;    /* from the start of what is named */
+	bool is_variable;   /* and no code */
 };
 
 /* What lies at an address of a process that data was at: a variable, or a function where it is code.  0 or -ENOMEM.  The texts

@@ -50,5 +50,6 @@ int tally_names_data(struct tally_names *names, uint32_t pid, uint64_t address, 
 	if (text == TALLY_STRING_NONE)
 		return -ENOMEM;
 	out->name = tally_strings_text(&names->strings, text);
+	out->is_variable = true;
 	return 0;
 }

@@ -1,4 +1,4 @@
-/* What a report is sorted by of samples' facts: their branches. */
+/* What a report is sorted by of samples' facts: their branches, and values. */
 #include "profile/report_parts.h"
 
 #include <errno.h>
@@ -48,6 +48,13 @@ int tally_report_set_facts(const struct tally_report_builder *builder, uint32_t 
 	if (!number)
 		return 0;
 	const struct tally_sample_facts *facts = &builder->profile->facts.facts.items[number - 1];
+	for (unsigned key = 0; key < TALLY_SORT_KEYS; key++) {
+		unsigned values = builder->options->by[key] ? tally_fact_values(tally_sort_key_words(key)->facts) : 0;
+		if (values)
+			root->key[key] = facts->values[__builtin_ctz(values)];
+	}
+	if (facts->to == UINT32_MAX) /* no branch */
+		return 0;
 	if (facts->from != UINT32_MAX)
 		set_end(builder, facts->from, TALLY_SORT_OBJECT_FROM, TALLY_SORT_SYMBOL_FROM, TALLY_SORT_LINE_FROM, root->key);
 	set_end(builder, facts->to, TALLY_SORT_OBJECT_TO, TALLY_SORT_SYMBOL_TO, TALLY_SORT_LINE_TO, root->key);

@@ -19,6 +19,13 @@ static int compare_texts(const struct tally_strings *strings, uint32_t a, uint32
 	return order ? order : (a > b) - (a < b);
 }
 
+/* Of numbers in digits. */
+static int compare_lengths(const struct tally_strings *strings, uint32_t a, uint32_t b)
+{
+	size_t x = strlen(tally_strings_text(strings, a)), y = strlen(tally_strings_text(strings, b));
+	return (x > y) - (x < y);
+}
+
 static int compare_key(const struct tally_recording *recording, enum tally_sort_key key, uint32_t a, uint32_t b)
 {
 	const struct tally_function *functions = recording->names.functions.items;
@@ -29,6 +36,10 @@ static int compare_key(const struct tally_recording *recording, enum tally_sort_
 		order = compare_texts(&recording->names.strings, functions[a].name, functions[b].name);
 		return order ? order : compare_texts(&recording->names.strings, functions[a].object, functions[b].object);
 	case TALLY_KEY_NUMBER: return (a > b) - (a < b);
+	case TALLY_KEY_DIGITS:
+	case TALLY_KEY_EACH:
+		order = compare_lengths(&recording->names.strings, a, b);
+		return order ? order : compare_texts(&recording->names.strings, a, b);
 	default: return compare_texts(&recording->names.strings, a, b);
 	}
 }

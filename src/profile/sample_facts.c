@@ -8,6 +8,8 @@ uint32_t tally_facts_intern(struct tally_fact_table *table, const struct tally_s
 {
 	uint64_t key = tally_hash64((uint64_t)facts->from << 32 | facts->to) ^
 		       tally_hash64((uint64_t)facts->branch_flags + 1);
+	for (unsigned value = 0; value < TALLY_VALUES; value++)
+		key = facts->values[value] ? tally_hash64(key ^ (uint64_t)facts->values[value] << 8 ^ value) : key;
 	for (;; key++) {
 		bool added;
 		uint64_t *slot = tally_map_put(&table->index, key, &added);

@@ -1,4 +1,4 @@
-/* What samples say besides their stacks: the branches taken before.
+/* What samples say besides their stacks: the branches taken before, what an access cost and where its data was.
  *
  * Reports may tell them apart by these; nobody else asks for them, and what was not asked for is not told apart.
  */
@@ -21,11 +21,47 @@ enum tally_fact {
 	TALLY_FACT_TRANSACTION = 1 << 3,
 	TALLY_FACT_ABORT = 1 << 4,
 	TALLY_FACT_CYCLES = 1 << 5,
+	/* Values, a bit for each from here on. */
+	TALLY_FACT_VALUES_SHIFT = 6,
 };
 
+/* What is shown as a text (sample_values.h). */
+enum tally_sample_value {
+	TALLY_VALUE_WEIGHT,
+	TALLY_VALUE_LATENCY,
+	TALLY_VALUE_STAGE,
+	TALLY_VALUE_TRANSACTION,
+	TALLY_VALUE_SOCKET,
+	TALLY_VALUE_TIME,
+	TALLY_VALUE_ADDRESS, /* of the code */
+	TALLY_VALUE_CODE_PAGE,
+	TALLY_VALUE_DATA_SYMBOL,
+	TALLY_VALUE_DATA_OBJECT,
+	TALLY_VALUE_CACHELINE,
+	TALLY_VALUE_PHYSICAL,
+	TALLY_VALUE_DATA_PAGE,
+	TALLY_VALUE_LEVEL, /* where the data was */
+	TALLY_VALUE_SNOOP,
+	TALLY_VALUE_TLB,
+	TALLY_VALUE_LOCK,
+	TALLY_VALUE_BLOCK,
+	TALLY_VALUE_ADDRESS_FROM, /* of a branch */
+	TALLY_VALUE_ADDRESS_TO,
+	TALLY_VALUES
+};
+
+#define TALLY_FACT_VALUE(value) (1u << (TALLY_FACT_VALUES_SHIFT + (unsigned)(value)))
+
+/* Those of a set of facts that are values. */
+static inline unsigned tally_fact_values(unsigned facts)
+{
+	return facts >> TALLY_FACT_VALUES_SHIFT;
+}
+
 struct tally_sample_facts {
-	uint32_t from, to;     /* places; `from` is UINT32_MAX unless it was asked for */
+	uint32_t from, to;     /* places; UINT32_MAX unless rows are of branches, and `from` was asked for */
 	uint32_t branch_flags; /* of what was asked for; the rest is 0 */
+	uint32_t values[TALLY_VALUES]; /* string ids of names; 0 what was not asked for */
 };
 
 struct tally_fact_table {

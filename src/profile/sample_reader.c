@@ -18,12 +18,15 @@
 #include "profile/batch_pipe.h"
 #include "profile/class_table.h"
 #include "profile/row_maker.h"
+#include "profile/sample_values.h"
 
 #include "tally/perf_event.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { TIME_QUANTUM_NS = 100000000 };
 
 enum {
 	BATCH = 512,         /* samples that are handed to the second thread at a time */
@@ -62,6 +65,7 @@ struct tally_sample_reader {
 	struct batch *batches[TALLY_PIPE_BATCHES];
 	size_t batch_samples; /* before it is handed on */
 	uint64_t samples, split_samples, size; /* size: of the recording in bytes, 0 where it is not known */
+	struct tally_sample_values values;
 	char apart[64];
 	struct tally_batch_pipe pipe;
 };
@@ -294,11 +298,29 @@ static uint32_t find_place(struct tally_sample_reader *reader, const struct know
 				      kernel ? tasks->kernel.generation : task->maps, address, 0);
 }
 
+static int add_branch_addresses(struct tally_sample_reader *reader, const struct tally_branch *branch, uint32_t *values)
+{
+	const struct { enum tally_sample_value value; uint64_t address; } ends[] = {
+		{ TALLY_VALUE_ADDRESS_FROM, branch->from }, { TALLY_VALUE_ADDRESS_TO, branch->to },
+	};
+	for (unsigned i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		if (!(reader->options->facts & TALLY_FACT_VALUE(ends[i].value)))
+			continue;
+		values[ends[i].value] = tally_sample_values_address(&reader->values, ends[i].value, ends[i].address);
+		if (values[ends[i].value] == TALLY_STRING_NONE)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 static int add_branches(struct tally_sample_reader *reader, const struct known_task *task, const struct tally_sample *sample)
 {
 	unsigned wanted = reader->options->facts;
 	uint64_t count = sample->branches ? sample->branch_count : 0;
+	uint32_t values[TALLY_VALUES] = { 0 };
 	int result = count ? note_period(reader->profile, task->event, count, count) : 0;
+	if (!result && count)
+		result = tally_sample_values_read(&reader->values, sample, wanted, values);
 	for (uint64_t i = 0; !result && i < count; i++) {
 		const struct tally_branch *branch = &sample->branches[i];
 		struct tally_sample_facts facts = {
@@ -306,12 +328,24 @@ static int add_branches(struct tally_sample_reader *reader, const struct known_t
 			.to = find_place(reader, task, branch->to),
 			.branch_flags = tally_facts_branch_flags(wanted, branch->flags),
 		};
-		if (facts.to == UINT32_MAX || (wanted & TALLY_FACT_FROM && facts.from == UINT32_MAX))
+		memcpy(facts.values, values, sizeof(facts.values));
+		if (facts.to == UINT32_MAX || (wanted & TALLY_FACT_FROM && facts.from == UINT32_MAX) ||
+		    add_branch_addresses(reader, branch, facts.values) < 0)
 			return -ENOMEM;
 		uint32_t class = class_with_facts(reader, task->class, &facts);
 		result = class == UINT32_MAX ? -ENOMEM : tally_row_maker_add_place(reader->rows, class, facts.to, 1);
 	}
 	return result;
+}
+
+/* The class of a sample that is told apart by values; UINT32_MAX when memory is out. */
+static uint32_t class_with_values(struct tally_sample_reader *reader, const struct known_task *task,
+				  const struct tally_sample *sample)
+{
+	struct tally_sample_facts facts = { .from = UINT32_MAX, .to = UINT32_MAX };
+	if (tally_sample_values_read(&reader->values, sample, reader->options->facts, facts.values) < 0)
+		return UINT32_MAX;
+	return class_with_facts(reader, task->class, &facts);
 }
 
 int tally_sample_reader_add(struct tally_sample_reader *reader, const struct tally_raw_record *raw,
@@ -325,17 +359,18 @@ int tally_sample_reader_add(struct tally_sample_reader *reader, const struct tal
 	uint64_t period = period_of(raw, sample);
 	if (reader->options->facts & TALLY_FACT_BRANCH)
 		return add_branches(reader, task, sample);
-	if (note_period(reader->profile, task->event, period, 1) < 0)
+	uint32_t class = reader->options->facts ? class_with_values(reader, task, sample) : task->class;
+	if (class == UINT32_MAX || note_period(reader->profile, task->event, period, 1) < 0)
 		return -ENOMEM;
 	if (sample->stack && !(recording->leaves_only && sample->type & TALLY_SAMPLE_IP))
-		return add_unwound(reader, raw, record, task->class, period);
+		return add_unwound(reader, raw, record, class, period);
 	struct batch *batch = reader->batch;
 	struct tally_hashed_sample *waiting = &batch->samples[batch->count++];
 	*waiting = (struct tally_hashed_sample){
 		.words = sample->chain ? sample->chain : &waiting->ip, .count = (uint32_t)sample->chain_length, .ip = sample->ip,
 		.period = period,
 		.user_maps = task->maps, .kernel_maps = recording->tasks.kernel.generation,
-		.pid = sample->pid, .class = task->class, .is_kernel = is_kernel_mode(record->header.misc),
+		.pid = sample->pid, .class = class, .is_kernel = is_kernel_mode(record->header.misc),
 		.is_ip = sample->type & TALLY_SAMPLE_IP && (recording->leaves_only || !has_address(sample)),
 	};
 	waiting->is_cut = !waiting->is_ip && record->header.misc & TALLY_MISC_STACK_CUT;
@@ -377,6 +412,8 @@ struct tally_sample_reader *tally_sample_reader_new(struct tally_profile *profil
 		.rows = tally_row_maker_new(profile, options),
 		.batch_samples = TALLY_SLICE, .split_samples = split_from(profile, options),
 		.size = tally_perfdata_size(profile->recording->data), .era = 1,
+		.values = { .recording = profile->recording,
+			    .quantum_ns = options->time_quantum_ns ? options->time_quantum_ns : TIME_QUANTUM_NS },
 	};
 	reader->batch = reader->batches[0] = calloc(1, sizeof(*reader->batch));
 	if (!reader->rows || !reader->batch) {
@@ -403,5 +440,6 @@ void tally_sample_reader_free(struct tally_sample_reader *reader)
 	}
 	tally_row_maker_free(reader->rows);
 	tally_map_release(&reader->class_index);
+	tally_sample_values_release(&reader->values);
 	free(reader);
 }

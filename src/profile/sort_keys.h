@@ -24,6 +24,30 @@ enum tally_sort_key {
 	TALLY_SORT_IN_TRANSACTION,
 	TALLY_SORT_ABORT,
 	TALLY_SORT_CYCLES,
+	TALLY_SORT_ADDRESS_FROM,
+	TALLY_SORT_ADDRESS_TO,
+	/* Of the sample again, one value each. */
+	TALLY_SORT_TIME,
+	TALLY_SORT_SOCKET,
+	TALLY_SORT_WEIGHT,
+	TALLY_SORT_LOCAL_WEIGHT,
+	TALLY_SORT_LATENCY,
+	TALLY_SORT_LOCAL_LATENCY,
+	TALLY_SORT_STAGE,
+	TALLY_SORT_LOCAL_STAGE,
+	TALLY_SORT_TRANSACTION,
+	TALLY_SORT_ADDRESS,
+	TALLY_SORT_CODE_PAGE,
+	TALLY_SORT_LEVEL,
+	TALLY_SORT_DATA_SYMBOL,
+	TALLY_SORT_DATA_OBJECT,
+	TALLY_SORT_CACHELINE,
+	TALLY_SORT_PHYSICAL,
+	TALLY_SORT_DATA_PAGE,
+	TALLY_SORT_SNOOP,
+	TALLY_SORT_TLB,
+	TALLY_SORT_LOCK,
+	TALLY_SORT_BLOCK,
 	/* Of each frame. */
 	TALLY_SORT_OBJECT,
 	TALLY_SORT_SYMBOL,
@@ -36,6 +60,8 @@ enum tally_sort_kind {
 	TALLY_KEY_TASK_TEXT, /* string id of tasks */
 	TALLY_KEY_NUMBER,    /* UINT32_MAX: not recorded */
 	TALLY_KEY_TEXT,      /* string id of names */
+	TALLY_KEY_DIGITS,    /* the same: a decimal number of any size, or "?" */
+	TALLY_KEY_EACH,      /* the same: what is shown is that much for each sample of the entry */
 	TALLY_KEY_OBJECT,    /* the same: a path, of which the last part is shown */
 	TALLY_KEY_FUNCTION,  /* of names */
 	TALLY_KEY_OWN_OBJECT,   /* string id of names; what is shown is the object of the entry's function */
@@ -54,5 +80,9 @@ const struct tally_sort_key_words *tally_sort_key_words(enum tally_sort_key key)
 
 /* The key that the first `length` bytes of a text name; TALLY_SORT_KEYS: none. */
 enum tally_sort_key tally_sort_key_find(const char *name, unsigned length);
+
+/* Whether the values of a set of facts need of a recording's events (PERF_SAMPLE_…) what `sample_types` lack: the first such
+ * in `*fact`, with what that is and how it is recorded. */
+bool tally_sort_key_lacks(unsigned facts, uint64_t sample_types, unsigned *fact, const char **lacks, const char **hint);
 
 #endif

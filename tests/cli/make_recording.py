@@ -8,8 +8,8 @@ import struct
 import sys
 
 IP, TID, TIME, ADDR, CALLCHAIN, CPU, PERIOD, RAW, BRANCH_STACK = 1, 2, 4, 8, 32, 128, 256, 1024, 2048
-WEIGHT, DATA_SRC, IDENTIFIER, PHYS_ADDR, DATA_PAGE_SIZE, CODE_PAGE_SIZE, WEIGHT_STRUCT = (
-    1 << 14, 1 << 15, 1 << 16, 1 << 19, 1 << 22, 1 << 23, 1 << 24)
+WEIGHT, DATA_SRC, IDENTIFIER, TRANSACTION, PHYS_ADDR, DATA_PAGE_SIZE, CODE_PAGE_SIZE, WEIGHT_STRUCT = (
+    1 << 14, 1 << 15, 1 << 16, 1 << 17, 1 << 19, 1 << 22, 1 << 23, 1 << 24)
 SAMPLE_ID_ALL, MMAP, COMM, MMAP2 = 1 << 18, 1 << 8, 1 << 9, 1 << 23
 RECORD = {"MMAP": 1, "COMM": 3, "SAMPLE": 9, "MMAP2": 10, "NAMESPACES": 16, "KSYMBOL": 17, "BPF_EVENT": 18,
           "CGROUP": 19, "TEXT_POKE": 20, "CALLCHAIN_DEFERRED": 22, "HEADER_ATTR": 64, "HEADER_EVENT_TYPE": 65, "HEADER_BUILD_ID": 67,
@@ -228,11 +228,11 @@ def library():
     raise SystemExit("no code in " + name)
 
 
-def side_band(comm="branchy"):
+def side_band(comm="branchy", cpu=b""):
     name, offset, length = library()
     pids = u32(LIBRARY_PID, LIBRARY_PID)
     mmap2 = pids + u64(BASE, length, offset) + u32(8, 1) + u64(1234, 1) + u32(5, 2) + padded(name)
-    trailer = pids + u64(1000)
+    trailer = pids + u64(1000) + cpu
     return [record("COMM", pids + padded(comm) + trailer), record("MMAP2", mmap2 + trailer, USER)]
 
 
@@ -331,6 +331,41 @@ def memory(path, weights=WEIGHT):
 def memory_costs(path):
     """The same with struct perf_sample_weight's parts."""
     memory(path, WEIGHT_STRUCT)
+
+
+def data_segment():
+    """Where a file's variables are: the offset of their page, where in it they begin, and how many bytes."""
+    with open(library()[0], "rb") as elf:
+        bytes_ = elf.read()
+    at, size, count = (struct.unpack_from(f, bytes_, o)[0] for f, o in (("<Q", 32), ("<H", 54), ("<H", 56)))
+    for i in range(count):
+        kind, flags, offset, address, _, length = struct.unpack_from("<IIQQQQ", bytes_, at + i * size)
+        if kind == 1 and flags & 2:
+            return offset & ~4095, offset % 4096, length & ~15
+    raise SystemExit("no data in it")
+
+
+def memory_rows(path):
+    """What several samples have in common: costs, transactions, sockets, variables, times."""
+    kinds = IP | TID | TIME | ADDR | CPU | PERIOD | WEIGHT_STRUCT | DATA_SRC | TRANSACTION | PHYS_ADDR
+    event = Event("cpu/mem-loads/", [5], type=4, sample_type=kinds)
+    name, _, _ = library()
+    offset, start, length = data_segment()
+    pids, data = u32(LIBRARY_PID, LIBRARY_PID), BASE + (1 << 32)
+    cpu = u32(0, 0)
+    # Of a file that is mapped without PROT_EXEC perf reads no symbols any more.
+    mapped = pids + u64(data, start + length, offset) + u32(8, 1) + u64(1234, 1) + u32(7, 2) + padded(name) + pids + u64(1000) + cpu
+    records = side_band("memory", cpu) + [record("MMAP2", mapped, USER)]
+    transactions = [0, 1, 2, 3, 5] + [2 | 1 << bit for bit in range(2, 8)] + [2 | 0x2a << 32, 1 << 2, 2 | 0xfc]
+    for i in range(280):
+        address = data + start + 16 * (i * 7919 % (length // 16)) if i % 5 else BASE + 0x20001 + 0x357 * i
+        body = u64(BASE + 0x20001 + 0x357 * (i % 9)) + pids + u64(2000 + i * 3700000, address) + u32(i % 4, 0) + u64(1000)
+        body += u64(20 + i % 3 | (5 + i % 4) << 32 | (i % 2) << 48, 2 | 0x0a << 5 | 2 << 19 | 0x0a << 26)
+        body += u64(transactions[i % len(transactions)], 0x5000 + i % 6)
+        records.append(record("SAMPLE", body, USER))
+    features = {**common_features([event]), SPECIAL["nrcpus"]: u32(4, 4),
+                SPECIAL["cpu_topology"]: texts("0-1", "2-3") + texts("0", "1", "2", "3") + u32(0, 0, 1, 0, 0, 1, 1, 1)}
+    write_file(path, [event], records, features)
 
 
 def bpf_output(path):

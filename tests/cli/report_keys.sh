@@ -124,11 +124,97 @@ P
 }
 branch_tests
 
+# ---- costs, times, memory: a value each -------------------------------------------------------------------
+# By the samples of each text: perf has rows of their own for values that it prints alike.
+cat >values.py <<'P'
+import collections, json, re, subprocess, sys
+# values.py TALLY FIELD FILE: perf's rows from standard input
+def ours(tally, key, field, path):
+    found = collections.Counter()
+    for event in json.loads(subprocess.run([tally, "report", "-j", "--sort", key, "-i", path], stdout=subprocess.PIPE, check=True).stdout)["events"]:
+        for entry in event["entries"]:
+            found[str(entry[field])] += entry["self_samples"]
+    return found
+tally, key, field, path = sys.argv[1:]
+theirs, titles = collections.Counter(), None
+for line in sys.stdin:
+    cells = [cell.strip() for cell in line.rstrip("\n").split("|")]
+    if line.startswith("# Overhead"):
+        columns = [i for i, title in enumerate(cells) if i > 1 and not title.startswith("IPC")]
+    if re.match(r" *[0-9.]+%", line):
+        cell = cells[columns[0]]
+        if key in ("symbol_daddr", "phys_daddr", "dcacheline"):
+            cell = re.sub(r"^\[.\] ", "", cell)
+        if key == "socket":
+            cell = str(int(cell))
+        theirs[cell or "-"] += int(cells[1])
+mine = ours(tally, key, field, path)
+if key == "transaction": # perf's column is so wide
+    width = max(map(len, theirs))
+    cut = collections.Counter()
+    for text, samples in mine.items():
+        cut[text[:width] if text not in theirs else text] += samples
+    mine = cut
+if key == "symbol_daddr": # symbols reach as far as perf knows no other, and those of no type have no offset
+    apart = [text for text in mine if text not in theirs]
+    assert all(re.match("0x|__data_start", text) for text in apart) and sum(mine[text] for text in apart) < sum(mine.values()) / 5
+    theirs, mine = ({text: table[text] for text in table if text in theirs and text in mine} for table in (theirs, mine))
+    assert sum("+0x" in text for text in mine) > 10 and any("+0x" not in text for text in mine), mine
+if key == "dcacheline": # whose names differ
+    theirs, mine = sorted(theirs.values()), sorted(mine.values())
+if mine != theirs or not theirs:
+    sys.exit("perf: %s\ntally: %s" % (theirs, mine))
+P
+cat >accesses.py <<'P'
+# What perf script says of each sample's data_src: accesses.py TALLY FILE
+import collections, json, subprocess, sys
+tally, path = sys.argv[1:]
+said = collections.defaultdict(collections.Counter)
+for line in subprocess.run(["perf", "script", "-F", "data_src", "-i", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True, text=True).stdout.splitlines():
+    for part in line.split("|")[1:]:
+        name, text = part[:3], part[4:] if part[:3] != "OP " else ""
+        said[name][text.strip()] += 1
+for name, key in ("LVL", "mem"), ("SNP", "snoop"), ("TLB", "tlb"), ("LCK", "locked"), ("BLK", "blocked"):
+    report = json.loads(subprocess.run([tally, "report", "-j", "--sort", key, "-i", path], stdout=subprocess.PIPE, check=True).stdout)
+    mine = collections.Counter({entry[key]: entry["self_samples"] for entry in report["events"][0]["entries"]})
+    if mine != said[name] or len(mine) < 3:
+        sys.exit("%s: only perf: %s\nonly tally: %s" % (key, said[name] - mine, mine - said[name]))
+P
+# value FILE KEY [FIELD]
+value() {
+	timeout 60 perf report --stdio --mem-mode -F overhead,sample --sort "$2" -t "|" -i "$1" 2>err |
+		python3 values.py "$TALLY" "$2" "${3:-$2}" "$1" >out 2>&1
+}
+value_tests() {
+	local key
+	export LIBRARY=$WORKLOAD
+	"$here/make_recording.py" memory memory.data 2>out && "$here/make_recording.py" memory_costs memory_costs.data &&
+		"$here/make_recording.py" memory_rows memory_rows.data || { skip "values" "needs a library with symbols"; return; }
+	check "memory accesses as perf script has each" python3 accesses.py "$TALLY" memory.data
+	for key in locked blocked weight local_weight data_page_size code_page_size "phys_daddr phys_addr" "addr address"; do
+		check "values as perf: $key" value memory.data $key
+	done
+	for key in weight ins_lat local_ins_lat; do check "values as perf, of several: $key" value memory_costs.data $key; done
+	for key in weight local_weight ins_lat local_ins_lat transaction socket time "symbol_daddr data_symbol" "dso_daddr data_object" \
+		"dcacheline data_cacheline" "phys_daddr phys_addr" "addr address"; do
+		check "values that samples share, as perf: $key" value memory_rows.data $key
+	done
+	"$TALLY" report -j --sort time --time-quantum 250ms -i memory_rows.data >json 2>err
+	check "--time-quantum is how long a row of time is" eval 'grep -c "\"time\": \"[01]\.\(00\|25\|5\|75\)0*\"" json >out && [ "$(cat out)" = 5 ]'
+	check "values stand beside functions and in call trees" eval '"$TALLY" report --stdio --sort sym,mem,local_weight -i memory_rows.data >out 2>err && grep -Eq "SELF +LOCAL WEIGHT +MEMORY ACCESS +FUNCTION" out && "$TALLY" report --stdio -g --sort time -i perf.data >out 2>err && grep -Eq "─ [0-9.]+% main" out'
+	check "branches have addresses" eval '"$TALLY" report -j --sort addr_from,addr_to -i branch_leaves.data >json 2>err && grep -q "\"from_address\": \"0x7f12000" json && grep -q "\"to_address\": \"0x7f12000" json'
+	check "what comes down a pipe has them, too" eval '"$TALLY" report --stdio --sort mem,socket,weight - <memory_rows.data >piped 2>err && "$TALLY" report --stdio --sort mem,socket,weight -i memory_rows.data | diff - piped >out'
+}
+value_tests
+
 # what the recording can't answer: STATUS WORDS OPTION…
 refuses() {
 	timeout 20 "$TALLY" report --stdio -i "${FILE:-perf.data}" "${@:3}" >out 2>&1
 	[ $? = "$1" ] && grep -Eq "$2" out
 }
+check "a key that the recording can't answer" refuses 1 "^tally report: --sort phys_daddr: the recording has no physical addresses" --sort sym,phys_daddr
+check "… says what takes it" grep -q "^hint: tally record --phys-data" out
+check "perf's other keys are told apart from nobody's" refuses 2 "'parent' is another report" --sort parent
 check "a recording without branches says what takes them" refuses 1 "no branch stacks" --sort dso,sym_from
 check "… and how" grep -q "hint: tally record -b" out
 check "… for -b too" refuses 1 "^tally report: -b: .*no branch stacks" -b

@@ -140,13 +140,15 @@ static int build(const struct tally_profile *profile, struct tally_browser *brow
 	return result;
 }
 
-static void browse(const struct tally_profile *profile, uint32_t event, const uint8_t *keys, size_t count)
+static void browse(const struct tally_profile *profile, uint32_t event, unsigned facts, const uint8_t *keys, size_t count)
 {
 	struct tally_screen screen = { .ops = &screen_ops };
 	struct tally_report report = { 0 };
 	struct tally_report_options options = { .by = { [TALLY_SORT_OBJECT] = true, [TALLY_SORT_SYMBOL] = true }, .event = event,
 						.children = true, .tree = TALLY_TREE_CALLER };
 	struct tally_browser browser = { .screen = &screen, .options = &options, .has_stacks = true, .has_threads = true };
+	for (unsigned key = 0; key < TALLY_SORT_KEYS; key++)
+		options.by[key] |= tally_sort_key_words(key)->facts && !(tally_sort_key_words(key)->facts & ~facts);
 	tally_browse_init(&browser.browse, &profile->recording->names);
 	require(build(profile, &browser, &report) == 0);
 	tally_browser_draw(&browser);
@@ -198,12 +200,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	if ((recording = open_recording(bytes, size)))
 		export(recording);
 	recording = open_recording(bytes, size);
-	if (!recording || tally_profile_new(recording, NULL, &profile, NULL) < 0)
+	/* Rows by everything that samples say, where the data is of an odd size. */
+	const struct tally_profile_options options = { .facts = size % 2 ? ~(unsigned)TALLY_FACT_BRANCH : 0 };
+	if (!recording || tally_profile_new(recording, &options, &profile, NULL) < 0)
 		return 0;
 	if (tally_profile_event(profile, NULL, &event, NULL) == 0) {
 		annotate(profile, event);
-		browse(profile, event, bytes, size);
-		browse(profile, event, bytes + size / 2, size - size / 2);
+		browse(profile, event, options.facts, bytes, size);
+		browse(profile, event, options.facts, bytes + size / 2, size - size / 2);
 		diff(profile, event); /* last: it takes the rows */
 	}
 	tally_profile_free(profile);

@@ -1,18 +1,18 @@
-/* Sets of what any recording's report can be sorted by, as numbers: a bit a key.  Keys of branches are left out: their
- * rows are another report's. */
+/* Sets of what any recording's report can be sorted by, as numbers: a bit a key.  Keys of facts are left out: rows
+ * of branches are another report's, and values are few recordings'. */
 #ifndef TALLY_TEST_SORT_KEY_SETS_H
 #define TALLY_TEST_SORT_KEY_SETS_H
 
 #include "profile/sort_keys.h"
 
-enum { SORT_KEY_SETS = 1 << (TALLY_SORT_KEYS - (TALLY_SORT_CYCLES + 1 - TALLY_SORT_OBJECT_FROM)) };
+enum { SORT_KEY_SETS = 1 << (TALLY_SORT_KEYS - (TALLY_SORT_BLOCK + 1 - TALLY_SORT_OBJECT_FROM)) };
 
 static inline void choose_sort_keys(unsigned set, bool by[TALLY_SORT_KEYS])
 {
 	for (unsigned key = 0; key < TALLY_SORT_KEYS; key++) {
-		bool is_of_branch = key >= TALLY_SORT_OBJECT_FROM && key <= TALLY_SORT_CYCLES;
-		by[key] = !is_of_branch && set & 1;
-		set >>= is_of_branch ? 0 : 1;
+		bool is_of_facts = key >= TALLY_SORT_OBJECT_FROM && key <= TALLY_SORT_BLOCK;
+		by[key] = !is_of_facts && set & 1;
+		set >>= is_of_facts ? 0 : 1;
 	}
 }
 

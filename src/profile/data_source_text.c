@@ -1,17 +1,15 @@
 /* perf_event_open(2), PERF_SAMPLE_DATA_SRC: fields of a few bits each.  Most are sets, of which older kernels tell in one field
  * and newer ones in another as well: where the data was found stands in `level` (a set), `level_number` and `hops`. */
-#include "output/data_source_text.h"
+#include "profile/data_source_text.h"
 
 #include <stdbool.h>
 
 enum { HIT = 2, MISS = 4, NAMES_MAX = 14 };
 
-
-static unsigned take(uint64_t *data_src, unsigned bits)
+/* Where its fields begin, and how many bits they have. */
+static unsigned field(uint64_t data_src, unsigned at, unsigned bits)
 {
-	unsigned value = (unsigned)(*data_src & ((1u << bits) - 1));
-	*data_src >>= bits;
-	return value;
+	return (unsigned)(data_src >> at & ((1u << bits) - 1));
 }
 
 static void put_or(bool *is_first, const char *name, struct tally_buffer *out)
@@ -35,7 +33,7 @@ static void put_outcome(unsigned set, struct tally_buffer *out)
 	tally_buffer_text(out, set & MISS ? " miss" : "");
 }
 
-static void put_level(unsigned level, unsigned number, bool is_remote, unsigned hops, struct tally_buffer *out)
+void tally_data_level_text(uint64_t data_src, struct tally_buffer *out)
 {
 	static const char *const levels[NAMES_MAX] = { "N/A", NULL, NULL, "L1", "LFB/MAB", "L2", "L3", "Local RAM",
 						       "Remote RAM (1 hop)", "Remote RAM (2 hops)", "Remote Cache (1 hop)",
@@ -44,7 +42,8 @@ static void put_level(unsigned level, unsigned number, bool is_remote, unsigned 
 						 [14] = "PMEM", [15] = "N/A" };
 	static const char *const distances[8] = { [1] = "core, same node", "node, same socket", "socket, same board", "board",
 						  "5 hops", "6 hops", "7 hops" };
-	bool is_first = true, is_empty = !is_remote && !hops && !number;
+	unsigned level = field(data_src, 5, 14), number = field(data_src, 33, 4), hops = field(data_src, 43, 3);
+	bool is_remote = field(data_src, 37, 1), is_first = true, is_empty = !is_remote && !hops && !number;
 	tally_buffer_text(out, is_remote ? "Remote " : "");
 	if (hops) /* it says more than the set does */
 		tally_buffer_printf(out, "%s ", distances[hops]);
@@ -58,26 +57,46 @@ static void put_level(unsigned level, unsigned number, bool is_remote, unsigned 
 	put_outcome(level, out);
 }
 
+void tally_data_snoop_text(uint64_t data_src, struct tally_buffer *out)
+{
+	static const char *const snoops[7] = { "N/A", "None", "Hit", "Miss", "HitM", "Fwd", "Peer" };
+	unsigned snoop = field(data_src, 19, 5) | field(data_src, 38, 2) << 5;
+	tally_buffer_text(out, put_set(snoop, snoops, 7, true, out) ? "N/A" : "");
+}
+
+void tally_data_tlb_text(uint64_t data_src, struct tally_buffer *out)
+{
+	static const char *const translations[7] = { "N/A", NULL, NULL, "L1", "L2", "Walker", "Fault" };
+	unsigned translation = field(data_src, 26, 7);
+	tally_buffer_text(out, put_set(translation, translations, 7, true, out) ? "N/A" : "");
+	put_outcome(translation, out);
+}
+
+void tally_data_lock_text(uint64_t data_src, struct tally_buffer *out)
+{
+	unsigned lock = field(data_src, 24, 2);
+	tally_buffer_text(out, lock & 1 ? "N/A" : lock & 2 ? "Yes" : "No");
+}
+
+void tally_data_block_text(uint64_t data_src, struct tally_buffer *out)
+{
+	static const char *const words[4] = { "N/A", "Data", "Addr", "Data Addr" };
+	unsigned blocked = field(data_src, 40, 3);
+	tally_buffer_text(out, words[blocked & 1 ? 0 : blocked >> 1]);
+}
+
 void tally_data_source_text(uint64_t data_src, struct tally_buffer *out)
 {
 	static const char *const operations[5] = { "N/A", "LOAD", "STORE", "PFETCH", "EXEC" };
-	static const char *const snoops[7] = { "N/A", "None", "Hit", "Miss", "HitM", "Fwd", "Peer" };
-	static const char *const translations[7] = { "N/A", NULL, NULL, "L1", "L2", "Walker", "Fault" };
-	unsigned operation = take(&data_src, 5), level = take(&data_src, 14), snoop = take(&data_src, 5);
-	unsigned lock = take(&data_src, 2), translation = take(&data_src, 7), number = take(&data_src, 4);
-	unsigned remote = take(&data_src, 1);
-	snoop |= take(&data_src, 2) << 5;
-	unsigned blocked = take(&data_src, 3), hops = take(&data_src, 3);
+	unsigned operation = field(data_src, 0, 5);
 	tally_buffer_printf(out, "|OP %s|LVL ", operation ? operations[__builtin_ctz(operation)] : "No");
-	put_level(level, number, remote, hops, out);
+	tally_data_level_text(data_src, out);
 	tally_buffer_text(out, "|SNP ");
-	tally_buffer_text(out, put_set(snoop, snoops, 7, true, out) ? "N/A" : "");
+	tally_data_snoop_text(data_src, out);
 	tally_buffer_text(out, "|TLB ");
-	tally_buffer_text(out, put_set(translation, translations, 7, true, out) ? "N/A" : "");
-	put_outcome(translation, out);
-	tally_buffer_printf(out, "|LCK %s|BLK ", lock & 1 ? "N/A" : lock & 2 ? "Yes" : "No");
-	if (!blocked || blocked & 1)
-		tally_buffer_text(out, " N/A");
-	else
-		tally_buffer_printf(out, "%s%s", blocked & 2 ? " Data" : "", blocked & 4 ? " Addr" : "");
+	tally_data_tlb_text(data_src, out);
+	tally_buffer_text(out, "|LCK ");
+	tally_data_lock_text(data_src, out);
+	tally_buffer_text(out, "|BLK  "); /* as perf has it */
+	tally_data_block_text(data_src, out);
 }

@@ -1,0 +1,226 @@
+/* Most values are a number of the sample's, of which there are few: its text is made once.  What lies at an address of
+ * data is told by the task's maps, which change, so that it is looked up for each sample. */
+#include "profile/sample_values.h"
+
+#include "base/reader.h"
+#include "profile/data_source_text.h"
+
+#include "tally/perf_event.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CACHE_LINE_BYTES = 64 };
+
+void tally_page_size_text(uint64_t bytes, struct tally_buffer *out)
+{
+	static const char units[] = "BKMG";
+	unsigned unit = 0;
+	for (; bytes >= 2 * 1024 && units[unit + 1]; bytes >>= 10)
+		unit++;
+	if (bytes)
+		tally_buffer_printf(out, "%" PRIu64 "%c", bytes, units[unit]);
+	else
+		tally_buffer_text(out, "N/A");
+}
+
+void tally_transaction_text(uint64_t flags, struct tally_buffer *out)
+{
+	static const char *const words[8] = { "EL", "TX", "SYNC", "ASYNC", "RETRY", "CON", "CAP-WRITE", "CAP-READ" };
+	const unsigned of_the_instruction = 1 << 2 | 1 << 3, code_shift = 32;
+	const char *between = "";
+	for (unsigned bit = 0; bit < sizeof(words) / sizeof(words[0]); bit++)
+		if (flags >> bit & 1) {
+			tally_buffer_printf(out, "%s%s", between, words[bit]);
+			between = " ";
+		}
+	if (flags && !(flags & of_the_instruction))
+		tally_buffer_printf(out, "%sNEITHER", between);
+	if (flags >> code_shift)
+		tally_buffer_printf(out, " :%" PRIx64, flags >> code_shift);
+	if (!flags)
+		tally_buffer_text(out, "-");
+}
+
+/* ---- sockets ------------------------------------------------------------------------------------------- */
+
+static void pass_strings(struct tally_reader *reader)
+{
+	for (uint32_t left = tally_reader_u32(reader); left && !reader->failed; left--)
+		tally_reader_bytes(reader, tally_reader_u32(reader));
+}
+
+/* CPU_TOPOLOGY: lists of packages and of threads, then the core and the package of each CPU that NRCPUS counts. */
+static int read_packages(struct tally_sample_values *values)
+{
+	const struct tally_perfdata *data = values->recording->data;
+	struct tally_feature_bytes cpus = tally_perfdata_feature(data, TALLY_FEATURE_NRCPUS);
+	struct tally_feature_bytes topology = tally_perfdata_feature(data, TALLY_FEATURE_CPU_TOPOLOGY);
+	struct tally_reader reader;
+	values->packages_read = true;
+	if (!cpus.bytes || !topology.bytes)
+		return 0;
+	tally_reader_init(&reader, cpus.bytes, cpus.size, false);
+	uint32_t count = tally_reader_u32(&reader);
+	tally_reader_init(&reader, topology.bytes, topology.size, false);
+	pass_strings(&reader);
+	pass_strings(&reader);
+	if (reader.failed || tally_reader_left(&reader) / 8 < count)
+		return 0;
+	values->packages = malloc((count + 1) * sizeof(*values->packages));
+	if (!values->packages)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++) {
+		tally_reader_u32(&reader);
+		values->packages[i] = tally_reader_u32(&reader);
+	}
+	values->package_count = count;
+	return 0;
+}
+
+/* ---- texts --------------------------------------------------------------------------------------------- */
+
+static void put_time(uint64_t time_ns, struct tally_buffer *out)
+{
+	const uint64_t second = 1000000000;
+	tally_buffer_printf(out, "%" PRIu64 ".%06" PRIu64, time_ns / second, time_ns % second / 1000);
+}
+
+static void put_value(const struct tally_sample_values *values, enum tally_sample_value value, uint64_t number,
+		      struct tally_buffer *out)
+{
+	switch (value) {
+	case TALLY_VALUE_TRANSACTION: tally_transaction_text(number, out); break;
+	case TALLY_VALUE_SOCKET:
+		if (number < values->package_count)
+			tally_buffer_printf(out, "%" PRIu32, values->packages[number]);
+		else
+			tally_buffer_text(out, "?");
+		break;
+	case TALLY_VALUE_TIME: put_time(number, out); break;
+	case TALLY_VALUE_CODE_PAGE:
+	case TALLY_VALUE_DATA_PAGE: tally_page_size_text(number, out); break;
+	case TALLY_VALUE_PHYSICAL: tally_buffer_printf(out, "0x%016" PRIx64, number); break;
+	case TALLY_VALUE_LEVEL: tally_data_level_text(number, out); break;
+	case TALLY_VALUE_SNOOP: tally_data_snoop_text(number, out); break;
+	case TALLY_VALUE_TLB: tally_data_tlb_text(number, out); break;
+	case TALLY_VALUE_LOCK: tally_data_lock_text(number, out); break;
+	case TALLY_VALUE_BLOCK: tally_data_block_text(number, out); break;
+	case TALLY_VALUE_ADDRESS:
+	case TALLY_VALUE_ADDRESS_FROM:
+	case TALLY_VALUE_ADDRESS_TO: tally_buffer_printf(out, "0x%" PRIx64, number); break;
+	default: tally_buffer_printf(out, "%" PRIu64, number); break;
+	}
+}
+
+static uint32_t intern_text(struct tally_sample_values *values)
+{
+	struct tally_buffer *text = &values->text;
+	while (text->length && text->bytes[text->length - 1] == ' ') /* of a remote level that isn't told */
+		text->bytes[--text->length] = '\0';
+	uint32_t id = values->text.failed ? TALLY_STRING_NONE :
+		      tally_strings_intern(&values->recording->names.strings, tally_buffer_string(&values->text));
+	tally_buffer_clear(&values->text);
+	return id;
+}
+
+static uint32_t intern_number(struct tally_sample_values *values, enum tally_sample_value value, uint64_t number)
+{
+	bool added;
+	uint64_t *slot = tally_map_put(&values->known[value], number, &added);
+	if (!slot)
+		return TALLY_STRING_NONE;
+	if (added) {
+		put_value(values, value, number, &values->text);
+		*slot = intern_text(values);
+	}
+	return (uint32_t)*slot;
+}
+
+uint32_t tally_sample_values_address(struct tally_sample_values *values, enum tally_sample_value value,
+				     uint64_t address)
+{
+	return intern_number(values, value, address);
+}
+
+/* What lies at an address of data: a variable and how far in it, a function; the line that it is in, from its
+ * beginning; or the object. */
+static uint32_t intern_data(struct tally_sample_values *values, enum tally_sample_value value,
+			    const struct tally_sample *sample)
+{
+	struct tally_data_name name;
+	bool is_line = value == TALLY_VALUE_CACHELINE;
+	uint64_t address = is_line ? sample->addr & ~(uint64_t)(CACHE_LINE_BYTES - 1) : sample->addr;
+	if (tally_names_data(&values->recording->names, sample->pid, address, &name) < 0)
+		return TALLY_STRING_NONE;
+	if (value == TALLY_VALUE_DATA_OBJECT)
+		tally_buffer_text(&values->text, strncmp(name.object, "//", 2) ? tally_object_short(name.object) : name.object);
+	else if (!name.name)
+		tally_buffer_printf(&values->text, "0x%016" PRIx64, address);
+	else if (name.is_variable || is_line)
+		tally_buffer_printf(&values->text, "%s+0x%" PRIx64, name.name, name.offset);
+	else
+		tally_buffer_text(&values->text, name.name);
+	return intern_text(values);
+}
+
+/* What of a sample a value is told by; false: it has none of it. */
+static bool number_of(const struct tally_sample_values *values, enum tally_sample_value value,
+		      const struct tally_sample *sample, uint64_t *number)
+{
+	const uint64_t weights = TALLY_SAMPLE_WEIGHT | TALLY_SAMPLE_WEIGHT_STRUCT;
+	switch (value) {
+	case TALLY_VALUE_WEIGHT: *number = tally_sample_cost(sample); return sample->type & weights;
+	case TALLY_VALUE_LATENCY: *number = tally_sample_latency(sample); return sample->type & TALLY_SAMPLE_WEIGHT_STRUCT;
+	case TALLY_VALUE_STAGE: *number = tally_sample_stage_cycles(sample); return sample->type & TALLY_SAMPLE_WEIGHT_STRUCT;
+	case TALLY_VALUE_TRANSACTION: *number = sample->transaction; return sample->type & TALLY_SAMPLE_TRANSACTION;
+	case TALLY_VALUE_SOCKET: *number = sample->cpu; return sample->type & TALLY_SAMPLE_CPU;
+	case TALLY_VALUE_TIME: *number = sample->time / values->quantum_ns * values->quantum_ns;
+		return sample->type & TALLY_SAMPLE_TIME;
+	case TALLY_VALUE_ADDRESS: *number = sample->ip; return sample->type & TALLY_SAMPLE_IP;
+	case TALLY_VALUE_CODE_PAGE: *number = sample->code_page_size; return sample->type & TALLY_SAMPLE_CODE_PAGE_SIZE;
+	case TALLY_VALUE_DATA_PAGE: *number = sample->data_page_size; return sample->type & TALLY_SAMPLE_DATA_PAGE_SIZE;
+	case TALLY_VALUE_PHYSICAL: *number = sample->phys_addr; return sample->type & TALLY_SAMPLE_PHYS_ADDR;
+	case TALLY_VALUE_DATA_SYMBOL:
+	case TALLY_VALUE_DATA_OBJECT:
+	case TALLY_VALUE_CACHELINE: return sample->type & TALLY_SAMPLE_ADDR;
+	default: *number = sample->data_src; return sample->type & TALLY_SAMPLE_DATA_SRC;
+	}
+}
+
+static bool is_of_data(enum tally_sample_value value)
+{
+	return value == TALLY_VALUE_DATA_SYMBOL || value == TALLY_VALUE_DATA_OBJECT || value == TALLY_VALUE_CACHELINE;
+}
+
+int tally_sample_values_read(struct tally_sample_values *values, const struct tally_sample *sample, unsigned facts,
+			     uint32_t *out)
+{
+	if (facts & TALLY_FACT_VALUE(TALLY_VALUE_SOCKET) && !values->packages_read && read_packages(values) < 0)
+		return -ENOMEM;
+	for (unsigned value = 0; value < TALLY_VALUES; value++) {
+		uint64_t number = 0;
+		bool is_of_branch = value == TALLY_VALUE_ADDRESS_FROM || value == TALLY_VALUE_ADDRESS_TO;
+		if (!(facts & TALLY_FACT_VALUE(value)) || is_of_branch)
+			continue;
+		if (!number_of(values, value, sample, &number)) {
+			tally_buffer_text(&values->text, "?");
+			out[value] = intern_text(values);
+		} else {
+			out[value] = is_of_data(value) ? intern_data(values, value, sample) : intern_number(values, value, number);
+		}
+		if (out[value] == TALLY_STRING_NONE)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+void tally_sample_values_release(struct tally_sample_values *values)
+{
+	for (unsigned value = 0; value < TALLY_VALUES; value++)
+		tally_map_release(&values->known[value]);
+	tally_buffer_release(&values->text);
+	free(values->packages);
+}
