@@ -68,6 +68,13 @@ fi
 "$TALLY" record -q -e cpu-clock -F 999 -o samples -- "$SHARES" 200 >measured 2>out
 sampled() { timeline -i samples && grep -q 'by samples: ' out && about "$(seconds_of shares)" 0.2; }
 check "without switches samples tell it, and it says so" sampled
+"$TALLY" record -q -e cpu-clock -F 999 --call-graph dwarf,256 -o cut -- python3 -c 'sum(range(3000000))' >out 2>&1
+if "$TALLY" script --stdio -i cut 2>&1 >out | grep -q 'cut short'; then
+	stackless() { timeline -i cut && ! grep 'cut short' errors; }
+	check "it says nothing of stacks that were cut short: it has none" stackless
+else
+	skip "it says nothing of stacks that were cut short: it has none" "none was cut"
+fi
 
 "$TALLY" record -q -e cpu-clock -F 1 -o few -- true >out 2>&1
 empty() { ! timeline -i few && grep -q 'the recording has no samples' errors; }
