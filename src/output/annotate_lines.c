@@ -150,6 +150,9 @@ void tally_annotate_source_notes(const struct tally_annotation *annotation, cons
 		else if (is_here && annotation->object_time_s && file->time_ns / 1000000000 > annotation->object_time_s)
 			tally_buffer_text(out, "the source is newer than the program: lines may be off\n");
 	}
+	if (annotation->poked)
+		tally_buffer_printf(out, "the kernel wrote over %zu byte%s of this code while it was recorded: it is shown as in the end\n",
+				    annotation->poked, annotation->poked > 1 ? "s" : "");
 	if (absent.count) {
 		tally_buffer_printf(out, "source not found: %s", absent.path);
 		and_others(&absent, out);

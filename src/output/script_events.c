@@ -130,14 +130,22 @@ static void put_bytes(const char *name, const uint8_t *bytes, unsigned count, st
 		tally_buffer_char(out, '\n');
 }
 
-static void put_text_poke(const struct tally_record_text_poke *poke, struct tally_buffer *out)
+static void put_text_poke(struct tally_recording *recording, const struct tally_record_text_poke *poke,
+			  struct tally_buffer *out)
 {
-	tally_buffer_printf(out, " %" PRIx64 "  old len %u new len %u\n", poke->address, poke->old_length, poke->new_length);
+	struct tally_names *names = &recording->names;
+	const struct tally_place place = tally_place_of(&recording->tasks, 0, true, poke->address);
+	uint64_t offset;
+	uint32_t function = tally_names_function(names, &place, &offset);
+	tally_buffer_printf(out, " %" PRIx64 " ", poke->address);
+	if (function != UINT32_MAX && names->functions.items[function].name != TALLY_STRING_NONE)
+		tally_buffer_printf(out, "%s+0x%" PRIx64, tally_names_text(names, function), offset);
+	tally_buffer_printf(out, " old len %u new len %u\n", poke->old_length, poke->new_length);
 	put_bytes("            Old bytes:", poke->bytes, poke->old_length, out);
 	put_bytes("            New bytes:", poke->bytes + poke->old_length, poke->new_length, out);
 }
 
-static void put_body(const struct tally_record *record, struct tally_buffer *out)
+static void put_body(struct tally_recording *recording, const struct tally_record *record, struct tally_buffer *out)
 {
 	switch (record->header.type) {
 	case TALLY_RECORD_MMAP:
@@ -163,12 +171,12 @@ static void put_body(const struct tally_record *record, struct tally_buffer *out
 		tally_buffer_printf(out, " type %u, flags %u, id %u\n", record->bpf.type, record->bpf.flags, record->bpf.id);
 		break;
 	case TALLY_RECORD_TEXT_POKE:
-		put_text_poke(&record->text_poke, out);
+		put_text_poke(recording, &record->text_poke, out);
 		break;
 	}
 }
 
-void tally_script_event(const struct tally_recording *recording, const struct tally_raw_record *raw,
+void tally_script_event(struct tally_recording *recording, const struct tally_raw_record *raw,
 			const struct tally_record *record, unsigned shown, struct tally_buffer *out)
 {
 	if (!(kind_of(record->header.type) & shown))
@@ -177,7 +185,7 @@ void tally_script_event(const struct tally_recording *recording, const struct ta
 		put_head(recording, &raw->event->attr, record, out);
 	tally_buffer_printf(out, "PERF_RECORD_%s", tally_record_type_name(record->header.type));
 	if (record->header.type < TALLY_RECORD_USER_START)
-		put_body(record, out);
+		put_body(recording, record, out);
 	else
 		tally_buffer_char(out, '\n');
 }

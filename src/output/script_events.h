@@ -19,7 +19,7 @@ enum tally_script_events {
 };
 
 /* Appends the record that tally_recording_next() just gave, where `shown` has its kind. */
-void tally_script_event(const struct tally_recording *recording, const struct tally_raw_record *raw,
+void tally_script_event(struct tally_recording *recording, const struct tally_raw_record *raw,
 			const struct tally_record *record, unsigned shown, struct tally_buffer *out);
 
 #endif

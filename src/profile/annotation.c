@@ -367,6 +367,7 @@ static void describe(struct maker *maker, uint32_t event)
 	out->end = maker->code.end + maker->code.shown;
 	out->object_time_s = maker->code.file_time_s;
 	out->is_rebuilt = maker->code.is_rebuilt;
+	out->poked = maker->code.poked;
 	out->no_lines = maker->code.no_lines;
 	tally_profile_totals(maker->profile, event, &out->total.samples, &out->total.period);
 }

@@ -50,6 +50,7 @@ struct tally_annotation {
 	uint32_t main_file;     /* that of the function itself; NONE: not known */
 	int64_t object_time_s;  /* when its file was changed last; 0: not known */
 	bool is_rebuilt;        /* that file is another build than the recorded one */
+	size_t poked;           /* bytes of its code that the kernel wrote over meanwhile: as they were in the end */
 	const char *no_lines;   /* why there may be no lines; NULL: for want of debug information */
 	uint32_t labels;
 	struct tally_strings strings;

@@ -5,6 +5,7 @@
 #include "profile/name_functions.h"
 #include "profile/name_tables.h"
 #include "profile/packed_code.h"
+#include "profile/text_pokes.h"
 #include "symbol/jit_dump.h"
 #include "symbol/lines.h"
 #include "task/jit.h"
@@ -238,6 +239,29 @@ static void find_in_dump(struct tally_names *names, const struct known *known, u
 			code->shown = dump->places.items[i].address - function->base;
 }
 
+/* Code that the kernel made: records may have told all of its bytes. */
+static int find_made(struct tally_names *names, const struct tally_place *place, struct tally_function_code *out)
+{
+	bool is_told = place->file < names->tasks->files.count && names->tasks->files.items[place->file].is_symbol;
+	const struct tally_mapped_file *file = is_told ? &names->tasks->files.items[place->file] : NULL;
+	size_t size = file && file->symbol_size <= CODE_BYTES_MAX ? file->symbol_size : 0;
+	out->no_lines = place->file == TALLY_FILE_NONE ? "it is in no file" : "the kernel made it";
+	tally_code_because(out, place->file == TALLY_FILE_NONE ? "no file is known to have been mapped there" :
+		"the kernel made it while it ran (BPF), and keeps no file of it");
+	if (!size || !names->text_pokes || tally_text_pokes_apply(names->text_pokes, file->symbol_start, NULL, size) != size)
+		return 0;
+	out->kept = malloc(size);
+	if (!out->kept)
+		return -ENOMEM;
+	tally_text_pokes_apply(names->text_pokes, file->symbol_start, out->kept, size);
+	out->bytes = out->kept;
+	out->size = size;
+	out->start = file->symbol_start;
+	out->end = file->symbol_start + size;
+	tally_kernel_code_machine(names, out);
+	return 0;
+}
+
 static int find_in_files(struct tally_names *names, const struct tally_place *place, uint64_t start, uint64_t end,
 			 struct tally_function_code *out)
 {
@@ -247,12 +271,8 @@ static int find_in_files(struct tally_names *names, const struct tally_place *pl
 	int result = know(names, place, true, &known);
 	if (result == -ENOMEM)
 		return result;
-	if (result < 0) {
-		out->no_lines = place->file == TALLY_FILE_NONE ? "it is in no file" : "the kernel made it";
-		tally_code_because(out, place->file == TALLY_FILE_NONE ? "no file is known to have been mapped there" :
-			"the kernel made it while it ran (BPF), and keeps no file of it");
-		return 0;
-	}
+	if (result < 0)
+		return find_made(names, place, out);
 	bool is_somewhere = tally_name_table_address(names, known.table, known.entry, place, &address);
 	const struct tally_symbol *symbol = is_somewhere ? symbol_at(names, &known, address) : NULL;
 	if (symbol && !end) {
@@ -288,12 +308,33 @@ static void find_packed(struct tally_names *names, const struct tally_place *pla
 	};
 }
 
+/* The kernel's, as it was in the end. */
+static int write_pokes(const struct tally_names *names, struct tally_function_code *code)
+{
+	uint64_t address = code->start + code->shown;
+	code->poked = names->text_pokes ? tally_text_pokes_apply(names->text_pokes, address, NULL, code->size) : 0;
+	if (!code->poked)
+		return 0;
+	if (code->bytes != code->kept) {
+		free(code->kept);
+		code->kept = malloc(code->size);
+		if (!code->kept)
+			return -ENOMEM;
+		memcpy(code->kept, code->bytes, code->size);
+		code->bytes = code->kept;
+	}
+	tally_text_pokes_apply(names->text_pokes, address, code->kept, code->size);
+	return 0;
+}
+
 int tally_function_code_find(struct tally_names *names, const struct tally_place *place, uint64_t start, uint64_t end,
 			     struct tally_function_code *out)
 {
 	int result = find_in_files(names, place, start, end, out);
 	if (!result && !out->size)
 		find_packed(names, place, out);
+	if (!result && out->size && tally_names_file(names, place) == TALLY_FILE_KERNEL)
+		result = write_pokes(names, out);
 	return result;
 }
 

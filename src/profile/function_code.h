@@ -2,7 +2,8 @@
  *
  * A program's or library's from its file, when that is the recorded one (by build-id); a JIT's from its dump; the kernel's from
  * the memory of the running kernel, which has been patched as it was when it ran, else from its vmlinux, or a module's
- * file.  Where none of these is here, the recording may carry it (packed_code.h).
+ * file.  What the kernel wrote over its code while it was recorded is told by the recording (text_pokes.h), as is the whole of
+ * some code that it made meanwhile.  Where none of these is here, the recording may carry it (packed_code.h).
  */
 #ifndef TALLY_PROFILE_FUNCTION_CODE_H
 #define TALLY_PROFILE_FUNCTION_CODE_H
@@ -18,6 +19,7 @@ struct tally_function_code {
 	size_t size;          /* 0: the code is not to be had, for the reason that `missing` tells */
 	const struct tally_packed_code *packed; /* the recording carries it; NULL: it is a file's */
 	uint8_t *kept;        /* bytes that are this function's own; NULL: none */
+	size_t poked;         /* bytes of it that were written over while it was recorded: they are those of the end */
 	unsigned machine;     /* e_machine */
 	bool is_64bit, is_big_endian;
 	char missing[256], hint[256];

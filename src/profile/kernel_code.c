@@ -3,6 +3,7 @@
  * there are files as a compiler left them: vmlinux, and for a module its own. */
 #include "profile/kernel_code.h"
 
+#include "abi/arch.h"
 #include "object/kcore.h"
 #include "profile/kernel_modules.h"
 #include "profile/name_tables.h"
@@ -89,18 +90,22 @@ static void say_missing(const struct tally_names *names, const char *module, int
 		 "kernel-debuginfo have it", release);
 }
 
+void tally_kernel_code_machine(const struct tally_names *names, struct tally_function_code *code)
+{
+	static const unsigned MACHINES[] = {
+		[TALLY_ARCH_X86_64] = EM_X86_64, [TALLY_ARCH_I386] = EM_386, [TALLY_ARCH_ARM64] = EM_AARCH64,
+		[TALLY_ARCH_ARM] = EM_ARM,
+	};
+	enum tally_arch arch = names->objects.arch;
+	code->machine = arch < sizeof(MACHINES) / sizeof(MACHINES[0]) ? MACHINES[arch] : EM_NONE;
+	code->is_64bit = arch != TALLY_ARCH_I386 && arch != TALLY_ARCH_ARM;
+}
+
 int tally_kernel_code_find(struct tally_names *names, struct tally_name_table *table, const struct tally_symbol *symbol,
 			   struct tally_function_code *code)
 {
 	code->shown = (uint64_t)names->kernel_shift;
-#if defined(__x86_64__)
-	code->machine = EM_X86_64;
-#elif defined(__aarch64__)
-	code->machine = EM_AARCH64;
-#else
-	code->machine = EM_NONE;
-#endif
-	code->is_64bit = true;
+	tally_kernel_code_machine(names, code);
 	if (!symbol) {
 		tally_code_because(code, "no symbol of the kernel's tells where it begins and ends");
 		snprintf(code->hint, sizeof(code->hint),

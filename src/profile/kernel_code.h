@@ -13,6 +13,9 @@ struct tally_symbol;
 int tally_kernel_code_find(struct tally_names *names, struct tally_name_table *table, const struct tally_symbol *symbol,
 			   struct tally_function_code *code);
 
+/* What machine the recorded kernel's code is for. */
+void tally_kernel_code_machine(const struct tally_names *names, struct tally_function_code *code);
+
 /* function_code.c: why there is no code. */
 void tally_code_because(struct tally_function_code *code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

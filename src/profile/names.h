@@ -16,6 +16,7 @@ struct tally_name_table;
 struct tally_packed_names;
 struct tally_perf_maps;
 struct tally_place_table;
+struct tally_text_pokes;
 
 /* The address, with TALLY_FILE_NONE, of what isn't known of a stack whose copy ended: named "[truncated]". */
 #define TALLY_PLACE_CUT (UINT64_MAX - 1)
@@ -106,6 +107,7 @@ struct tally_names {
 	struct tally_place_table *asked; /* places that tally_names_function() was asked for are put here; NULL: nobody wants them */
 	bool keep_mangled;
 	bool no_inlines; /* set by who wants the symbols' functions alone */
+	const struct tally_text_pokes *text_pokes; /* by which the kernel's code is read; NULL: none */
 	const struct tally_perf_maps *perf_maps; /* held while recording; NULL: none, they are looked for where they lie */
 	struct tally_disk_cache *cache; /* NULL: nothing is kept for the next run */
 	struct { const void *bytes; size_t size; bool is_read, code_is_read; } packed_section; /* NULL: none */

@@ -65,6 +65,7 @@ static int start(struct tally_perfdata *data, struct tally_recording **out, stru
 		return tally_error_set(err, -ENOMEM, "out of memory");
 	}
 	tally_names_init(&recording->names, &recording->tasks);
+	recording->names.text_pokes = &recording->text_pokes;
 	recording->endings.keeps_threads = true;
 	recording->data = data;
 	recording->filter.takes_all = true;
@@ -139,6 +140,7 @@ void tally_recording_close(struct tally_recording *recording)
 	tally_packed_stacks_free(recording->stacks.packed);
 	tally_packed_stacks_free(recording->stacks.noted);
 	tally_deferred_release(&recording->deferred);
+	tally_text_pokes_release(&recording->text_pokes);
 	tally_map_release(&recording->last_values);
 	tally_map_release(&recording->stack_tops);
 	tally_sample_filter_release(&recording->filter);
@@ -333,6 +335,15 @@ static int apply_to_tasks(struct tally_recording *recording, const struct tally_
 	return 0;
 }
 
+static int see_text_poke(struct tally_recording *recording, const struct tally_record *record)
+{
+	uint64_t end = recording->filter.time_end_ns;
+	bool is_ours = record->header.type == TALLY_RECORD_TEXT_POKE &&
+		       (record->header.misc & TALLY_MISC_CPUMODE_MASK) == TALLY_MISC_KERNEL;
+	return is_ours && (!end || record->sample_id.time <= end) ?
+		       tally_text_pokes_add(&recording->text_pokes, &record->text_poke) : 0;
+}
+
 /* One of the kernel's, whose header is in `record`: 1, 0 when it can't be used, -ENOMEM. */
 static int apply_record(struct tally_recording *recording, const struct tally_raw_record *raw,
 			struct tally_record *record)
@@ -355,7 +366,7 @@ static int apply_record(struct tally_recording *recording, const struct tally_ra
 	count_record(&recording->counts, record);
 	if (record->header.type == TALLY_RECORD_CALLCHAIN_DEFERRED && tally_deferred_complete(&recording->deferred, record) < 0)
 		return -ENOMEM;
-	if (before_change(recording) < 0)
+	if (before_change(recording) < 0 || see_text_poke(recording, record) < 0)
 		return -ENOMEM;
 	return apply_to_tasks(recording, record) < 0 ? -ENOMEM : 1;
 }

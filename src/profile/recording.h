@@ -14,6 +14,7 @@
 #include "profile/names.h"
 #include "profile/packed_stacks.h"
 #include "profile/sample_filter.h"
+#include "profile/text_pokes.h"
 #include "task/endings.h"
 #include "task/tasks.h"
 #include "task/user_stack.h"
@@ -79,6 +80,7 @@ struct tally_recording {
 		void *context;
 	} before_change;
 	struct tally_deferred_chains deferred;
+	struct tally_text_pokes text_pokes; /* up to the end of the filter's time */
 	struct tally_map last_values; /* by event id: what its last sample read */
 	struct {
 		struct tally_raw_record raw;

@@ -231,6 +231,8 @@ static void make_side_band(struct tally_recorder *recorder, struct tally_record_
 	};
 	if (recorder->options.no_bpf_events)
 		source->attr.flags &= ~TALLY_ATTR_BPF_EVENT;
+	if (tally_record_samples_kernel(recorder)) /* whose code is shown as it was then */
+		source->attr.flags |= TALLY_ATTR_TEXT_POKE;
 	if (inherits(recorder))
 		source->attr.flags |= TALLY_ATTR_INHERIT;
 	/* Who unwinds later finds .eh_frame_hdr through the maps that are not executable (perf's libunwind). */

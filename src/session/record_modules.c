@@ -115,20 +115,12 @@ static int write_modules(struct tally_synthesis *synthesis, const struct tally_l
 
 /* ---- asked --------------------------------------------------------------------------------------------- */
 
-static bool samples_kernel(struct tally_recorder *recorder)
-{
-	for (size_t i = 0; i + 1 < recorder->source_count; i++)
-		if (!(recorder->sources[i].attr.flags & TALLY_ATTR_EXCLUDE_KERNEL))
-			return true;
-	return false;
-}
-
 int tally_record_read_modules(struct tally_recorder *recorder, struct tally_error *err)
 {
 	struct tally_record_modules *modules = &recorder->modules;
 	struct tally_buffer text = { 0 };
 	modules->now.count = 0;
-	if (!samples_kernel(recorder))
+	if (!tally_record_samples_kernel(recorder))
 		return 0;
 	modules->folders = count_folders();
 	int result = tally_buffer_read_file(&text, AT_FDCWD, "/proc/modules", TEXT_BYTES_MAX);

@@ -297,4 +297,12 @@ static inline struct tally_record_source *tally_record_side_band(struct tally_re
 	return &recorder->sources[recorder->source_count - 1];
 }
 
+static inline bool tally_record_samples_kernel(const struct tally_recorder *recorder)
+{
+	for (size_t i = 0; i + 1 < recorder->source_count; i++)
+		if (!(recorder->sources[i].attr.flags & TALLY_ATTR_EXCLUDE_KERNEL))
+			return true;
+	return false;
+}
+
 #endif

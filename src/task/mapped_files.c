@@ -20,7 +20,7 @@ static bool same_file(const struct tally_mapped_file *a, const struct tally_mapp
 {
 	return a->path == b->path && a->major == b->major && a->minor == b->minor && a->inode == b->inode &&
 	       a->inode_generation == b->inode_generation && a->pid == b->pid && a->is_kernel == b->is_kernel &&
-	       a->is_symbol == b->is_symbol && a->symbol_start == b->symbol_start &&
+	       a->is_symbol == b->is_symbol && a->symbol_start == b->symbol_start && a->symbol_size == b->symbol_size &&
 	       tally_build_id_equal(&a->build_id, &b->build_id);
 }
 

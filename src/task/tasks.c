@@ -172,7 +172,7 @@ static int apply_ksymbol(struct tally_tasks *tasks, const struct tally_record_ks
 		return cut(&tasks->kernel, mapping.start, mapping.end);
 	struct tally_mapped_file file = {
 		.path = tally_strings_intern(&tasks->strings, ksymbol->name), .is_kernel = true, .is_symbol = true,
-		.symbol_type = ksymbol->type, .symbol_start = ksymbol->address,
+		.symbol_type = ksymbol->type, .symbol_size = ksymbol->length, .symbol_start = ksymbol->address,
 	};
 	mapping.file = file.path == TALLY_STRING_NONE ? TALLY_FILE_NONE : tally_mapped_files_intern(tasks, &file);
 	return mapping.file == TALLY_FILE_NONE ? -ENOMEM : add_mapping(&tasks->kernel, &mapping);

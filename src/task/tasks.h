@@ -34,6 +34,7 @@ struct tally_mapped_file {
 	bool is_kernel;
 	bool is_symbol; /* of a KSYMBOL record: kernel code that was made at run time; `path` is its name */
 	uint16_t symbol_type;
+	uint32_t symbol_size;
 	uint64_t symbol_start;
 	/* Who mapped it last, where, and how many mappings were seen before; says nothing of which file it is. */
 	struct { uint32_t pid; uint64_t start, end, number; } seen;

@@ -2,6 +2,7 @@
 
 #include "profile/name_tables.h"
 #include "profile/names.h"
+#include "profile/text_pokes.h"
 #include "symbol/lines.h"
 #include "symbol/symbol.h"
 
@@ -315,6 +316,54 @@ static void no_places_are_named_at_once(void **state)
 	tally_tasks_release(&tasks);
 }
 
+static void poke(struct tally_text_pokes *pokes, uint64_t address, const char *old, const char *new)
+{
+	uint8_t bytes[32];
+	struct tally_record_text_poke record = { .address = address, .old_length = (uint16_t)strlen(old),
+						 .new_length = (uint16_t)strlen(new), .bytes = bytes };
+	memcpy(bytes, old, strlen(old));
+	memcpy(bytes + strlen(old), new, strlen(new));
+	assert_int_equal(tally_text_pokes_add(pokes, &record), 0);
+}
+
+static void code_is_as_it_was_written_last(void **state)
+{
+	(void)state;
+	struct tally_text_pokes pokes = { 0 };
+	char code[] = "abcdefgh";
+	assert_int_equal(tally_text_pokes_apply(&pokes, 100, (uint8_t *)code, 8), 0);
+	poke(&pokes, 98, "", "1234");     /* 98 to 101 */
+	poke(&pokes, 103, "de", "XY");
+	poke(&pokes, 104, "Y", "Z");
+	poke(&pokes, 107, "hi", "");      /* gone: it was there */
+	poke(&pokes, UINT64_MAX, "", "??"); /* to the first byte of all */
+	assert_int_equal(tally_text_pokes_apply(&pokes, 100, NULL, 8), 5);
+	assert_int_equal(tally_text_pokes_apply(&pokes, 100, (uint8_t *)code, 8), 5);
+	assert_string_equal(code, "34cXZfgh");
+	assert_int_equal(tally_text_pokes_apply(&pokes, 107, NULL, 8), 2);
+	assert_int_equal(tally_text_pokes_apply(&pokes, 0, (uint8_t *)code, 1), 1);
+	tally_text_pokes_release(&pokes);
+}
+
+/* What a file says takes no more memory than is of use. */
+static void so_many_bytes_are_kept_of_written_code(void **state)
+{
+	(void)state;
+	enum { LENGTH = 60000, TIMES = 40, MAX = 1 << 20 };
+	struct tally_text_pokes pokes = { 0 };
+	uint8_t *bytes = calloc(1, LENGTH);
+	for (unsigned i = 0; i < TIMES; i++) {
+		struct tally_record_text_poke record = { .address = (uint64_t)i * LENGTH, .new_length = LENGTH, .bytes = bytes };
+		assert_int_equal(tally_text_pokes_add(&pokes, &record), 0);
+	}
+	assert_int_equal(tally_text_pokes_apply(&pokes, 0, NULL, (size_t)LENGTH * TIMES), MAX);
+	poke(&pokes, 0, "", "new");
+	assert_int_equal(tally_text_pokes_apply(&pokes, 0, bytes, 3), 3);
+	assert_memory_equal(bytes, "new", 3);
+	tally_text_pokes_release(&pokes);
+	free(bytes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -323,6 +372,8 @@ int main(void)
 		cmocka_unit_test(names_from_the_cache_are_the_same),
 		cmocka_unit_test(code_that_the_kernel_announces_has_its_name_while_it_is_there),
 		cmocka_unit_test(no_places_are_named_at_once),
+		cmocka_unit_test(code_is_as_it_was_written_last),
+		cmocka_unit_test(so_many_bytes_are_kept_of_written_code),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
