@@ -323,7 +323,8 @@ const struct tally_command tally_command_annotate = {
 	.usage = "[options] [FUNCTION]",
 	.details =
 		"Without FUNCTION it is the hottest one; of several functions of a name all are shown, the hottest first.\n"
-		"A percentage is of the function's samples, and what stands behind ± is half of its 95 % confidence interval.\n"
+		"A percentage is of the function's samples, and what stands behind ± is how far it may be from the true\n"
+		"one, either way, in 95 of 100 recordings.\n"
 		"Jumps within the function are drawn at the left.  A clock's samples (cpu-clock, task-clock) name the instruction\n"
 		"that was next when the interrupt came: what took the time may be the one before it.\n"
 		"\n"

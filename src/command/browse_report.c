@@ -105,7 +105,7 @@ static void add_entry(struct arguments *arguments, const struct report_browser *
 		add_number(arguments, "pid", entry->key[TALLY_SORT_PID]);
 	if (entry && by[TALLY_SORT_TID])
 		add_number(arguments, "tid", entry->key[TALLY_SORT_TID]);
-	if (entry && by[TALLY_SORT_CPU])
+	if (entry && by[TALLY_SORT_CPU] && entry->key[TALLY_SORT_CPU] != UINT32_MAX)
 		add_number(arguments, "cpu", entry->key[TALLY_SORT_CPU]);
 }
 

@@ -149,7 +149,7 @@ static int clear(struct tally_disk_cache *cache, struct tally_error *err)
 	uint64_t files, bytes;
 	char size[32];
 	int status = tally_cache_clear(cache, &files, &bytes);
-	printf("removed %llu blobs, %s\n", (unsigned long long)files, size_text(bytes, size));
+	printf("removed %llu blob%s, %s\n", (unsigned long long)files, files == 1 ? "" : "s", size_text(bytes, size));
 	return status < 0 ? tally_error_set(err, status, "%s can't be cleared: %s", tally_cache_folder(cache),
 					    tally_errno_text(status)) : 0;
 }

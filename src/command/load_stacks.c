@@ -128,9 +128,9 @@ static int read_text(int fd, bool whole_recording, struct tally_buffer *text)
 static void warn_of_skipped(const struct tally_command *command, const struct tally_stacks *stacks)
 {
 	if (stacks->lines_skipped)
-		fprintf(stderr, "tally %s: warning: skipped %" PRIu64 " of %" PRIu64 " lines, which can't be understood; "
+		fprintf(stderr, "tally %s: warning: skipped %" PRIu64 " of %" PRIu64 " line%s, which can't be understood; "
 			"the first is line %" PRIu64 "\n", command->name, stacks->lines_skipped, stacks->lines_read,
-			stacks->first_line_skipped);
+			stacks->lines_read == 1 ? "" : "s", stacks->first_line_skipped);
 	if (stacks->other_samples) {
 		char event[128], other[128];
 		tally_terminal_clean(stacks->event, event, sizeof(event));

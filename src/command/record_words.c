@@ -91,33 +91,31 @@ static void say_warnings(const struct record_request *request, const struct tall
 	if (status->lost)
 		fprintf(stderr,
 			"tally record: warning: %" PRIu64
-			" records were lost: a larger ring (-m) or a lower rate (-F) keeps "
-			"them\n",
-			status->lost);
+			" record%s lost: a larger ring (-m) or a lower rate (-F) keeps them\n",
+			status->lost, status->lost == 1 ? " was" : "s were");
 	if (status->throttled)
 		fprintf(stderr,
 			"tally record: warning: the kernel throttled the sampling %" PRIu64
-			" times; a lower rate (-F) avoids "
-			"it\n",
-			status->throttled);
+			" time%s; a lower rate (-F) avoids it\n",
+			status->throttled, plural(status->throttled));
 	if (request->quiet)
 		return;
 	if (status->stacks_completed)
-		fprintf(stderr, "tally: of %" PRIu64 " stacks %" PRIu64 " were longer than their copies and completed from the "
-				"tasks' memory, %" PRIu64 " are cut short\n", status->stacks, status->stacks_completed,
-			status->stacks_cut);
+		fprintf(stderr, "tally: of %" PRIu64 " stack%s %" PRIu64 " %s completed from the tasks' memory, being longer than "
+				"copied; %" PRIu64 " %s cut short\n", status->stacks, plural(status->stacks), status->stacks_completed,
+			status->stacks_completed == 1 ? "was" : "were", status->stacks_cut,
+			status->stacks_cut == 1 ? "is" : "are");
 	if (status->stacks_cut * 10 > status->stacks)
 		fprintf(stderr,
 			"tally record: warning: %" PRIu64 " of %" PRIu64
-			" stacks are cut short; --call-graph dwarf,SIZE copies "
-			"more (to 64512)\n",
-			status->stacks_cut, status->stacks);
+			" stack%s %s cut short; --call-graph dwarf,SIZE copies more (to 64512)\n",
+			status->stacks_cut, status->stacks, plural(status->stacks), status->stacks_cut == 1 ? "is" : "are");
 	if (status->stacks_deep)
 		fprintf(stderr,
 			"tally record: warning: %" PRIu64 " of %" PRIu64
-			" stacks are deeper than the frames that are kept: they lack "
-			"their roots\n",
-			status->stacks_deep, status->stacks);
+			" stack%s, deeper than the frames that are kept, %s\n",
+			status->stacks_deep, status->stacks, plural(status->stacks),
+			status->stacks_deep == 1 ? "lacks its root" : "lack their roots");
 }
 
 void record_say_file(const struct record_request *request, const struct tally_record_status *status, const char *name)

@@ -81,8 +81,8 @@ static void show_samples(const struct tally_simulation_result *result)
 		printf("   %s of them told by LOST records\n", number[1]);
 	}
 	if (result->throttled)
-		printf("   throttled %llu times: more interrupts in a tick than perf_event_max_sample_rate allows\n",
-		       (unsigned long long)result->throttled);
+		printf("   throttled %llu time%s: more interrupts in a tick than perf_event_max_sample_rate allows\n",
+		       (unsigned long long)result->throttled, result->throttled == 1 ? "" : "s");
 	putchar('\n');
 }
 
@@ -110,7 +110,7 @@ static void show_end(const struct sim *sim, const struct tally_simulation_summar
 	if (summary->tasks_left)
 		printf("; %u still ran when it was over ('stop after' sets the time)", summary->tasks_left);
 	if (summary->forks_refused)
-		printf("; %u forks failed", summary->forks_refused);
+		printf("; %u fork%s failed", summary->forks_refused, summary->forks_refused == 1 ? "" : "s");
 	putchar('\n');
 	if (!sim->output)
 		return;

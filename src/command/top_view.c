@@ -49,7 +49,8 @@ static void describe(const struct top_request *top, char *out, size_t size)
 	tally_target_text(top->target, target, sizeof(target));
 	if (lost_now)
 		snprintf(lost, sizeof(lost), ", %" PRIu64 " lost", lost_now);
-	snprintf(out, size, "%" PRIu64 " samples of %s in %.1f s%s, %s%s", top->stdio ? top->report.samples : top->taken, event,
+	uint64_t samples = top->stdio ? top->report.samples : top->taken;
+	snprintf(out, size, "%" PRIu64 " sample%s of %s in %.1f s%s, %s%s", samples, samples == 1 ? "" : "s", event,
 		 top->status.seconds - top->before.seconds, lost, target,
 		 top->is_paused ? ", paused" : top->is_narrowed ? " (the system is not allowed)" : "");
 }

@@ -87,11 +87,12 @@ static void put_head(const struct page *page)
 	tally_buffer_printf(page->out, " · %.2f%% ±%.1f of the ", tally_annotation_total_percent(annotation),
 			    tally_annotation_total_error(annotation));
 	tally_flame_count(page->out, annotation->total.samples);
-	tally_buffer_text(page->out, " samples of ");
+	tally_buffer_text(page->out, annotation->total.samples == 1 ? " sample of " : " samples of ");
 	tally_flame_markup_text(page->out, annotation->event);
 	tally_buffer_text(page->out, " (95% confidence); ");
 	tally_flame_count(page->out, annotation->weight.samples);
-	tally_buffer_text(page->out, " are in it, and the percentages below are of those.");
+	tally_buffer_text(page->out, annotation->weight.samples == 1 ? " is in it, and the percentages below are of that." :
+			  " are in it, and the percentages below are of those.");
 	if (annotation->aim != TALLY_AIM_EXACT)
 		tally_buffer_printf(page->out, " Note: %s.", tally_annotate_aim_text(annotation));
 	if (page->view->taken) {

@@ -124,10 +124,11 @@ static void put_head(const struct writer *writer)
 	tally_buffer_text(writer->out, fits ? "  " : "\n");
 	put_text(writer, annotation->object, fits ? name_width + 2 : 0);
 	tally_buffer_char(writer->out, '\n');
-	tally_buffer_printf(&note, "%.2f%% %s%.1f of the %" PRIu64 " samples of %s (95%% confidence); %" PRIu64
-			    " are in it, and the percentages below are of those", tally_annotation_total_percent(annotation),
-			    plus_minus(writer), tally_annotation_total_error(annotation),
-			    annotation->total.samples, annotation->event, annotation->weight.samples);
+	tally_buffer_printf(&note, "%.2f%% %s%.1f of the %" PRIu64 " sample%s of %s (95%% confidence); %" PRIu64
+			    " %s in it, and the percentages below are of those", tally_annotation_total_percent(annotation),
+			    plus_minus(writer), tally_annotation_total_error(annotation), annotation->total.samples,
+			    annotation->total.samples == 1 ? "" : "s", annotation->event, annotation->weight.samples,
+			    annotation->weight.samples == 1 ? "is" : "are");
 	if (annotation->aim != TALLY_AIM_EXACT)
 		tally_buffer_printf(&note, "; %s", tally_annotate_aim_text(annotation));
 	put_note(writer, tally_buffer_string(&note));

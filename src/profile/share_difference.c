@@ -115,6 +115,9 @@ void tally_share_difference(const struct tally_share *old, size_t old_runs, cons
 						.difference = after.mean - before.mean, .p = 1 };
 	if (old_runs > 1 || new_runs > 1) {
 		welch(&before, &after, out);
+		/* A normal curve knows of no ends; Newcombe's interval keeps them. */
+		out->low = measure == TALLY_MEASURE_SHARE ? tally_larger(out->low, -100) : out->low;
+		out->high = measure == TALLY_MEASURE_SHARE ? tally_smaller(out->high, 100) : out->high;
 		return;
 	}
 	newcombe(&before, &after, deviations, out);

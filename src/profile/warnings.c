@@ -6,19 +6,26 @@
 #include <errno.h>
 #include <inttypes.h>
 
+static const char *either(uint64_t count, const char *one, const char *more)
+{
+	return count == 1 ? one : more;
+}
+
 static void warn_names(const struct tally_names_gaps *gaps, struct tally_buffer *out)
 {
 	if (gaps->changed_files == 1)
 		tally_buffer_printf(out, "%s has changed since the recording: its functions are not named\n",
 				    gaps->changed_file);
 	else if (gaps->changed_files)
-		tally_buffer_printf(out, "%s and %zu more files have changed since the recording: "
-				    "their functions are not named\n", gaps->changed_file, gaps->changed_files - 1);
+		tally_buffer_printf(out, "%s and %zu more file%s have changed since the recording: "
+				    "their functions are not named\n", gaps->changed_file, gaps->changed_files - 1,
+				    either(gaps->changed_files - 1, "", "s"));
 	if (gaps->distrusted_maps)
-		tally_buffer_printf(out, "%zu perf maps were not used: they belong neither to the recorded process's "
-				    "user nor to root\n", gaps->distrusted_maps);
+		tally_buffer_printf(out, "%zu perf map%s not used, belonging neither to the recorded process's user nor to "
+				    "root\n", gaps->distrusted_maps, either(gaps->distrusted_maps, " was", "s were"));
 	if (gaps->map_lines_skipped)
-		tally_buffer_printf(out, "%zu malformed lines of perf maps were skipped\n", gaps->map_lines_skipped);
+		tally_buffer_printf(out, "%zu malformed line%s of perf maps %s skipped\n", gaps->map_lines_skipped,
+				    either(gaps->map_lines_skipped, "", "s"), either(gaps->map_lines_skipped, "was", "were"));
 	if (gaps->packed_damaged)
 		tally_buffer_text(out, "the names that the recording carries are damaged: this machine's files are asked "
 				       "instead\n");
@@ -43,8 +50,9 @@ static void warn_names(const struct tally_names_gaps *gaps, struct tally_buffer 
 			"names\n",
 			gaps->absent.percent, gaps->absent.objects);
 	if (gaps->unfetched_files)
-		tally_buffer_printf(out, "debuginfod: %zu of %zu debug files could not be had\n", gaps->unfetched_files,
-				    gaps->unfetched_files + gaps->fetched_files);
+		tally_buffer_printf(out, "debuginfod: %zu of %zu debug file%s could not be had\n", gaps->unfetched_files,
+				    gaps->unfetched_files + gaps->fetched_files,
+				    either(gaps->unfetched_files + gaps->fetched_files, "", "s"));
 	if (gaps->fetching_ended)
 		tally_buffer_text(out, "debuginfod: the rest was not asked for\n");
 	if (gaps->lacks_xz)
@@ -75,17 +83,19 @@ static void warn_jits(const struct tally_jits *jits, struct tally_buffer *out)
 static void warn_cut(const struct tally_recording_counts *counts, struct tally_buffer *out)
 {
 	uint64_t too_large = counts->cut.too_large, handlers = counts->cut.handlers;
-	tally_buffer_printf(out, "%" PRIu64 " of %" PRIu64 " stacks are cut short: the copied stack ended", counts->stacks_cut,
-			    counts->stacks);
+	tally_buffer_printf(out, "%" PRIu64 " of %" PRIu64 " stack%s %s cut short: the copied stack ended", counts->stacks_cut,
+			    counts->stacks, either(counts->stacks, "", "s"), either(counts->stacks_cut, "is", "are"));
 	if (counts->cut.bytes && counts->cut.is_at_least)
 		tally_buffer_printf(out, "; record with more than --call-graph dwarf,%" PRIu64, counts->cut.bytes);
 	else if (counts->cut.bytes)
 		tally_buffer_printf(out, "; --call-graph dwarf,%" PRIu64 " would have sufficed%s", counts->cut.bytes,
 				    too_large + handlers ? " for the others" : "");
 	if (too_large)
-		tally_buffer_printf(out, "; %" PRIu64 " are larger than any copy (64512 bytes)", too_large);
+		tally_buffer_printf(out, "; %" PRIu64 " %s larger than any copy (64512 bytes)", too_large,
+				    either(too_large, "is", "are"));
 	if (handlers)
-		tally_buffer_printf(out, "; %" PRIu64 " are a signal handler's own, without what it interrupted", handlers);
+		tally_buffer_printf(out, "; %" PRIu64 " %s a signal handler's own, without what it interrupted", handlers,
+				    either(handlers, "is", "are"));
 	tally_buffer_text(out, "\n");
 }
 
@@ -96,7 +106,8 @@ static void warn_features(const struct tally_perfdata *data, struct tally_buffer
 	for (unsigned feature = TALLY_FEATURE_KNOWN_MAX; feature < TALLY_FEATURE_MAX; feature++)
 		unknown += feature != TALLY_FEATURE_TALLY && tally_perfdata_feature(data, feature).size;
 	if (unknown)
-		tally_buffer_printf(out, "%u feature sections of unknown kinds were skipped\n", unknown);
+		tally_buffer_printf(out, "%u feature section%s skipped\n", unknown,
+				    either(unknown, " of an unknown kind was", "s of unknown kinds were"));
 }
 
 static int has_no_samples(const struct tally_recording *recording, struct tally_error *err)
@@ -128,7 +139,10 @@ int tally_recording_is_empty(const struct tally_recording *recording, uint64_t l
 			tally_buffer_printf(&comms, "%s%s", comms.length ? ", " : "",
 					    tally_strings_text(&tasks->strings, comm));
 	}
-	tally_error_set(err, -ENOENT, "none of the recording's %" PRIu64 " samples passes the filters", filtered);
+	if (filtered == 1)
+		tally_error_set(err, -ENOENT, "the recording's only sample doesn't pass the filters");
+	else
+		tally_error_set(err, -ENOENT, "none of the recording's %" PRIu64 " samples passes the filters", filtered);
 	tally_error_hint(err, "its commands are %s; 'tally report --percent-limit 0' shows all there is",
 			 tally_buffer_string(&comms));
 	tally_map_release(&seen);
@@ -143,32 +157,39 @@ void tally_profile_warnings(const struct tally_recording *recording, struct tall
 	if (damage)
 		tally_buffer_printf(out, "%s; everything before is used\n", damage->message);
 	if (counts->lost)
-		tally_buffer_printf(out, "%" PRIu64 " records were lost while recording: the figures are too low "
-				    "(record with a larger ring, -m, or a lower rate, -F)\n", counts->lost);
+		tally_buffer_printf(out, "%" PRIu64 " record%s lost while recording: the figures are too low "
+				    "(record with a larger ring, -m, or a lower rate, -F)\n", counts->lost,
+				    either(counts->lost, " was", "s were"));
 	if (counts->throttled)
-		tally_buffer_printf(out, "the kernel throttled sampling %" PRIu64 " times: the figures are too low "
-				    "there\n", counts->throttled);
+		tally_buffer_printf(out, "the kernel throttled sampling %" PRIu64 " time%s: the figures are too low there\n",
+				    counts->throttled, either(counts->throttled, "", "s"));
 	if (counts->stacks_cut)
 		warn_cut(counts, out);
 	if (counts->stacks_foreign)
-		tally_buffer_printf(out, "%" PRIu64 " copied stacks are not unwound: tally can do so for x86-64 and arm64 "
-				    "(record with frame pointers there, --call-graph fp)\n", counts->stacks_foreign);
+		tally_buffer_printf(out, "%" PRIu64 " copied stack%s not unwound: tally can do so for x86-64 and arm64 "
+				    "(record with frame pointers there, --call-graph fp)\n", counts->stacks_foreign,
+				    either(counts->stacks_foreign, " is", "s are"));
 	if (counts->stacks_32bit)
-		tally_buffer_printf(out, "%" PRIu64 " copied stacks are of 32-bit programs and not unwound "
-				    "(record these with frame pointers, --call-graph fp)\n", counts->stacks_32bit);
+		tally_buffer_printf(out, "%" PRIu64 " copied stack%s of 32-bit programs and not unwound "
+				    "(record these with frame pointers, --call-graph fp)\n", counts->stacks_32bit,
+				    either(counts->stacks_32bit, " is", "s are"));
 	if (counts->chains_cut)
-		tally_buffer_printf(out, "%" PRIu64 " stacks were cut short when they were recorded: the copied stack ended; "
+		tally_buffer_printf(out, "%" PRIu64 " stack%s recorded: the copied stack ended; "
 				    "record with a larger --call-graph dwarf,SIZE (to 64512), or a lower rate, -F\n",
-				    counts->chains_cut);
+				    counts->chains_cut,
+				    either(counts->chains_cut, " was cut short when it was", "s were cut short when they were"));
 	if (counts->undecodable)
-		tally_buffer_printf(out, "%" PRIu64 " records don't fit their own size and were skipped\n",
-				    counts->undecodable);
+		tally_buffer_printf(out, "%" PRIu64 " record%s own size and %s skipped\n", counts->undecodable,
+				    either(counts->undecodable, " doesn't fit its", "s don't fit their"),
+				    either(counts->undecodable, "was", "were"));
 	if (counts->unknown_ids)
-		tally_buffer_printf(out, "%" PRIu64 " counts of events that the recording does not describe were left "
-				    "out\n", counts->unknown_ids);
+		tally_buffer_printf(out, "%" PRIu64 " count%s of events that the recording does not describe %s left "
+				    "out\n", counts->unknown_ids, either(counts->unknown_ids, "", "s"),
+				    either(counts->unknown_ids, "was", "were"));
 	warn_features(recording->data, out);
 	if (counts->unknown)
-		tally_buffer_printf(out, "%" PRIu64 " records of unknown types were skipped\n", counts->unknown);
+		tally_buffer_printf(out, "%" PRIu64 " record%s skipped\n", counts->unknown,
+				    either(counts->unknown, " of an unknown type was", "s of unknown types were"));
 	warn_names(&recording->names.gaps, out);
 	if (recording->tasks.jits)
 		warn_jits(recording->tasks.jits, out);

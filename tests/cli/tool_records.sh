@@ -93,7 +93,7 @@ fi
 # A feature section that nobody knows.
 "$here/make_recording.py" features_unknown unknown.data
 "$TALLY" script unknown.data >/dev/null 2>out
-check "feature sections that nobody knows are counted" grep -q "1 feature sections of unknown kinds were skipped" out
+check "feature sections that nobody knows are counted" grep -q "1 feature section of an unknown kind was skipped" out
 
 # ---- perf stat record
 perf stat record -o stat.data -e cpu-clock,context-switches -- true >/dev/null 2>&1

@@ -93,6 +93,24 @@ static void runs_that_differ_widen_the_interval(void **state)
 	assert_true(held_alone < TRIALS * 80 / 100); /* what one run a side can't know */
 }
 
+static void intervals_of_shares_end_at_100_points(void **state)
+{
+	struct tally_share none[2], all[2];
+	struct tally_share_difference change;
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		none[i] = (struct tally_share){ .part = 40.0 * i, .whole = 100, .part_samples = 40 * (unsigned)i, .samples = 100 };
+		all[i] = (struct tally_share){ .part = 100 - 40.0 * i, .whole = 100, .part_samples = 100 - 40 * (unsigned)i,
+					       .samples = 100 };
+	}
+	tally_share_difference(none, 2, all, 2, TALLY_MEASURE_SHARE, &change);
+	assert_true(change.difference == 60 && change.low < 0 && change.low >= -100 && change.high == 100);
+	tally_share_difference(all, 2, none, 2, TALLY_MEASURE_SHARE, &change);
+	assert_true(change.difference == -60 && change.low == -100 && change.high <= 100);
+	tally_share_difference(none, 1, all, 1, TALLY_MEASURE_SHARE, &change);
+	assert_true(change.difference == 100 && change.low > 90 && change.high <= 100);
+}
+
 /* --- of stacks ------------------------------------------------------------------------------------------ */
 
 static void read(struct tally_stacks *stacks, const char *text)
@@ -253,6 +271,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(intervals_hold_the_true_change_in_93_of_100_trials),
 		cmocka_unit_test(runs_that_differ_widen_the_interval),
+		cmocka_unit_test(intervals_of_shares_end_at_100_points),
 		cmocka_unit_test(the_same_program_twice_has_no_changes_in_19_of_20_comparisons),
 		cmocka_unit_test(a_change_among_many_functions_is_found),
 		cmocka_unit_test(what_has_another_name_is_matched_and_told),
