@@ -46,7 +46,7 @@ cleared() {
 }
 check "--clear removes the blobs, and nothing else" cleared
 
-both() { "$STORE_BLOB" symbols 0 2000 /usr/bin/one 0x11 && cache --list --clear && rows 1 && has '^removed 1 blobs'; }
+both() { "$STORE_BLOB" symbols 0 2000 /usr/bin/one 0x11 && cache --list --clear && rows 1 && has '^removed 1 blob,'; }
 check "--list --clear shows what it removes" both
 
 none() {
