@@ -319,7 +319,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 
 const struct tally_command tally_command_annotate = {
 	.name = "annotate",
-	.summary = "a function's source lines and instructions, each with its share of the samples",
+	.summary = "a function's lines and instructions, with their shares of samples",
 	.usage = "[options] [FUNCTION]",
 	.details =
 		"Without FUNCTION it is the hottest one; of several functions of a name all are shown, the hottest first.\n"

@@ -160,7 +160,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 
 const struct tally_command tally_command_compare = {
 	.name = "compare",
-	.summary = "what differs between two saved results of stat, for people and for CI",
+	.summary = "what differs between two saved results of stat",
 	.usage = "[options] OLD NEW",
 	.details =
 		"OLD and NEW are what `tally stat -j -o FILE` wrote (or `perf stat -j`).  Results of several runs (stat -r, or\n"

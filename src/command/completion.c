@@ -325,7 +325,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 
 const struct tally_command tally_command_completion = {
 	.name = "completion",
-	.summary = "what a shell reads to complete tally's commands, options and events",
+	.summary = "what a shell reads to complete commands, options and events",
 	.usage = "bash|zsh|fish",
 	.details = "It is installed with tally, where shells look for it.  Without an installation:\n"
 		   "\n"

@@ -328,7 +328,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 
 const struct tally_command tally_command_diff = {
 	.name = "diff",
-	.summary = "what changed between two recordings: functions by the change of their share",
+	.summary = "what changed between two recordings, function by function",
 	.usage = "[options] OLD NEW",
 	.details =
 		"OLD and NEW are recordings, folded text or `perf script` text.  CHANGE is how much more (or less) of the samples\n"

@@ -66,7 +66,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 
 const struct tally_command tally_command_doctor = {
 	.name = "doctor",
-	.summary = "what this machine and user may measure, and the cure for what they may not",
+	.summary = "what may be measured here, and the cure for what may not",
 	.usage = "[options]",
 	.details = "Everything is tried out, not guessed from settings: whether perf_event_open reaches the kernel,\n"
 		   "which events open, whether overflows really arrive.  That takes less than a tenth of a second\n"

@@ -170,7 +170,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 
 const struct tally_command tally_command_export = {
 	.name = "export",
-	.summary = "a recording in other tools' formats: pprof, Firefox Profiler, speedscope, Chrome and Perfetto",
+	.summary = "a recording for pprof, Firefox Profiler, speedscope and Perfetto",
 	.usage = "[options] [FILE]",
 	.details = "pprof has each distinct stack with what its samples add up to; the others have samples in order of time.\n"
 		   "In chrome's format consecutive samples of one function are drawn as one call, and samples of events other\n"

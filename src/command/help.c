@@ -4,7 +4,7 @@
 
 static void list(void)
 {
-	printf("tally counts, samples and traces what programs do, and shows where their time goes.\n\n"
+	printf("tally counts, samples and traces programs, and shows where their time goes.\n\n"
 	       "usage: tally COMMAND [options] …\n\n");
 	for (size_t i = 0; tally_commands[i]; i++)
 		printf("  %-12s %s\n", tally_commands[i]->name, tally_commands[i]->summary);

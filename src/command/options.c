@@ -1,9 +1,10 @@
-/* Walking argv by a table of options, and the help that the same table prints.
+/* Walking argv by a table of options; help_text.c prints the same table.
  *
  * Own code rather than getopt_long(3): an optional argument may stand behind a blank when it is one of the
  * option's words (perf's `report -g caller`), a mistake gets the nearest name, and no state is global.
  */
 #include "command/command.h"
+#include "command/help_text.h"
 
 #include "base/suggest.h"
 #include "base/terminal.h"
@@ -133,46 +134,6 @@ static int take_letter(struct tally_options *options)
 	return option_error(options, "there is no option %s", shown);
 }
 
-static void print_option(const struct tally_option *option)
-{
-	if (!option->help) /* for tests and the like: it works, but nobody needs to know */
-		return;
-	char left[64];
-	const char *argument = option->argument ? option->argument : "";
-	int n = 0;
-	if (option->letter)
-		n = snprintf(left, sizeof(left), "-%c%s", option->letter, option->name ? ", " : "");
-	else
-		n = snprintf(left, sizeof(left), "    ");
-	if (option->name)
-		n += snprintf(left + n, sizeof(left) - (size_t)n, "--%s", option->name);
-	if (option->kind == TALLY_ARGUMENT_REQUIRED)
-		snprintf(left + n, sizeof(left) - (size_t)n, " %s", argument);
-	else if (option->kind == TALLY_ARGUMENT_OPTIONAL)
-		snprintf(left + n, sizeof(left) - (size_t)n, option->name ? "[=%s]" : "[%s]", argument);
-	printf("  %-26s", left);
-	if (strlen(left) > 26)
-		printf("\n  %-26s", "");
-	for (const char *line = option->help; line && *line;) {
-		size_t length = strcspn(line, "\n");
-		printf("  %.*s\n", (int)length, line);
-		line += length + (line[length] == '\n');
-		if (*line)
-			printf("  %-26s", "");
-	}
-}
-
-static void print_help(const struct tally_command *command)
-{
-	printf("usage: tally %s %s\n\n%s\n", command->name, command->usage, command->summary);
-	if (command->options && !is_end(command->options))
-		printf("\noptions:\n");
-	for (const struct tally_option *o = command->options; o && !is_end(o); o++)
-		print_option(o);
-	if (command->details)
-		printf("\n%s\n", command->details);
-}
-
 int tally_options_next(struct tally_options *options)
 {
 	int id;
@@ -196,7 +157,7 @@ int tally_options_next(struct tally_options *options)
 		}
 	}
 	if (id == TALLY_OPTION_HELP)
-		print_help(options->command);
+		tally_help_print(options->command);
 	return id;
 }
 

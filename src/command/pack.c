@@ -123,7 +123,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 
 const struct tally_command tally_command_pack = {
 	.name = "pack",
-	.summary = "put into a recording the names of what was sampled, to read it on any machine",
+	.summary = "put names into a recording, to read it on any machine",
 	.usage = "[options] [FILE]",
 	.details =
 		"Functions, inlined frames, source lines and build-ids of all sampled addresses are added to the file, and the\n"

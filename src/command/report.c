@@ -356,20 +356,21 @@ static int run(const struct tally_command *command, int argc, char **argv)
 
 const struct tally_command tally_command_report = {
 	.name = "report",
-	.summary = "the functions of a recording by how much time (or how many events) they took",
+	.summary = "a recording's functions, by the time (or events) that they took",
 	.usage = "[options] [FILE]",
 	.details = "SELF is what was sampled in the function itself, TOTAL what was sampled in it and in what it called.\n"
 		   "On a terminal the report is browsed: Enter opens call trees, / searches, f filters, s chooses columns, h\n"
 		   "lists all keys, q leaves.  In pipes, with --stdio or -j, it is text.\n"
 		   "\n"
 		   "--sort takes\n"
-		   "  of any sample        comm,pid,tid,cpu,socket,cgroup,cgroup_id,time,dso,sym,srcfile,srcline,addr\n"
-		   "  of branches          dso_from,sym_from,srcline_from,addr_from, the same with _to, mispredict,in_tx,\n"
-		   "                       abort,cycles\n"
-		   "  of costs             weight,ins_lat,p_stage_cyc, local_weight,local_ins_lat,local_p_stage_cyc,\n"
-		   "                       transaction\n"
-		   "  of data in memory    mem,symbol_daddr,dso_daddr,dcacheline,phys_daddr,data_page_size,snoop,tlb,locked,\n"
-		   "                       blocked, code_page_size\n"
+		   "  of any sample  comm,pid,tid,cpu,socket,cgroup,cgroup_id,time,dso,sym,\n"
+		   "                 srcfile,srcline,addr\n"
+		   "  of branches    dso_from,sym_from,srcline_from,addr_from, the same with\n"
+		   "                 _to, mispredict,in_tx,abort,cycles\n"
+		   "  of costs       weight,ins_lat,p_stage_cyc, local_weight,local_ins_lat,\n"
+		   "                 local_p_stage_cyc, transaction\n"
+		   "  of memory      mem,symbol_daddr,dso_daddr,dcacheline,phys_daddr,\n"
+		   "                 data_page_size,snoop,tlb,locked,blocked, code_page_size\n"
 		   "\n"
 		   "  tally record -- ./program && tally report\n"
 		   "  tally report -g                    with the call trees\n"

@@ -36,7 +36,7 @@ static const struct tally_option options[] = {
 	{ 0, "records", TALLY_ARGUMENT_NONE, NULL, "every record with all its fields, not samples alone", NULL,
 	  OPTION_RECORDS },
 	{ 'F', "fields", TALLY_ARGUMENT_REQUIRED, "LIST",
-	  "what of a sample is shown: comm,tid,pid,time,cpu,event,period,misc,trace,\nip,sym,symoff,dso,srcline,addr,weight,iregs,uregs,brstack,brstacksym …;\n+FIELD,-FIELD more or less than usual; sw:, trace:, hw: for such events",
+	  "what of a sample is shown: comm,tid,pid,time,cpu,event,period,misc,trace,\nip,sym,symoff,dso,srcline,addr,weight,\niregs,uregs,brstack,brstacksym …;\n+FIELD,-FIELD more or less than usual; sw:, trace:, hw: for such events",
 	  NULL, 0 },
 	{ 'j', "json", TALLY_ARGUMENT_NONE, NULL, "samples as JSON Lines (docs/script-json.md)", NULL, 0 },
 	{ 0, "csv", TALLY_ARGUMENT_NONE, NULL, "samples as CSV", NULL, OPTION_CSV },

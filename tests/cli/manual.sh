@@ -45,6 +45,20 @@ for command in $commands; do
 	check "$command has a page" has_page "$command"
 	check "$command: every option is described" whole "$command"
 done
+narrow() { # 80 columns are enough; the synopsis is one line
+	for command in $commands; do
+		"$TALLY" "$command" --help | sed 1d | awk -v command="$command" 'length > 100 { print command ": " $0 }'
+		script -qec "stty cols 80 rows 24; '$TALLY' $command --help" /dev/null </dev/null | tr -d '\r' | sed 1d |
+			awk -v command="$command" 'length > 80 { print command ": " $0 }'
+	done >out
+	"$TALLY" help | awk 'length > 80' >>out
+	[ ! -s out ]
+}
+if command -v script >out; then
+	check "help is as wide as the terminal" narrow
+else
+	skip "help is as wide as the terminal" "there is no script(1)"
+fi
 check "tally(1) lists every command" eval 'for c in $commands; do plain "$MANUAL/tally.1" | grep -qxF "tally-$c(1)" || { echo "$c" >out; false; break; }; done'
 described() { # every function of a header
 	sed '/^ \*\|^\/\*/d' "$1" | grep -oE '\<tally_[a-z0-9_]+\(' | tr -d '(' | sort -u >wanted

@@ -1,0 +1,112 @@
+#include "command/help_text.h"
+
+#include "base/terminal.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	OPTION_COLUMNS = 26, /* of an option's names, between two blanks and two blanks */
+	MARGIN = OPTION_COLUMNS + 4,
+	WIDTH_MIN = 60,
+	WIDTH_MAX = 100,
+};
+
+static unsigned help_width(void)
+{
+	unsigned width = tally_terminal_columns(STDOUT_FILENO, WIDTH_MAX);
+	return width < WIDTH_MIN ? WIDTH_MIN : width > WIDTH_MAX ? WIDTH_MAX : width;
+}
+
+static unsigned columns_of(const char *text, size_t length)
+{
+	unsigned columns = 0;
+	for (size_t i = 0; i < length; i++)
+		columns += (text[i] & 0xc0) != 0x80; /* UTF-8's further bytes take no room */
+	return columns;
+}
+
+/* Words from column `margin` on, and on lines that begin there; line breaks are as good as blanks. */
+static void print_wrapped(const char *text, size_t length, unsigned margin, unsigned width)
+{
+	unsigned at = margin;
+	for (size_t i = 0; i < length;) {
+		size_t word = strcspn(text + i, " \n"), next;
+		word = word < length - i ? word : length - i;
+		next = i + word;
+		printf("%.*s", (int)word, text + i);
+		at += columns_of(text + i, word);
+		unsigned gap = next && text[next - 1] == '.' && next < length && text[next] == '\n';
+		for (; next < length && (text[next] == ' ' || text[next] == '\n'); next++)
+			gap++;
+		i = next;
+		if (i == length)
+			break;
+		word = strcspn(text + i, " \n");
+		word = word < length - i ? word : length - i;
+		if (at + gap + columns_of(text + i, word) > width) {
+			printf("\n%*s", (int)margin, "");
+			at = margin;
+		} else {
+			printf("%*s", (int)gap, "");
+			at += gap;
+		}
+	}
+	putchar('\n');
+}
+
+static void print_option(const struct tally_option *option, unsigned width)
+{
+	if (!option->help) /* for tests and the like: it works, but nobody needs to know */
+		return;
+	char left[64];
+	const char *argument = option->argument ? option->argument : "";
+	int n = 0;
+	if (option->letter)
+		n = snprintf(left, sizeof(left), "-%c%s", option->letter, option->name ? ", " : "");
+	else
+		n = snprintf(left, sizeof(left), "    ");
+	if (option->name)
+		n += snprintf(left + n, sizeof(left) - (size_t)n, "--%s", option->name);
+	if (option->kind == TALLY_ARGUMENT_REQUIRED)
+		snprintf(left + n, sizeof(left) - (size_t)n, " %s", argument);
+	else if (option->kind == TALLY_ARGUMENT_OPTIONAL)
+		snprintf(left + n, sizeof(left) - (size_t)n, option->name ? "[=%s]" : "[%s]", argument);
+	if (strlen(left) > OPTION_COLUMNS)
+		printf("  %s\n%*s", left, MARGIN, "");
+	else
+		printf("  %-*s  ", OPTION_COLUMNS, left);
+	print_wrapped(option->help, strlen(option->help), MARGIN, width);
+}
+
+/* Paragraphs are wrapped; lines that begin with a blank, examples and tables, stay as they are. */
+static void print_details(const char *text, unsigned width)
+{
+	while (*text) {
+		size_t length = strcspn(text, "\n");
+		if (*text == ' ' || !length) {
+			printf("%.*s\n", (int)length, text);
+		} else {
+			while (text[length] && text[length + 1] && text[length + 1] != ' ' && text[length + 1] != '\n')
+				length += 1 + strcspn(text + length + 1, "\n");
+			print_wrapped(text, length, 0, width);
+		}
+		text += length + (text[length] == '\n');
+	}
+}
+
+void tally_help_print(const struct tally_command *command)
+{
+	unsigned width = help_width();
+	bool has_options = command->options && (command->options->letter || command->options->name);
+	printf("usage: tally %s %s\n\n%s\n", command->name, command->usage, command->summary);
+	if (has_options)
+		printf("\noptions:\n");
+	for (const struct tally_option *o = command->options; has_options && (o->letter || o->name); o++)
+		print_option(o, width);
+	if (command->details) {
+		printf("\n");
+		print_details(command->details, width);
+	}
+}

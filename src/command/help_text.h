@@ -1,0 +1,9 @@
+/* A command's help, on standard output: its use, options and details, no wider than the terminal or 100 columns. */
+#ifndef TALLY_COMMAND_HELP_TEXT_H
+#define TALLY_COMMAND_HELP_TEXT_H
+
+#include "command/command.h"
+
+void tally_help_print(const struct tally_command *command);
+
+#endif
