@@ -45,14 +45,13 @@ for command in $commands; do
 	check "$command has a page" has_page "$command"
 	check "$command: every option is described" whole "$command"
 done
-narrow() { # 80 columns are enough; the synopsis is one line
+narrow() { # the synopsis is one line
 	for command in $commands; do
-		"$TALLY" "$command" --help | sed 1d | awk -v command="$command" 'length > 100 { print command ": " $0 }'
-		script -qec "stty cols 80 rows 24; '$TALLY' $command --help" /dev/null </dev/null | tr -d '\r' | sed 1d |
-			awk -v command="$command" 'length > 80 { print command ": " $0 }'
+		[ "$("$TALLY" "$command" --help | sed 1d | wc -L)" -le 100 ] &&
+			[ "$(script -qec "stty cols 80 rows 24; '$TALLY' $command --help" /dev/null </dev/null | tr -d '\r' |
+				sed 1d | wc -L)" -le 80 ] || echo "$command"
 	done >out
-	"$TALLY" help | awk 'length > 80' >>out
-	[ ! -s out ]
+	[ ! -s out ] && [ "$("$TALLY" help | wc -L)" -le 80 ]
 }
 if command -v script >out; then
 	check "help is as wide as the terminal" narrow
