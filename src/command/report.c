@@ -23,7 +23,7 @@
 
 enum { OPTION_CHILDREN = 256, OPTION_NO_CHILDREN, OPTION_SORT, OPTION_PERCENT, OPTION_STDIO, OPTION_DSO,
        OPTION_SYMBOL, OPTION_EVENT, OPTION_MANGLED, OPTION_NO_INLINE, OPTION_ERROR, OPTION_TUI, OPTION_NO_BRANCHES,
-       OPTION_QUANTUM };
+       OPTION_QUANTUM, OPTION_MEMORY };
 
 static const struct tally_option options[] = {
 	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE",
@@ -31,6 +31,8 @@ static const struct tally_option options[] = {
 	{ 's', "sort", TALLY_ARGUMENT_REQUIRED, "KEYS",
 	  "what rows are told apart by (comm,dso,sym; of branches\ncomm,dso_from,sym_from,dso_to,sym_to): keys as listed below",
 	  TALLY_SORT_CHOICES, 0 },
+	{ 0, "mem-mode", TALLY_ARGUMENT_NONE, NULL, "shares of what memory accesses cost, by where the data was and what\n"
+	  "(recordings of perf mem)", NULL, OPTION_MEMORY },
 	{ 0, "time-quantum", TALLY_ARGUMENT_REQUIRED, "TIME", "how long one row of --sort time is: 10us, 1s (100ms)", NULL,
 	  OPTION_QUANTUM },
 	{ 'g', "call-graph", TALLY_ARGUMENT_OPTIONAL, "caller|callee",
@@ -125,6 +127,7 @@ static int apply_option(void *taker, int id, const char *value, struct tally_err
 	case 'i': request->input = value; break;
 	case 's': return tally_report_sort_parse(&request->sort, value, err);
 	case 'b': request->sort.branches = TALLY_BRANCHES_WANTED; break;
+	case OPTION_MEMORY: request->sort.of_memory = true; break;
 	case OPTION_QUANTUM: return parse_quantum(value, &request->quantum_ns, err);
 	case OPTION_NO_BRANCHES: request->sort.branches = TALLY_BRANCHES_UNWANTED; break;
 	case 'g': return parse_tree(value, request, err);
@@ -305,7 +308,7 @@ static int read_profile(const struct tally_command *command, struct request *req
 		.merge_threads = !request->browses && !report->by[TALLY_SORT_PID] && !report->by[TALLY_SORT_TID],
 		.merge_cpus = !report->by[TALLY_SORT_CPU],
 		.by_cgroup = report->by[TALLY_SORT_CGROUP], .by_cgroup_id = report->by[TALLY_SORT_CGROUP_ID], .facts = facts,
-		.time_quantum_ns = request->quantum_ns,
+		.by_cost = request->sort.of_memory, .time_quantum_ns = request->quantum_ns,
 		.progress = tally_command_progress, .context = &progress,
 	};
 	tally_command_progress_start(&progress);

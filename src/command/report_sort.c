@@ -89,6 +89,15 @@ static bool is_recorded(const struct tally_recording *recording, uint64_t sample
 	return false;
 }
 
+static void sort_by_memory(struct tally_report_sort *sort)
+{
+	static const enum tally_sort_key keys[] = { TALLY_SORT_LEVEL, TALLY_SORT_DATA_SYMBOL, TALLY_SORT_DATA_OBJECT,
+						    TALLY_SORT_SNOOP, TALLY_SORT_TLB, TALLY_SORT_LOCK, TALLY_SORT_BLOCK,
+						    TALLY_SORT_OBJECT, TALLY_SORT_SYMBOL };
+	for (unsigned i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		sort->by[keys[i]] = true;
+}
+
 static void sort_by_default(struct tally_report_sort *sort, bool branches)
 {
 	static const enum tally_sort_key ends[] = { TALLY_SORT_OBJECT_FROM, TALLY_SORT_SYMBOL_FROM, TALLY_SORT_OBJECT_TO,
@@ -105,13 +114,19 @@ int tally_report_sort_choose(struct tally_report_sort *sort, const struct tally_
 	const char *asks = key_of_facts(sort, TALLY_FACT_BRANCH);
 	bool recorded = is_recorded(recording, TALLY_SAMPLE_BRANCH_STACK, TALLY_BRANCH_CALL_STACK);
 	bool branches = sort->branches == TALLY_BRANCHES_WANTED ||
-			(sort->branches == TALLY_BRANCHES_IF_RECORDED && (asks || (recorded && !wants_stacks)));
+			(sort->branches == TALLY_BRANCHES_IF_RECORDED &&
+			 (asks || (recorded && !wants_stacks && !sort->of_memory)));
+	if (branches && sort->of_memory)
+		return tally_error_set(err, -EINVAL, "--mem-mode is of samples, and %s%s of branches", asks ? "--sort " : "-b is",
+				       asks ? asks : "");
 	if (asks && !branches)
 		return tally_error_set(err, -EINVAL, "--sort %s is of branches, which --no-branch-stack leaves out", asks);
 	if (branches && wants_stacks && (asks || sort->branches == TALLY_BRANCHES_WANTED))
 		return tally_error_set(err, -EINVAL, "branches have no call trees: -g and --children can't be had with %s%s",
 				       asks ? "--sort " : "-b", asks ? asks : "");
-	if (!sort->given)
+	if (!sort->given && sort->of_memory)
+		sort_by_memory(sort);
+	else if (!sort->given)
 		sort_by_default(sort, branches);
 	*facts = branches ? TALLY_FACT_BRANCH : 0;
 	for (unsigned key = 0; key < TALLY_SORT_KEYS; key++)
@@ -150,11 +165,17 @@ int tally_report_sort_check(const struct tally_report_sort *sort, const struct t
 		tally_error_hint(err, "%s", needs[i].hint);
 		return -ENODATA;
 	}
-	unsigned fact;
+	unsigned fact, costs = sort->of_memory ? TALLY_FACT_VALUE(TALLY_VALUE_WEIGHT) : 0;
 	const char *lacks, *hint;
+	if (is_known(recording) && tally_sort_key_lacks(costs, sample_types(recording), &fact, &lacks, &hint)) {
+		tally_error_set(err, -ENODATA, "--mem-mode: the recording has no %s", lacks);
+		tally_error_hint(err, "%s", hint);
+		return -ENODATA;
+	}
 	if (!is_known(recording) || !tally_sort_key_lacks(facts, sample_types(recording), &fact, &lacks, &hint))
 		return 0;
-	tally_error_set(err, -ENODATA, "--sort %s: the recording has no %s", key_of_facts(sort, fact), lacks);
+	tally_error_set(err, -ENODATA, "%s%s: the recording has no %s", sort->given ? "--sort " : "",
+			sort->given ? key_of_facts(sort, fact) : "--mem-mode", lacks);
 	tally_error_hint(err, "%s", hint);
 	return -ENODATA;
 }

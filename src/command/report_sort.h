@@ -17,6 +17,7 @@ struct tally_report_sort {
 	bool by[TALLY_SORT_KEYS];
 	bool given;
 	enum tally_branch_wish branches;
+	bool of_memory; /* --mem-mode: by what accesses cost */
 };
 
 /* "comm,dso,sym". */

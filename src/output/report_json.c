@@ -119,6 +119,8 @@ void tally_report_json(const struct tally_profile *profile, const struct tally_r
 	tally_json_object(json, NULL);
 	tally_json_text(json, "event", events[options->event].name);
 	tally_json_u64(json, "samples", report->samples);
+	if (profile->of_costs)
+		tally_json_bool(json, "of_costs", true);
 	if (profile->of_branches)
 		tally_json_bool(json, "of_branches", true);
 	tally_json_u64(json, "period", report->period);

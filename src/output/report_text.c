@@ -146,6 +146,7 @@ static void put_circumstances(const struct table *table, struct tally_buffer *ou
 	const struct tally_recording *recording = table->profile->recording;
 	double seconds = (double)(recording->counts.last_time - recording->counts.first_time) / 1e9;
 	char text[NAME_BYTES];
+	tally_buffer_text(out, table->profile->of_costs ? " by cost" : "");
 	put_tenth_error(table, out);
 	if (seconds > 0)
 		tally_buffer_printf(out, " over %.2f s", seconds);

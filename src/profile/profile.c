@@ -122,6 +122,7 @@ int tally_profile_new(struct tally_recording *recording, const struct tally_prof
 	}
 	profile->recording = recording;
 	profile->of_branches = options && options->facts & TALLY_FACT_BRANCH;
+	profile->of_costs = options && options->by_cost;
 	recording->marks_cut = true;
 	if (options)
 		chosen = *options;

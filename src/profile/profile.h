@@ -29,6 +29,7 @@ struct tally_profile_options {
 	bool merge_threads, merge_cpus; /* don't tell them apart: fewer rows */
 	bool by_cgroup, by_cgroup_id; /* tell cgroups apart; namespaces of cgroups */
 	unsigned facts; /* tell these apart (sample_facts.h); with TALLY_FACT_BRANCH rows are branches */
+	bool by_cost; /* periods are what samples' accesses cost (PERF_SAMPLE_WEIGHT), at least 1 */
 	uint64_t time_quantum_ns; /* times are told apart by so much; 0: 100 ms */
 	/* And their names: rows are of event and leaf alone, all addresses in no file are one place, and whoever has ended is
 	 * forgotten, so that memory goes with the places that there are in files. */
@@ -56,6 +57,7 @@ struct tally_profile {
 	struct tally_fact_table facts;
 	bool has_stacks;
 	bool of_branches; /* `samples` and periods of rows are numbers of branches */
+	bool of_costs;    /* periods are what accesses cost */
 	size_t filtered; /* samples left out for their leaf; recording->counts.filtered has those left out before */
 };
 

@@ -356,7 +356,7 @@ int tally_sample_reader_add(struct tally_sample_reader *reader, const struct tal
 	const struct known_task *task = task_of(reader, raw, sample);
 	if (!task || (++reader->samples == reader->split_samples && split(reader) < 0))
 		return -ENOMEM;
-	uint64_t period = period_of(raw, sample);
+	uint64_t cost = tally_sample_cost(sample), period = !reader->options->by_cost ? period_of(raw, sample) : cost ? cost : 1;
 	if (reader->options->facts & TALLY_FACT_BRANCH)
 		return add_branches(reader, task, sample);
 	uint32_t class = reader->options->facts ? class_with_values(reader, task, sample) : task->class;

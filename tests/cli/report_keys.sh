@@ -199,6 +199,11 @@ value_tests() {
 		"dcacheline data_cacheline" "phys_daddr phys_addr" "addr address"; do
 		check "values that samples share, as perf: $key" value memory_rows.data $key
 	done
+	"$TALLY" report -j --mem-mode --sort symbol_daddr -i memory.data >json 2>err
+	costs() { perf report --stdio --mem-mode -i memory.data 2>err | sed -n "s/^# Total weight : //p"; }
+	check "--mem-mode weighs as perf does" eval 'grep -q "\"period\": $(costs)," json && grep -q "\"of_costs\": true" json'
+	"$TALLY" report --stdio --mem-mode -i memory_rows.data >out 2>err
+	check "… by where data was, and which" grep -Eq "^ +SELF +MEMORY ACCESS +DATA SYMBOL +DATA OBJECT +SNOOP +TLB ACCESS +LOCKED +BLOCKED +OBJECT +FUNCTION" out
 	"$TALLY" report -j --sort time --time-quantum 250ms -i memory_rows.data >json 2>err
 	check "--time-quantum is how long a row of time is" eval 'grep -c "\"time\": \"[01]\.\(00\|25\|5\|75\)0*\"" json >out && [ "$(cat out)" = 5 ]'
 	check "values stand beside functions and in call trees" eval '"$TALLY" report --stdio --sort sym,mem,local_weight -i memory_rows.data >out 2>err && grep -Eq "SELF +LOCAL WEIGHT +MEMORY ACCESS +FUNCTION" out && "$TALLY" report --stdio -g --sort time -i perf.data >out 2>err && grep -Eq "─ [0-9.]+% main" out'
@@ -214,6 +219,7 @@ refuses() {
 }
 check "a key that the recording can't answer" refuses 1 "^tally report: --sort phys_daddr: the recording has no physical addresses" --sort sym,phys_daddr
 check "… says what takes it" grep -q "^hint: tally record --phys-data" out
+check "a recording without costs can't be weighed by them" refuses 1 "^tally report: --mem-mode: the recording has no weights" --mem-mode
 check "perf's other keys are told apart from nobody's" refuses 2 "'parent' is another report" --sort parent
 check "a recording without branches says what takes them" refuses 1 "no branch stacks" --sort dso,sym_from
 check "… and how" grep -q "hint: tally record -b" out
