@@ -1,5 +1,6 @@
 #!/bin/bash
-# A long recording under a fork storm: the recorder's memory must not follow the tasks that come and go, nor the programs.
+# A long recording under a fork storm: the recorder's memory must not follow the tasks that come and go, nor the programs; nor must
+# what naming takes when it is over.
 # $1: seconds; then options of record (-a: the whole machine, whose other programs should be few).
 # SOAK_RATE: programs a second (1500); SOAK_NEW=1: a fifth of them are new ones, so that memory grows until its limits are reached;
 # SOAK_SAMPLES: a file that gets "seconds RssAnon RssFile Pss", in KiB, of each look.
@@ -26,9 +27,17 @@ look() {
 	     END { print at, anon, file, pss }' "/proc/$recorder/status" "/proc/$recorder/smaps_rollup" 2>/dev/null
 }
 step=$((seconds / 10)); [ "$step" -gt 0 ] || step=1; [ "$step" -lt 10 ] || step=10
+mkfifo never
 : >"$samples"
 SECONDS=0
-while sleep $step && [ "$SECONDS" -lt "$((seconds - step / 2))" ]; do look >>"$samples"; done
+while [ "$((SECONDS + step))" -lt "$seconds" ] && sleep $step; do look >>"$samples"; done
+# What is sampled is named by the same process when the storm is over: its most from now on, as often as it can be looked at.
+naming=0 now=0
+while kill -0 $recorder 2>/dev/null; do
+	while read -r key value _; do [ "$key" = RssAnon: ] && now=$value; done <"/proc/$recorder/status"
+	[ "$now" -gt "$naming" ] && naming=$now
+	read -r -t 0.01 <>never
+done 2>/dev/null
 wait $recorder && grep -q 'samples in' out
 [ $? = 0 ] && echo "ok 1 - the recording ends well" || echo "not ok 1 - the recording ends well"
 sed 's/^/# /' out
@@ -53,8 +62,19 @@ late=$(awk '{ late = $2 } END { print late }' "$samples")
 room=1024; [ -z "$new" ] || room=4096; for option; do [ "$option" = -a ] && room=16384; done
 [ -n "$early" ] && [ -n "$late" ] && [ "$late" -le $((early + room)) ]
 [ $? = 0 ] && echo "ok 2 - its memory stays what it was" || echo "not ok 2 - its memory stays what it was: $early KiB, then $late KiB"
+# Named are the files and places that there are, each new program one of them; with -a there is no telling how many.
+execs=$(awk '/ execs$/ { print $1 }' out) limit=$((24 * 1024))
+[ -z "$new" ] || limit=$((limit + 3 * ${execs:-0} / 5))
+echo "# naming, RssAnon KiB: most $naming"
+all=no; for option; do [ "$option" = -a ] && all=yes; done
+if [ $all = yes ]; then echo "ok 3 - naming takes memory for what is named alone # SKIP the machine's other programs are named, too"
+else
+	[ "$naming" -gt 0 ] && [ "$naming" -le $((late + limit)) ]
+	[ $? = 0 ] && echo "ok 3 - naming takes memory for what is named alone" ||
+		echo "not ok 3 - naming takes memory for what is named alone: $naming KiB after $execs programs, $late KiB before"
+fi
 "$TALLY" report --stdio --sort comm -i soak >names 2>&1
 for name in true pwd id uname; do grep -q "[0-9]%.*$name" names || missing=$name; done
-if [ -z "${missing-}" ] && ! grep -q '[0-9]%.* :[0-9]' names; then echo "ok 3 - all of the storm's tasks are named"
-else echo "not ok 3 - all of the storm's tasks are named"; sed 's/^/# /' names | head -40; fi
-echo "1..3"
+if [ -z "${missing-}" ] && ! grep -q '[0-9]%.* :[0-9]' names; then echo "ok 4 - all of the storm's tasks are named"
+else echo "not ok 4 - all of the storm's tasks are named"; sed 's/^/# /' names | head -40; fi
+echo "1..4"

@@ -1,5 +1,6 @@
 /* A recorder's memory of tasks: what has ended is forgotten, but not too early, and not who came after. */
 #include "task/endings.h"
+#include "task/jit.h"
 #include "test.h"
 
 #include <string.h>
@@ -149,6 +150,88 @@ static void an_end_that_is_told_twice_counts_once(void **state)
 	release(&fixture);
 }
 
+static void the_last_thread_is_waited_for_as_the_leader_was(void **state)
+{
+	struct fixture fixture = { 0 };
+	(void)state;
+	start(&fixture, 7, "leader");
+	task_record(&fixture, TALLY_RECORD_FORK, 7, 9, 7);
+	task_record(&fixture, TALLY_RECORD_EXIT, 7, 7, 7);
+	tally_endings_pass(&fixture.endings, &fixture.tasks);
+	task_record(&fixture, TALLY_RECORD_EXIT, 7, 9, 7);
+	tally_endings_pass(&fixture.endings, &fixture.tasks);
+	assert_true(is_mapped(&fixture, 7));
+	tally_endings_pass(&fixture.endings, &fixture.tasks);
+	assert_false(is_mapped(&fixture, 7));
+	release(&fixture);
+}
+
+/* Of what ran before the recording not every FORK is told. */
+static void threads_that_nobody_told_of_do_not_end_a_process(void **state)
+{
+	struct fixture fixture = { 0 };
+	(void)state;
+	comm(&fixture, 7, 7, "seven");
+	comm(&fixture, 7, 8, "eight");
+	map(&fixture, 7);
+	task_record(&fixture, TALLY_RECORD_EXIT, 7, 8, 7);
+	for (int i = 0; i < 3; i++)
+		tally_endings_pass(&fixture.endings, &fixture.tasks);
+	assert_true(is_mapped(&fixture, 7));
+	task_record(&fixture, TALLY_RECORD_EXIT, 7, 7, 7);
+	for (int i = 0; i < 3; i++)
+		tally_endings_pass(&fixture.endings, &fixture.tasks);
+	assert_false(is_mapped(&fixture, 7));
+	release(&fixture);
+}
+
+static void a_thread_that_executes_a_program_is_the_leader_then(void **state)
+{
+	struct fixture fixture = { 0 };
+	struct tally_record exec = { .header = { .type = TALLY_RECORD_COMM, .misc = TALLY_MISC_COMM_EXEC } };
+	(void)state;
+	exec.comm.pid = exec.comm.tid = 7;
+	exec.comm.comm = "other";
+	start(&fixture, 7, "seven");
+	task_record(&fixture, TALLY_RECORD_FORK, 7, 9, 7);
+	task_record(&fixture, TALLY_RECORD_EXIT, 7, 7, 7); /* the leader; the thread 9 is 7 from now on */
+	tell(&fixture, &exec);
+	for (int i = 0; i < 3; i++)
+		tally_endings_pass(&fixture.endings, &fixture.tasks);
+	assert_true(is_mapped(&fixture, 7));
+	task_record(&fixture, TALLY_RECORD_EXIT, 7, 7, 7);
+	for (int i = 0; i < 3; i++)
+		tally_endings_pass(&fixture.endings, &fixture.tasks);
+	assert_false(is_mapped(&fixture, 7));
+	release(&fixture);
+}
+
+static void who_has_indices_of_threads_keeps_them(void **state)
+{
+	struct fixture fixture = { .endings.keeps_threads = true };
+	(void)state;
+	start(&fixture, 7, "seven");
+	task_record(&fixture, TALLY_RECORD_EXIT, 7, 7, 1);
+	for (int i = 0; i < 3; i++)
+		tally_endings_pass(&fixture.endings, &fixture.tasks);
+	assert_true(!is_mapped(&fixture, 7) && is_called(&fixture, 7, 7, "seven"));
+	release(&fixture);
+}
+
+static void the_maps_of_code_that_was_made_stay(void **state)
+{
+	struct fixture fixture = { 0 };
+	(void)state;
+	start(&fixture, 7, "maker");
+	assert_int_equal(tally_tasks_use_jits(&fixture.tasks), 0);
+	assert_non_null(tally_map_put(&fixture.tasks.jits->of_process, 7, NULL));
+	task_record(&fixture, TALLY_RECORD_EXIT, 7, 7, 1);
+	for (int i = 0; i < 3; i++)
+		tally_endings_pass(&fixture.endings, &fixture.tasks);
+	assert_true(is_mapped(&fixture, 7));
+	release(&fixture);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -157,6 +240,11 @@ int main(void)
 		cmocka_unit_test(maps_stay_while_a_thread_lives),
 		cmocka_unit_test(an_end_that_is_told_twice_counts_once),
 		cmocka_unit_test(memory_is_that_of_the_living),
+		cmocka_unit_test(the_last_thread_is_waited_for_as_the_leader_was),
+		cmocka_unit_test(threads_that_nobody_told_of_do_not_end_a_process),
+		cmocka_unit_test(a_thread_that_executes_a_program_is_the_leader_then),
+		cmocka_unit_test(who_has_indices_of_threads_keeps_them),
+		cmocka_unit_test(the_maps_of_code_that_was_made_stay),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
