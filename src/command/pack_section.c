@@ -89,8 +89,8 @@ static int read_profile(const char *path, const struct tally_pack_options *optio
 {
 	/* What is hot by its callers is told by whole stacks. */
 	bool fetches = options->names && options->names->asks_debuginfod;
-	struct tally_profile_options samples = { .merge_threads = true, .merge_cpus = true, .only_places = !fetches,
-						 .progress = options->progress, .context = options->context };
+	struct tally_profile_options samples = { .merge_threads = true, .merge_cpus = true, .merge_unknown = true,
+						 .only_places = !fetches, .progress = options->progress, .context = options->context };
 	struct tally_recording *recording;
 	int result = tally_recording_open(path, &recording, err);
 	if (result < 0)

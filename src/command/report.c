@@ -307,6 +307,8 @@ static int read_profile(const struct tally_command *command, struct request *req
 		.filter = request->filter,
 		.merge_threads = !request->browses && !report->by[TALLY_SORT_PID] && !report->by[TALLY_SORT_TID],
 		.merge_cpus = !report->by[TALLY_SORT_CPU],
+		/* They are shown where a source line is asked for, and who browses may ask later. */
+		.merge_unknown = !request->browses && !facts && !tally_report_sort_needs_lines(&request->sort),
 		.by_cgroup = report->by[TALLY_SORT_CGROUP], .by_cgroup_id = report->by[TALLY_SORT_CGROUP_ID], .facts = facts,
 		.by_cost = request->sort.of_memory, .time_quantum_ns = request->quantum_ns,
 		.progress = tally_command_progress, .context = &progress,

@@ -127,7 +127,7 @@ int tally_profile_new(struct tally_recording *recording, const struct tally_prof
 	if (options)
 		chosen = *options;
 	recording->endings.keeps_threads &= !chosen.only_places;
-	profile->places.merges_unknown = chosen.only_places;
+	profile->places.merges_unknown = chosen.merge_unknown;
 	/* Whose samples pass is known when their leaf is named. */
 	chosen.merge_threads &= !chosen.filter.objects && !chosen.filter.symbols;
 	bool names_leaves = chosen.filter.objects || chosen.filter.symbols;

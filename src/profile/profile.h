@@ -27,12 +27,13 @@ struct tally_class {
 struct tally_profile_options {
 	struct tally_profile_filter filter;
 	bool merge_threads, merge_cpus; /* don't tell them apart: fewer rows */
+	bool merge_unknown; /* nor addresses that are in no file, of which chains without frame pointers have any number */
 	bool by_cgroup, by_cgroup_id; /* tell cgroups apart; namespaces of cgroups */
 	unsigned facts; /* tell these apart (sample_facts.h); with TALLY_FACT_BRANCH rows are branches */
 	bool by_cost; /* periods are what samples' accesses cost (PERF_SAMPLE_WEIGHT), at least 1 */
 	uint64_t time_quantum_ns; /* times are told apart by so much; 0: 100 ms */
-	/* And their names: rows are of event and leaf alone, all addresses in no file are one place, and whoever has ended is
-	 * forgotten, so that memory goes with the places that there are in files. */
+	/* And their names, with merge_threads: rows are of event and leaf alone, and whoever has ended is forgotten, so that
+	 * memory goes with the places. */
 	bool only_places;
 	uint64_t split_samples; /* a second thread helps from this one on; 0: of long recordings, where there are CPUs for it */
 	/* Called now and then with the share read, 0…1; NULL: nobody. */

@@ -234,7 +234,7 @@ static void put_related_chains(struct profile_fixture *fixture, uint64_t seed)
 
 static struct tally_profile *read_places(const struct profile_fixture *fixture, bool only_places)
 {
-	struct tally_profile_options options = { .only_places = only_places };
+	struct tally_profile_options options = { .only_places = only_places, .merge_unknown = only_places };
 	struct tally_recording *recording;
 	struct tally_profile *profile;
 	assert_int_equal(tally_recording_open_memory(fixture->bytes, fixture->size, &recording, NULL), 0);
