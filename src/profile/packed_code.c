@@ -145,7 +145,7 @@ const struct tally_packed_code_row *tally_packed_code_row(const struct tally_pac
 							  const struct tally_packed_code *code, uint64_t offset)
 {
 	size_t low = 0, high = code->row_count; /* the first behind it */
-	const struct tally_packed_code_row *rows = codes->rows.items + code->first_row;
+	const struct tally_packed_code_row *rows = high ? codes->rows.items + code->first_row : NULL;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 		if (rows[middle].offset <= offset)
@@ -160,7 +160,7 @@ const struct tally_packed_code_target *tally_packed_code_target(const struct tal
 								const struct tally_packed_code *code, uint64_t address)
 {
 	size_t low = 0, high = code->target_count;
-	const struct tally_packed_code_target *targets = codes->targets.items + code->first_target;
+	const struct tally_packed_code_target *targets = high ? codes->targets.items + code->first_target : NULL;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 		if (targets[middle].address == address)
