@@ -27,6 +27,9 @@ struct on_cpu {
 struct activity_reader {
 	struct tally_activity *activity;
 	const struct tally_activity_options *options;
+	struct tally_sample_filter shown; /* tasks, CPUs, times */
+	struct tally_sample_filter event; /* of marks and samples, alone */
+	uint64_t left_out; /* samples that nothing but the filters kept from being shown */
 	struct ran_list by_source[TALLY_ACTIVITY_SAMPLES + 1];
 	struct { struct on_cpu *items; size_t count, capacity; } cpus[TALLY_ACTIVITY_SAMPLES];
 	struct tally_map thread_of; /* tid → thread: switches don't tell processes */
@@ -60,6 +63,32 @@ const char *tally_activity_comm(const struct tally_activity *activity, uint32_t 
 	const struct tally_tasks *tasks = &activity->recording->tasks;
 	const struct tally_thread *task = &tasks->threads.items[thread];
 	return task->comm == TALLY_STRING_NONE ? "[unknown]" : tally_strings_text(&tasks->strings, task->comm);
+}
+
+/* ---- what is shown -------------------------------------------------------------------------------------- */
+
+/* Filters are of who is shown, not of who is read: a switch is recorded as its predecessor's, and says who runs next. */
+static int parse_filter(struct activity_reader *reader, struct tally_error *err)
+{
+	const struct tally_profile_filter *asked = &reader->options->filter, event = { .event = asked->event };
+	int result = tally_sample_filter_init(&reader->shown, asked, err);
+	return result < 0 ? result : tally_sample_filter_init(&reader->event, &event, err);
+}
+
+static bool is_shown(const struct activity_reader *reader, uint32_t thread, uint32_t cpu)
+{
+	const struct tally_thread *task = &reader->activity->recording->tasks.threads.items[thread];
+	const struct tally_sample_filter *shown = &reader->shown;
+	return (!shown->cpus.count || tally_number_set_has(&shown->cpus, cpu)) &&
+	       (!shown->pids.count || tally_number_set_has(&shown->pids, task->pid)) &&
+	       (!shown->tids.count || tally_number_set_has(&shown->tids, task->tid));
+}
+
+/* By the name that the task's row has: its last. */
+static bool is_named(const struct activity_reader *reader, uint32_t thread)
+{
+	const char *comms = reader->shown.comms;
+	return !comms || tally_list_has(comms, tally_activity_comm(reader->activity, thread));
 }
 
 /* ---- switches ------------------------------------------------------------------------------------------ */
@@ -205,6 +234,11 @@ static int add_mark(struct activity_reader *reader, const struct tally_raw_recor
 		    uint32_t thread, uint32_t cpu)
 {
 	struct tally_activity *activity = reader->activity;
+	if (!is_shown(reader, thread, cpu) || sample->time < reader->shown.time_start_ns ||
+	    sample->time > reader->shown.time_end_ns) {
+		reader->left_out++;
+		return 0;
+	}
 	size_t count;
 	const struct tally_recorded_event *events = tally_perfdata_events(activity->recording->data, &count);
 	struct tally_mark mark = { .time = sample->time, .thread = thread, .cpu = cpu, .text = UINT32_MAX,
@@ -226,6 +260,11 @@ static int take_sample(struct activity_reader *reader, const struct tally_raw_re
 		return -ENOMEM;
 	if (is_sched_switch(raw->event))
 		return take_sched_switch(reader, raw->event, sample);
+	const struct tally_recording *recording = reader->activity->recording;
+	if (!tally_sample_filter_passes(&reader->event, recording->data, &recording->tasks, raw->event, sample)) {
+		reader->left_out++;
+		return 0;
+	}
 	if (is_happening(attr))
 		return add_mark(reader, raw, sample, thread, cpu);
 	uint64_t span = span_of(attr, sample);
@@ -303,38 +342,46 @@ static int close_open(struct activity_reader *reader, enum tally_activity_source
 	return 0;
 }
 
-static bool is_wanted(const struct tally_activity *activity, const struct tally_activity_options *options,
-		      const struct tally_number_set *cpus, const struct tally_ran *ran)
+/* Cut to the time asked for; 0 or -ENOMEM. */
+static int keep_ran(struct activity_reader *reader, struct tally_ran ran)
 {
-	return (!cpus->count || tally_number_set_has(cpus, ran->cpu)) &&
-	       (!options->filter.comms || tally_list_has(options->filter.comms, tally_activity_comm(activity, ran->thread)));
+	if (ran.start < reader->shown.time_start_ns)
+		ran.start = reader->shown.time_start_ns;
+	if (ran.end > reader->shown.time_end_ns)
+		ran.end = reader->shown.time_end_ns;
+	if (ran.end > ran.start && is_shown(reader, ran.thread, ran.cpu) && is_named(reader, ran.thread))
+		return tally_vector_push(&reader->activity->ran, ran);
+	reader->left_out++;
+	return 0;
 }
 
-static int choose_source(struct activity_reader *reader, struct tally_error *err)
+/* The first that tells anything, of whoever it is. */
+static int choose_source(struct activity_reader *reader)
+{
+	int result = 0;
+	bool chosen = false;
+	for (unsigned source = 0; !result && !chosen && source <= TALLY_ACTIVITY_SAMPLES; source++) {
+		const struct ran_list *list = &reader->by_source[source];
+		if (source < TALLY_ACTIVITY_SAMPLES)
+			result = close_open(reader, source);
+		chosen = list->count != 0;
+		if (chosen)
+			reader->activity->source = source;
+		for (size_t i = 0; !result && i < list->count; i++)
+			result = keep_ran(reader, list->items[i]);
+	}
+	return result;
+}
+
+static void choose_marks(struct activity_reader *reader)
 {
 	struct tally_activity *activity = reader->activity;
-	const struct tally_profile_filter *filter = &reader->options->filter;
-	struct tally_number_set cpus = { 0 };
-	int result = filter->cpus ? tally_number_set_parse(&cpus, filter->cpus, err) : 0;
-	for (unsigned source = 0; !result && source <= TALLY_ACTIVITY_SAMPLES; source++) {
-		if (source < TALLY_ACTIVITY_SAMPLES && reader->cpus[source].count)
-			result = close_open(reader, source);
-		struct ran_list *list = &reader->by_source[source];
-		if (result || activity->ran.count || !list->count)
-			continue;
-		activity->source = source;
-		for (size_t i = 0; !result && i < list->count; i++) {
-			struct tally_ran ran = list->items[i];
-			if (filter->time_start_ns && ran.start < filter->time_start_ns)
-				ran.start = filter->time_start_ns;
-			if (filter->time_end_ns && ran.end > filter->time_end_ns)
-				ran.end = filter->time_end_ns;
-			if (ran.end > ran.start && is_wanted(activity, reader->options, &cpus, &ran))
-				result = tally_vector_push(&activity->ran, ran);
-		}
-	}
-	tally_vector_release(&cpus);
-	return result == -ENOMEM ? tally_error_set(err, result, "out of memory") : result;
+	size_t kept = 0;
+	for (size_t i = 0; i < activity->marks.count; i++)
+		if (is_named(reader, activity->marks.items[i].thread))
+			activity->marks.items[kept++] = activity->marks.items[i];
+	reader->left_out += activity->marks.count - kept;
+	activity->marks.count = kept;
 }
 
 static void bound_time(struct tally_activity *activity, const struct tally_profile_filter *filter)
@@ -351,8 +398,35 @@ static void release_reader(struct activity_reader *reader)
 		tally_vector_release(&reader->by_source[source]);
 	for (unsigned source = 0; source < TALLY_ACTIVITY_SAMPLES; source++)
 		tally_vector_release(&reader->cpus[source]);
+	tally_sample_filter_release(&reader->shown);
+	tally_sample_filter_release(&reader->event);
 	tally_map_release(&reader->thread_of);
 	tally_tracepoint_free(reader->format);
+}
+
+static int fill(struct activity_reader *reader, struct tally_error *err)
+{
+	struct tally_recording *recording = reader->activity->recording;
+	const char *event = reader->options->filter.event;
+	size_t count;
+	int result = parse_filter(reader, err);
+	if (!result)
+		result = read_all(reader, err);
+	if (result < 0)
+		return result;
+	const struct tally_recorded_event *events = tally_perfdata_events(recording->data, &count);
+	if (event && tally_event_find(events, count, event) == count)
+		return tally_event_not_found(recording->data, event, err);
+	if (choose_source(reader) < 0)
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	choose_marks(reader);
+	if (reader->activity->ran.count || reader->activity->marks.count)
+		return 0;
+	if (!recording->counts.samples || reader->left_out)
+		return tally_recording_is_empty(recording, reader->left_out, err);
+	tally_error_set(err, -ENOENT, "the recording doesn't tell what happened when");
+	tally_error_hint(err, "record with times: tally record --switch-events, or -e sched:sched_switch -a");
+	return -ENOENT;
 }
 
 int tally_activity_new(struct tally_recording *recording, const struct tally_activity_options *options,
@@ -365,18 +439,7 @@ int tally_activity_new(struct tally_recording *recording, const struct tally_act
 		return tally_error_set(err, -ENOMEM, "out of memory");
 	}
 	activity->recording = recording;
-	int result = tally_recording_filter(recording, &options->filter, err);
-	if (!result)
-		result = read_all(&reader, err);
-	if (!result)
-		result = choose_source(&reader, err);
-	bool is_empty = !result && !activity->ran.count && !activity->marks.count;
-	if (is_empty && recording->counts.samples == recording->counts.filtered) {
-		result = tally_recording_is_empty(recording, 0, err);
-	} else if (is_empty) {
-		result = tally_error_set(err, -ENOENT, "the recording doesn't tell what happened when");
-		tally_error_hint(err, "record with times: tally record --switch-events, or -e sched:sched_switch -a");
-	}
+	int result = fill(&reader, err);
 	bound_time(activity, &options->filter);
 	release_reader(&reader);
 	if (result < 0) {

@@ -28,7 +28,9 @@ struct tally_mark {
 enum tally_activity_source { TALLY_ACTIVITY_SWITCHES, TALLY_ACTIVITY_TRACEPOINT, TALLY_ACTIVITY_SAMPLES };
 
 struct tally_activity_options {
-	struct tally_profile_filter filter; /* of samples; intervals are kept by its CPUs and commands */
+	/* Of the tasks, CPUs and times shown, once all is read; `comms` by tasks' last names, `event` of marks and of
+	 * samples, not of switches. */
+	struct tally_profile_filter filter;
 	/* Appends what a tracepoint's sample says; NULL: nobody asks. */
 	void (*describe)(void *context, const struct tally_recorded_event *event, size_t index,
 			 const struct tally_sample *sample, struct tally_buffer *out);

@@ -129,8 +129,7 @@ int tally_recording_is_empty(const struct tally_recording *recording, uint64_t l
 	const struct tally_tasks *tasks = &recording->tasks;
 	struct tally_buffer comms = { 0 };
 	struct tally_map seen = { 0 };
-	uint64_t filtered = left_out + recording->counts.filtered;
-	if (!filtered)
+	if (!left_out && !recording->counts.filtered)
 		return has_no_samples(recording, err);
 	for (size_t i = 0; i < tasks->threads.count && seen.count < LISTED_MAX; i++) {
 		bool added = false;
@@ -139,10 +138,13 @@ int tally_recording_is_empty(const struct tally_recording *recording, uint64_t l
 			tally_buffer_printf(&comms, "%s%s", comms.length ? ", " : "",
 					    tally_strings_text(&tasks->strings, comm));
 	}
-	if (filtered == 1)
+	if (!recording->counts.samples)
+		tally_error_set(err, -ENOENT, "nothing in the recording passes the filters");
+	else if (recording->counts.samples == 1)
 		tally_error_set(err, -ENOENT, "the recording's only sample doesn't pass the filters");
 	else
-		tally_error_set(err, -ENOENT, "none of the recording's %" PRIu64 " samples passes the filters", filtered);
+		tally_error_set(err, -ENOENT, "none of the recording's %" PRIu64 " samples passes the filters",
+				recording->counts.samples);
 	tally_error_hint(err, "its commands are %s; 'tally report --percent-limit 0' shows all there is",
 			 tally_buffer_string(&comms));
 	tally_map_release(&seen);

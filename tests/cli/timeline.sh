@@ -38,6 +38,20 @@ limited() { timeline switches -n 1 --by task && [ "$(grep -cE '^[a-z].* s$' out)
 check "-n takes those that ran longest, and options may stand behind the file" limited
 only() { timeline -i switches --comm sh --by task && grep -q '^sh ' out && ! grep -q '^shares' out; }
 check "--comm shows this command alone" only
+# same OPTION RECORDING: the rows of the tasks that it leaves are those of all, to the last digit
+rows() { grep -E '^[^ ].* [0-9.]+ s$' out | awk '{ print $1, $2, $(NF - 1) }'; }
+same() {
+	timeline -i "$2" -n 1000 --by task && rows | grep '^shares ' >wanted && [ -s wanted ] &&
+		id=$(awk 'NR == 1 { print $2 }' wanted) && case $1 in
+		--comm) timeline -i "$2" --by task --comm shares ;;
+		--tid) grep " $id " wanted >one; mv one wanted; timeline -i "$2" --by task --tid "$id" ;;
+		--pid) grep " $id " wanted >one; mv one wanted; timeline -i "$2" --by task --pid "$id" && rows >all &&
+			grep " $id " all >out.one && ! grep -v '^shares ' all && diff wanted out.one; return ;;
+		esac && rows | diff wanted -
+}
+for option in --comm --tid --pid; do
+	check "$option leaves tasks as long as they ran, and no others" same $option switches
+done
 
 trace() {
 	"$TALLY" timeline -i switches -o trace.json 2>out && python3 - >out 2>&1 <<'END'
@@ -62,8 +76,11 @@ check "trace events: one task at a time on each CPU" trace
 if "$TALLY" record -q -a -e sched:sched_switch -o sched -- "$SHARES" 200 >measured 2>out; then
 	switched() { timeline -i sched -n 100 && grep -q 'by sched:sched_switch$' out && about "$(seconds_of shares)" 0.2; }
 	check "the tracepoint sched:sched_switch tells the same" switched
+	for option in --comm --tid --pid; do
+		check "$option does so by sched:sched_switch, which is recorded as its predecessor's" same $option sched
+	done
 else
-	skip "the tracepoint sched:sched_switch tells the same" "it can't be recorded here"
+	skip "the tracepoint sched:sched_switch tells the same, filtered too" "it can't be recorded here"
 fi
 "$TALLY" record -q -e cpu-clock -F 999 -o samples -- "$SHARES" 200 >measured 2>out
 sampled() { timeline -i samples && grep -q 'by samples: ' out && about "$(seconds_of shares)" 0.2; }
