@@ -28,14 +28,24 @@ static struct tally_packed_names *packed_of(struct tally_names *names)
 	return names->packed;
 }
 
-/* Who says where to look wants to see what is there; where nothing is, what the recording says holds. */
+static bool is_fetched(const struct tally_names *names, const struct tally_object_entry *entry)
+{
+	return entry && tally_objects_fetched(&names->objects, tally_object_build_id(entry->object));
+}
+
+/* Who says where to look wants to see what is there; where nothing is, or nothing came, what the recording says holds. */
 static bool has_asked_for_file(struct tally_names *names, uint32_t file)
 {
 	const struct tally_name_sources *sources = &names->sources;
-	bool has_places = sources->search.root || sources->search.build_ids || sources->asks_debuginfod;
-	if (file == TALLY_FILE_KERNEL)
-		return sources->vmlinux || sources->kallsyms || sources->modules || (has_places && tally_kernel_object(names));
-	return has_places && tally_name_table_of(names, file) && tally_name_table_entry(names, file);
+	bool has_places = sources->search.root || sources->search.build_ids;
+	bool is_kernel = file == TALLY_FILE_KERNEL;
+	if (is_kernel && (sources->vmlinux || sources->kallsyms || sources->modules))
+		return true;
+	if ((!has_places && !sources->asks_debuginfod) || (!is_kernel && !tally_name_table_of(names, file)))
+		return false;
+	const struct tally_object_entry *entry =
+		is_kernel ? tally_kernel_object(names) : tally_name_table_entry(names, file);
+	return has_places ? entry != NULL : is_fetched(names, entry);
 }
 
 const struct tally_packed_place *tally_names_packed_place(struct tally_names *names, const struct tally_place *place)

@@ -150,6 +150,8 @@ END
 	running=$!
 	tries=100; while [ ! -s port.ready ] && [ $((tries -= 1)) -gt 0 ]; do sleep 0.05; done
 	url=http://127.0.0.1:$(cat port.ready)
+	cp spin bin/spin
+	timeout 60 "$TALLY" record -e cpu-clock -F 2000 -g -o carried.data -- bin/spin >out 2>&1
 	cp gone bin/spin && objcopy --strip-all bin/spin
 	record fetched.data bin/spin
 	fold() { DEBUGINFOD_CACHE_PATH=$scratch/fetched timeout 60 "$TALLY" fold -i fetched.data "$@" >out 2>err; }
@@ -195,6 +197,9 @@ END
 	kill $running; wait $running 2>/dev/null; running=
 	fold "--debuginfod=$url"
 	check "… once: what was fetched is kept" grep -q leaf_that_is_inlined out
+	export DEBUGINFOD_CACHE_PATH=$scratch/fetched3
+	check "… of a server that is down the names that the recording carries remain" shows carried.data hidden_in_the_middle "--debuginfod=$url"
+	unset DEBUGINFOD_CACHE_PATH
 	rm bin/spin
 	mkdir -p fetched2 && DEBUGINFOD_URLS=$url timeout 60 "$TALLY" fold --debuginfod -i fetched.data >out 2>err
 	check "… and a server that is down leaves names out" test $? = 0
