@@ -220,7 +220,10 @@ if [ "$(id -u)" = 0 ] && have unshare && unshare -m true 2>/dev/null && gcc -sta
 		local output=$1 tries=100 pid=
 		while [ ! -s up ] && [ $((tries -= 1)) -gt 0 ]; do sleep 0.05; done
 		pid=$(pgrep -n -P $running || echo $running)
-		timeout 20 "$TALLY" record --no-pack -e cpu-clock -F 1000 -o "$output" -p "$pid" "${@:2}" -- sleep 0.3 >out 2>err
+		for tries in 1 2 3 4 5; do # it may not run at all while others do
+			timeout 20 "$TALLY" record --no-pack -e cpu-clock -F 1000 -o "$output" -p "$pid" "${@:2}" -- sleep 0.3 >out 2>err
+			"$TALLY" report --stdio -i "$output" >/dev/null 2>&1 && break
+		done
 	}
 	stop() { pkill -P $running 2>/dev/null; kill $running 2>/dev/null; wait $running 2>/dev/null; running=; rm -f up; }
 
