@@ -160,7 +160,8 @@ int tally_record_look_at_modules(struct tally_recorder *recorder, uint64_t now_n
 	struct tally_record_modules *modules = &recorder->modules;
 	struct tally_synthesis synthesis = { .recorder = recorder, .err = err, .time_ns = modules->pass_ns };
 	modules->pass_ns = now_ns;
-	if (!recorder->objects.is_live || (now_ns < modules->look_at && count_folders() == modules->folders))
+	if (!recorder->objects.is_live || !tally_record_samples_kernel(recorder) ||
+	    (now_ns < modules->look_at && count_folders() == modules->folders))
 		return 0;
 	modules->look_at = now_ns + LOOK_NS;
 	int result = tally_record_read_modules(recorder, err);
