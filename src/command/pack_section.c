@@ -128,14 +128,14 @@ int tally_pack_section(const char *path, const struct tally_pack_options *option
 static int write_file(const char *path, bool is_directory, const struct tally_new_file *file, int from,
 		      const struct tally_buffer *section, struct tally_error *err)
 {
-	int result = tally_perfdata_graft(from, file->fd, TALLY_FEATURE_TALLY, section->bytes, section->length, err);
+	int result = tally_perfdata_graft(from, file->fd, section->bytes, section->length, err);
 	if (result != -ENOTSUP)
 		return result;
 	if (is_directory)
 		return tally_error_set(err, result, "%s can't be packed: its data is not laid out as perf does", path);
 	if (ftruncate(file->fd, 0) < 0)
 		return tally_error_set(err, -errno, "%s can't be written: %s", file->path, tally_errno_text(errno));
-	return tally_perfdata_rewrite(path, file->fd, 1, TALLY_FEATURE_TALLY, section->bytes, section->length, err);
+	return tally_perfdata_rewrite(path, file->fd, 1, section->bytes, section->length, err);
 }
 
 int tally_pack_write(const char *path, const char *output, const struct tally_buffer *section, struct tally_error *err)

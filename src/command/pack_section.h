@@ -1,4 +1,4 @@
-/* The names of a recording's places, as feature section 255 has them. */
+/* The names of a recording's places, as tally's own section has them. */
 #ifndef TALLY_COMMAND_PACK_SECTION_H
 #define TALLY_COMMAND_PACK_SECTION_H
 

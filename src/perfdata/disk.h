@@ -1,9 +1,10 @@
 /* perf.data as it lies on disk, in the writer's byte order: tools/perf/Documentation/perf.data-file-format.txt.
  *
- *     file:  header | ids of each event | attributes | data | section table | feature sections
+ *     file:  header | ids of each event | attributes | data | section table | mark of our own | feature sections
  *     pipe:  magic, 16 | HEADER_ATTR … | HEADER_FEATURE … | data, mixed with more of these
  *
- * The section table has one entry per bit of the header's bitmap, in the order of the bits.
+ * The section table has one entry per bit of the header's bitmap, in the order of the bits.  tally's own section has no bit:
+ * perf inject writes what has one by a function that it looks up behind the end of a table, and crashes.
  */
 #ifndef TALLY_PERFDATA_DISK_H
 #define TALLY_PERFDATA_DISK_H
@@ -18,6 +19,13 @@
 struct tally_disk_section {
 	uint64_t offset, size; /* bytes from the start of the file */
 };
+
+/* Right behind the section table. */
+struct tally_disk_own {
+	char mark[8];
+	struct tally_disk_section section;
+};
+#define TALLY_DISK_OWN_MARK "TALLY255"
 
 struct tally_disk_pipe_header {
 	uint64_t magic;

@@ -1,8 +1,8 @@
-/* A perf.data file copied, with one feature section more.
+/* A perf.data file copied, with tally's own section.
  *
- * The section table stands right behind the data, so there is no room for an entry more: what follows the data is laid out
+ * The section table stands right behind the data, so there is no room for its mark: what follows the data is laid out
  * anew.  All before it is copied by the kernel, on file systems that can without a byte being moved; nothing in it tells
- * of what follows, but for the header's bits.  The file may be of the other byte order. */
+ * of what follows, but for the header's bits: of sections that aren't there, and of ours, which had one once.  The file may be of the other byte order. */
 #include "perfdata/graft.h"
 
 #include "base/buffer.h"
@@ -110,17 +110,16 @@ static bool has_bit(const struct graft *graft, unsigned feature)
 	return __builtin_bswap32(word) >> feature % 32 & 1;
 }
 
-static void set_bit(struct graft *graft, unsigned feature, bool on)
+static void clear_bit(struct graft *graft, unsigned feature)
 {
 	if (!graft->narrow) {
-		uint64_t bit = ours(graft, 1ull << feature % 64), *word = &graft->header.features[feature / 64];
-		*word = on ? *word | bit : *word & ~bit;
+		graft->header.features[feature / 64] &= ~ours(graft, 1ull << feature % 64);
 		return;
 	}
-	uint32_t word, bit = __builtin_bswap32(1u << feature % 32);
+	uint32_t word;
 	char *at = (char *)graft->header.features + feature / 32 * 4;
 	memcpy(&word, at, sizeof(word));
-	word = on ? word | bit : word & ~bit;
+	word &= ~__builtin_bswap32(1u << feature % 32);
 	memcpy(at, &word, sizeof(word));
 }
 
@@ -130,36 +129,34 @@ static bool fits(struct tally_disk_section section, uint64_t end)
 }
 
 /* A section that isn't in the file is not in the copy.  The entries of the new table go to `table`; -errno. */
-static int copy_features(struct graft *graft, unsigned feature, const void *bytes, size_t size, struct tally_buffer *table)
+static int copy_features(struct graft *graft, const void *bytes, size_t size, struct tally_buffer *table)
 {
-	uint64_t at = graft->data_end, entry = graft->data_end;
+	uint64_t at = graft->data_end + sizeof(struct tally_disk_own), entry = graft->data_end;
 	for (unsigned i = 0; i < TALLY_FEATURE_MAX; i++)
-		at += i == feature || has_bit(graft, i) ? sizeof(struct tally_disk_section) : 0;
+		at += has_bit(graft, i) ? sizeof(struct tally_disk_section) : 0;
 	for (unsigned i = 0; i < TALLY_FEATURE_MAX; i++) {
-		struct tally_disk_section section = { 0 }, moved = { at, size };
-		bool had = has_bit(graft, i);
-		if (had && read_at(graft->from, &section, sizeof(section), entry) < 0)
+		struct tally_disk_section section;
+		if (!has_bit(graft, i))
+			continue;
+		if (read_at(graft->from, &section, sizeof(section), entry) < 0)
 			return -ENOTSUP;
-		entry += had ? sizeof(section) : 0;
+		entry += sizeof(section);
 		section = our_section(graft, section);
-		if (i != feature) {
-			if (!had)
-				continue;
-			if (!fits(section, graft->size)) {
-				set_bit(graft, i, false);
-				continue;
-			}
-			moved.size = section.size;
+		if (i == TALLY_FEATURE_TALLY || !fits(section, graft->size)) {
+			clear_bit(graft, i);
+			continue;
 		}
-		int result = i == feature ? write_at(graft->to, bytes, size, at) : copy(graft, section.offset, at, section.size);
+		int result = copy(graft, section.offset, at, section.size);
 		if (result < 0)
 			return result;
-		at += moved.size;
-		moved = our_section(graft, moved);
+		struct tally_disk_section moved = our_section(graft, (struct tally_disk_section){ at, section.size });
 		tally_buffer_append(table, &moved, sizeof(moved));
+		at += section.size;
 	}
-	set_bit(graft, feature, true);
-	return table->failed ? -ENOMEM : 0;
+	struct tally_disk_own own = { .section = our_section(graft, (struct tally_disk_section){ at, size }) };
+	memcpy(own.mark, TALLY_DISK_OWN_MARK, sizeof(own.mark));
+	tally_buffer_append(table, &own, sizeof(own));
+	return table->failed ? -ENOMEM : write_at(graft->to, bytes, size, at);
 }
 
 /* ---- the whole ----------------------------------------------------------------------------------------- */
@@ -199,13 +196,13 @@ static bool read_header(struct graft *graft)
 	       header->data.size && fits(header->data, graft->size) && are_ids_before(graft);
 }
 
-int tally_perfdata_graft(int from, int to, unsigned feature, const void *bytes, size_t size, struct tally_error *err)
+int tally_perfdata_graft(int from, int to, const void *bytes, size_t size, struct tally_error *err)
 {
 	struct graft graft = { .from = from, .to = to };
 	struct tally_buffer table = { 0 };
 	if (!read_header(&graft))
 		return -ENOTSUP;
-	int result = copy_features(&graft, feature, bytes, size, &table);
+	int result = copy_features(&graft, bytes, size, &table);
 	if (!result)
 		result = copy(&graft, 0, 0, graft.data_end);
 	if (!result)

@@ -1,4 +1,4 @@
-/* Feature section 255, tally's own: parts, each of a type, each compressed by itself.  docs/file-format.md has the layout.
+/* tally's own section: parts, each of a type, each compressed by itself.  docs/file-format.md has the layout.
  *
  *     "TALLY255", version | type, 0, stored bytes, unpacked bytes, zstd frame | …
  *

@@ -51,7 +51,7 @@ enum tally_feature {
 	TALLY_FEATURE_E_MACHINE,
 	TALLY_FEATURE_CLN_SIZE,
 	TALLY_FEATURE_KNOWN_MAX, /* of perf's */
-	TALLY_FEATURE_TALLY = 255, /* tally's own */
+	TALLY_FEATURE_TALLY = 255, /* tally's own: a number among readers, no bit in the file */
 	TALLY_FEATURE_MAX = 256
 };
 
@@ -187,8 +187,8 @@ uint64_t tally_perfdata_writer_bytes(const struct tally_perfdata_writer *writer)
  * file is readable all the same.  Once is enough; the writer stays for _free. */
 int tally_perfdata_finish(struct tally_perfdata_writer *writer, struct tally_error *err);
 
-/* Adds section 255 to a finished file, which is as good as before should this fail or be interrupted: the section goes
- * behind everything, its entry where finish() kept room, and the header last.  Once; not in a pipe. */
+/* Adds tally's own section to a finished file, which is as good as before should this fail or be interrupted: the section
+ * goes behind everything, its mark last, where finish() kept room.  Once; not in a pipe. */
 int tally_perfdata_add_own(struct tally_perfdata_writer *writer, const void *bytes, size_t size, struct tally_error *err);
 
 void tally_perfdata_writer_free(struct tally_perfdata_writer *writer);

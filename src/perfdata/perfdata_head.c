@@ -278,26 +278,37 @@ static void read_event_types(struct tally_perfdata *data, const struct tally_dis
 		tally_perfdata_apply_event_type(data, data->source.memory + header->event_types.offset + at, data->swap);
 }
 
+static int read_section(struct tally_perfdata *data, unsigned feature, uint64_t entry)
+{
+	struct tally_disk_section section = tally_perfdata_section_at(data, data->source.memory + entry);
+	if (!fits(data, &section)) {
+		tally_perfdata_note_damage(data, false, entry, "feature section %u is not there", feature);
+		return 0;
+	}
+	return tally_perfdata_take_feature(data, feature, data->source.memory + section.offset, section.size,
+					   section.offset);
+}
+
 static int read_features(struct tally_perfdata *data, const struct tally_disk_header *header)
 {
 	uint64_t at = header->data.offset + header->data.size;
 	for (unsigned feature = 0; feature < TALLY_FEATURE_MAX; feature++) {
-		struct tally_disk_section section, entry = { at, sizeof(section) };
+		struct tally_disk_section entry = { at, sizeof(entry) };
 		if (!(header->features[feature / 64] >> feature % 64 & 1))
 			continue;
 		if (!fits(data, &entry)) {
 			tally_perfdata_note_damage(data, false, at, "the table of feature sections is not there");
 			return 0;
 		}
-		section = tally_perfdata_section_at(data, data->source.memory + at);
-		if (!fits(data, &section)) {
-			tally_perfdata_note_damage(data, false, at, "feature section %u is not there", feature);
-		} else if (tally_perfdata_take_feature(data, feature, data->source.memory + section.offset,
-						       section.size, section.offset)) {
-			return -ENOMEM;
-		}
-		at += sizeof(section);
+		int result = read_section(data, feature, at);
+		if (result)
+			return result;
+		at += sizeof(entry);
 	}
+	const struct tally_disk_section own = { at, sizeof(struct tally_disk_own) };
+	const uint8_t *mark = data->source.memory + at;
+	if (fits(data, &own) && !memcmp(mark, TALLY_DISK_OWN_MARK, sizeof(TALLY_DISK_OWN_MARK) - 1))
+		return read_section(data, TALLY_FEATURE_TALLY, at + offsetof(struct tally_disk_own, section));
 	return 0;
 }
 
@@ -333,7 +344,7 @@ int tally_perfdata_read_head(struct tally_perfdata *data, struct tally_error *er
 	if (header.data.offset > data->source.memory_size || data->data_end < header.data.offset)
 		return tally_error_set(err, -EBADMSG, "damaged at offset 40: its data can't be at offset %llu",
 				       (unsigned long long)header.data.offset);
-	if (has_features && read_features(data, &header))
+	if (!data->is_unfinished && read_features(data, &header))
 		return tally_error_set(err, -ENOMEM, "no memory for the recording's features");
 	return 0;
 }

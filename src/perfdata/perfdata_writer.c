@@ -237,7 +237,7 @@ int tally_perfdata_flush(struct tally_perfdata_writer *writer, struct tally_erro
 int tally_perfdata_write_feature(struct tally_perfdata_writer *writer, unsigned feature, const void *bytes,
 				 size_t size, struct tally_error *err)
 {
-	if (!feature || feature >= TALLY_FEATURE_MAX)
+	if (!feature || feature >= TALLY_FEATURE_MAX || feature == TALLY_FEATURE_TALLY)
 		return tally_error_set(err, -EINVAL, "there is no feature section %u", feature);
 	if (writer->is_pipe) {
 		int result = flush(writer);
@@ -275,12 +275,13 @@ static int put_features(struct tally_perfdata_writer *writer)
 {
 	struct tally_buffer table = { 0 };
 	uint64_t *bits = writer->feature_bits;
-	size_t count = !writer->has_feature[TALLY_FEATURE_TALLY], done; /* its entry has room, should it come later */
+	size_t count = 0, done;
 	int result = 0;
 	memset(bits, 0, TALLY_FEATURE_MAX / 8);
 	for (unsigned i = 0; i < TALLY_FEATURE_MAX; i++)
 		count += writer->has_feature[i];
-	uint64_t at = writer->end + count * sizeof(struct tally_disk_section);
+	/* Our own section's mark has room, should it come later. */
+	uint64_t at = writer->end + count * sizeof(struct tally_disk_section) + sizeof(struct tally_disk_own);
 	for (unsigned i = 0; i < TALLY_FEATURE_MAX && !result; i++) {
 		if (!writer->has_feature[i])
 			continue;

@@ -21,6 +21,7 @@ struct tally_perfdata_writer {
 	uint64_t end;         /* where the next byte goes: behind the last whole record */
 	bool finished;
 	uint64_t feature_bits[TALLY_FEATURE_MAX / 64]; /* that were written */
+	bool has_own;          /* its own section, which has no bit */
 	uint64_t features_end; /* of the file, once finished; 0: without features */
 	/* Ends of records, every BOUNDARY_BYTES or so: where the data may be cut for the sake of features. */
 	TALLY_VECTOR(uint64_t) boundaries;

@@ -65,7 +65,7 @@ static int copy_feature(const struct tally_perfdata *data, struct tally_perfdata
 	return result;
 }
 
-int tally_perfdata_rewrite(const char *path, int to, int level, unsigned feature, const void *bytes, size_t size,
+int tally_perfdata_rewrite(const char *path, int to, int level, const void *bytes, size_t size,
 			   struct tally_error *err)
 {
 	const struct tally_perfdata_options options = { .compression_level = level };
@@ -82,10 +82,11 @@ int tally_perfdata_rewrite(const char *path, int to, int level, unsigned feature
 	if (!result)
 		result = copy_records(path, writer, err);
 	for (unsigned i = 1; !result && i < TALLY_FEATURE_MAX; i++)
-		result = i == feature ? tally_perfdata_write_feature(writer, feature, bytes, size, err) :
-					copy_feature(data, writer, i, err);
+		result = i == TALLY_FEATURE_TALLY ? 0 : copy_feature(data, writer, i, err);
 	if (!result)
 		result = tally_perfdata_finish(writer, err);
+	if (!result)
+		result = tally_perfdata_add_own(writer, bytes, size, err);
 	tally_perfdata_writer_free(writer);
 	tally_perfdata_close(data);
 	return result;

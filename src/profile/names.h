@@ -120,7 +120,7 @@ void tally_names_init(struct tally_names *names, struct tally_tasks *tasks);
 /* What is worked out from objects comes from the user's cache, and is put there for the next run. */
 void tally_names_use_cache(struct tally_names *names);
 
-/* Places are named by what the recording carries (feature section 255) where it says something of them; files and the
+/* Places are named by what the recording carries (tally's own section) where it says something of them; files and the
  * kernel are asked for the others only.  The bytes must outlive the names. */
 void tally_names_use_packed(struct tally_names *names, const void *section, size_t size);
 

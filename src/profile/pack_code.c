@@ -1,4 +1,4 @@
-/* The code of the functions that most samples are in, as feature section 255 has it.
+/* The code of the functions that most samples are in, as tally's own section has it.
  *
  * Who annotates them elsewhere needs the bytes, the source lines of these and the names of what they call.  Nothing is
  * disassembled for it, which would need libLLVM wherever something is recorded: lines are asked for byte by byte, of which

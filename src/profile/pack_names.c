@@ -1,4 +1,4 @@
-/* A profile's places with their names, as feature section 255 has them. */
+/* A profile's places with their names, as tally's own section has them. */
 #include "profile/pack_parts.h"
 
 #include "perfdata/own_feature.h"

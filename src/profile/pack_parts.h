@@ -1,4 +1,4 @@
-/* What section 255 is put together from.  For pack_*.c. */
+/* What tally's own section is put together from.  For pack_*.c. */
 #ifndef TALLY_PROFILE_PACK_PARTS_H
 #define TALLY_PROFILE_PACK_PARTS_H
 

@@ -19,7 +19,7 @@ void tally_packed_jits_write(const struct tally_tasks *tasks, struct tally_buffe
 /* Does the tasks' recording tell of any dump? */
 bool tally_packed_jits_has(const struct tally_tasks *tasks);
 
-/* The dump that a file of the tasks was, made from feature section 255: 1 and `out` the caller's to free; 0 where nothing is
+/* The dump that a file of the tasks was, made from tally's own section: 1 and `out` the caller's to free; 0 where nothing is
  * said of it; -EBADMSG, -ENOTSUP, -ENOMEM. */
 int tally_packed_jits_read(const void *section, size_t size, const struct tally_tasks *tasks, uint32_t file,
 			   struct tally_jit_dump **out);

@@ -57,7 +57,7 @@ struct tally_packed_names {
 	uint32_t kernel; /* the kernel's object; UINT32_MAX: none */
 };
 
-/* Reads feature section 255.  1; 0 where it has no names; -EBADMSG, -ENOTSUP (a newer tally's), -ENOMEM.  `out` is to be
+/* Reads tally's own section.  1; 0 where it has no names; -EBADMSG, -ENOTSUP (a newer tally's), -ENOMEM.  `out` is to be
  * freed where it isn't NULL. */
 int tally_packed_names_read(const void *section, size_t size, struct tally_packed_names **out);
 void tally_packed_names_free(struct tally_packed_names *packed); /* NULL is fine */
@@ -70,7 +70,7 @@ const struct tally_packed_place *tally_packed_names_find(struct tally_packed_nam
 const struct tally_packed_object *tally_packed_names_object(struct tally_packed_names *packed, const struct tally_tasks *tasks,
 							    uint32_t file);
 
-/* Appends what section 255 says of the profile's places and of `others` (of the same recording; NULL: none), as far as
+/* Appends what tally's own section says of the profile's places and of `others` (of the same recording; NULL: none), as far as
  * they are known, and of its stacks; nothing where there is none.  The profile must be of a recording that was prepared
  * for it (tally_recording_prepare_packing).  `places` and `known` (may be NULL) get how many there are that a file or
  * the kernel has, and of how many something is said.  0 or -ENOMEM. */

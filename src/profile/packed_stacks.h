@@ -44,7 +44,7 @@ struct tally_packed_stacks {
 	struct tally_map index; /* hash of a chain → its number */
 };
 
-/* Reads them from feature section 255.  1; 0 where there are none; -EBADMSG, -ENOTSUP, -ENOMEM.  `out` is to be freed where it
+/* Reads them from tally's own section.  1; 0 where there are none; -EBADMSG, -ENOTSUP, -ENOMEM.  `out` is to be freed where it
  * isn't NULL. */
 int tally_packed_stacks_read(const void *section, size_t size, struct tally_packed_stacks **out);
 void tally_packed_stacks_free(struct tally_packed_stacks *stacks); /* NULL is fine */

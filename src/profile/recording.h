@@ -66,7 +66,7 @@ struct tally_recording {
 	struct tally_map stack_tops; /* thread → where its stack ends, told by whole ones */
 	struct { /* user stacks, by samples that carry a copy, or tell of their leaf's caller */
 		uint64_t samples; /* given or left out so far */
-		const void *section; /* feature section 255, not looked at yet; NULL: none, or read */
+		const void *section; /* tally's own section, not looked at yet; NULL: none, or read */
 		size_t section_size;
 		struct tally_packed_stacks *packed; /* what the recording says of them; NULL: nothing */
 		struct tally_packed_stacks *noted;  /* made by who wants to pack them: filled in; NULL: nobody */

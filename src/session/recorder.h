@@ -132,7 +132,7 @@ struct tally_tasks *tally_recorder_tasks(struct tally_recorder *recorder);
 int tally_recorder_finish(struct tally_recorder *recorder, struct tally_record_status *status,
 			  struct tally_error *err);
 
-/* Adds section 255 (profile/packed_names.h) to the finished recording; not in a pipe.  0, or -errno: the recording is as it
+/* Adds tally's own section (profile/packed_names.h) to the finished recording; not in a pipe.  0, or -errno: the recording is as it
  * was. */
 int tally_recorder_add_own(struct tally_recorder *recorder, const void *bytes, size_t size,
 			   struct tally_record_status *status, struct tally_error *err);

@@ -69,8 +69,10 @@ annotated() {
 }
 
 names() { "$TALLY" report --stdio --percent-limit 0 "$1" 2>/dev/null; }
-# without FILE: the same recording, the bit of section 255 taken away
-without() { cp "$1" plain.data; printf '\0' | dd of=plain.data bs=1 seek=103 conv=notrunc 2>/dev/null; }
+# mark FILE: where the mark of tally's own section stands
+mark() { LC_ALL=C grep -obUa TALLY255 "$1" | head -n 1 | cut -d: -f1; }
+# without FILE: the same recording, the mark taken away
+without() { cp "$1" plain.data; printf '\0' | dd of=plain.data bs=1 seek="$(mark plain.data)" conv=notrunc 2>/dev/null; }
 
 # ---- tally record
 
@@ -95,7 +97,15 @@ if [ -n "$hide" ] && record -F 20000 --no-pack -o root/w/no.data -- true; then
 fi
 check "its names are told of" grep -q 'for the names' <(timeout 60 "$TALLY" record -F 20000 -o again.data -- true 2>&1)
 check "--no-pack leaves them out" sh -c "'$TALLY' record -q -F 20000 --no-pack -o bare.data -- true >/dev/null 2>&1
-	test \$(dd if=bare.data bs=1 skip=103 count=1 2>/dev/null | od -An -tu1) -eq 0"
+	! LC_ALL=C grep -qUa TALLY255 bare.data"
+if ! have perf; then
+	skip "perf inject takes a recording with its names" "no perf"
+else
+	injected() { timeout 60 perf inject "$@" -i first.data -o injected.data && timeout 60 perf script -i injected.data -F ip,sym >there; }
+	perf script -i first.data -F ip,sym >here 2>/dev/null
+	check "perf inject takes a recording with its names" eval 'injected 2>out && [ -s here ] && cmp here there'
+	check "perf inject -b takes it" eval 'injected -b 2>out && cmp here there'
+fi
 
 cat >inlines.c <<'P'
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Bytes as feature section 255: names of places, stacks of samples.
+/* Bytes as tally's own section: names of places, stacks of samples.
  *
  * Byte 0 odd: the section as it is.  Even: three lengths of 16 bits, then the unpacked bytes of the parts 1 to 4, the
  * last of which has the rest, and is parts 5 and 6, too; they are packed first, since a checksum keeps out what isn't.

@@ -6,6 +6,8 @@
 #include "perfdata/feature.h"
 #include "perfdata/perfdata.h"
 
+#include <errno.h>
+
 #define FIXTURE_SAMPLE_TYPE \
 	(TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_IP | TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME | TALLY_SAMPLE_CPU | \
 	 TALLY_SAMPLE_PERIOD)
@@ -166,8 +168,6 @@ static inline void fixture_features(struct tally_perfdata_writer *writer,
 						    .format_count = 1 };
 	tally_feature_tracing_data(&out, &tracing);
 	fixture_write_bytes(writer, TALLY_FEATURE_TRACING_DATA, &out);
-	tally_buffer_append(&out, "tally's own", 11);
-	fixture_write_bytes(writer, TALLY_FEATURE_TALLY, &out);
 	tally_buffer_release(&out);
 }
 
@@ -189,6 +189,7 @@ static inline void fixture_record(int fd, bool pipe, int level, unsigned samples
 		assert_int_equal(tally_perfdata_write(writer, records.bytes + at, size, NULL), 0);
 	}
 	assert_int_equal(tally_perfdata_finish(writer, NULL), 0);
+	assert_int_equal(tally_perfdata_add_own(writer, "tally's own", 11, NULL), pipe ? -EINVAL : 0);
 	tally_perfdata_writer_free(writer);
 	tally_buffer_release(&records);
 }

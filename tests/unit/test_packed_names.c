@@ -311,9 +311,9 @@ static void a_copy_has_the_section_added_or_replaced(void **state)
 	(void)state;
 	int fd = temporary(), copy = temporary(), again = temporary();
 	write_recording(fd, NULL);
-	assert_int_equal(tally_perfdata_graft(fd, copy, TALLY_FEATURE_TALLY, "first", 5, NULL), 0);
+	assert_int_equal(tally_perfdata_graft(fd, copy, "first", 5, NULL), 0);
 	check_recording(copy, "first");
-	assert_int_equal(tally_perfdata_graft(copy, again, TALLY_FEATURE_TALLY, "another", 7, NULL), 0);
+	assert_int_equal(tally_perfdata_graft(copy, again, "another", 7, NULL), 0);
 	check_recording(again, "another");
 	check_recording(fd, NULL);
 	close(fd);
@@ -325,14 +325,14 @@ static void what_is_no_finished_file_is_not_copied(void **state)
 {
 	(void)state;
 	int fd = temporary(), copy = temporary();
-	assert_int_equal(tally_perfdata_graft(fd, copy, TALLY_FEATURE_TALLY, "x", 1, NULL), -ENOTSUP);
+	assert_int_equal(tally_perfdata_graft(fd, copy, "x", 1, NULL), -ENOTSUP);
 	write_recording(fd, NULL);
 	struct stat file;
 	assert_int_equal(fstat(fd, &file), 0);
 	for (off_t size = file.st_size; size-- > 0;) { /* cut anywhere: refused, or what is left is copied */
 		assert_int_equal(ftruncate(fd, size), 0);
 		assert_int_equal(ftruncate(copy, 0), 0);
-		int result = tally_perfdata_graft(fd, copy, TALLY_FEATURE_TALLY, "x", 1, NULL);
+		int result = tally_perfdata_graft(fd, copy, "x", 1, NULL);
 		assert_true(!result || result == -ENOTSUP);
 	}
 	close(fd);
