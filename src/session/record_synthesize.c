@@ -92,6 +92,7 @@ static int synthesize_kernel(struct tally_synthesis *synthesis)
 	uint64_t start = kernel_start(&symbol);
 	if (!start)
 		return 0;
+	synthesis->recorder->modules.pass_ns = tally_record_now_ns();
 	int result = tally_record_read_modules(synthesis->recorder, synthesis->err);
 	if (!result)
 		result = tally_record_read_bpf(synthesis->recorder, &codes, synthesis->err);

@@ -65,7 +65,7 @@ struct tally_record_forgotten {
 struct tally_record_modules {
 	struct tally_loaded_modules known, now; /* recorded; as read last */
 	uint64_t folders; /* of /sys/module, then */
-	uint64_t look_at, pass_ns; /* when to read them next; when the last pass began */
+	uint64_t look_at, pass_ns; /* when to read them next; when the last pass began, or the recording */
 };
 
 /* record_trigger.c: what asks for the next file. */

@@ -70,6 +70,9 @@ if [ -f /modules/md4.ko ] && insmod /modules/af_alg.ko && insmod /modules/algif_
 	rmmod md4
 	tally record -e cycles -c 30011 --call-graph fp -o brief sh -c 'insmod /modules/md4.ko; sleep 0.2; ./md4 200; rmmod md4' >out 2>&1 && md4 -i brief
 	check "a module that is loaded while it is recorded, and gone before the end" $?
+	tally script --show-mmap-events -i brief 2>&1 | grep 'PERF_RECORD_MMAP -1.*md4' >out; grep -v ' 0\.0*: ' out
+	check "it is recorded as of when it came" $?
+	give brief
 else
 	echo "ok - modules # SKIP there are none of this kernel"
 fi
