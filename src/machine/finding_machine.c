@@ -241,6 +241,11 @@ void tally_findings_kernel(const struct tally_machine_facts *facts, struct tally
 
 /* ---- limits -------------------------------------------------------------------------------------------- */
 
+static const char *of_cpus(const struct tally_machine_facts *facts)
+{
+	return facts->online_cpus == 1 ? "" : "s";
+}
+
 static void finding_mlock(const struct tally_machine_facts *facts, struct tally_findings *out)
 {
 	enum { COMFORTABLE_BYTES = 512 * 1024, PAGES_MAX = 1 << 20 };
@@ -253,10 +258,10 @@ static void finding_mlock(const struct tally_machine_facts *facts, struct tally_
 		tally_finding_detail(finding, "unlimited");
 		return;
 	}
-	tally_finding_detail(finding, "%llu KiB (%d KiB for each of %zu CPUs, and %llu KiB of RLIMIT_MEMLOCK): "
+	tally_finding_detail(finding, "%llu KiB (%d KiB for each of %zu CPU%s, and %llu KiB of RLIMIT_MEMLOCK): "
 				      "a ring of %zu KiB per CPU",
 			     (unsigned long long)budget.bytes / 1024,
-			     facts->sysctls.mlock_kb > 0 ? facts->sysctls.mlock_kb : 0, facts->online_cpus,
+			     facts->sysctls.mlock_kb > 0 ? facts->sysctls.mlock_kb : 0, facts->online_cpus, of_cpus(facts),
 			     (unsigned long long)facts->limits.memlock_bytes / 1024, ring_bytes / 1024);
 	if (ring_bytes >= COMFORTABLE_BYTES)
 		return;
@@ -276,8 +281,8 @@ static void finding_descriptors(const struct tally_machine_facts *facts, struct 
 		tally_finding_detail(finding, "unlimited");
 		return;
 	}
-	tally_finding_detail(finding, "up to %llu: %llu events on each of %zu CPUs", (unsigned long long)most,
-			     (unsigned long long)events, facts->online_cpus);
+	tally_finding_detail(finding, "up to %llu: %llu event%s on each of %zu CPU%s", (unsigned long long)most,
+			     (unsigned long long)events, events == 1 ? "" : "s", facts->online_cpus, of_cpus(facts));
 	if (events >= COMFORTABLE_EVENTS)
 		return;
 	finding->state = events ? TALLY_FINDING_LIMITED : TALLY_FINDING_MISSING;

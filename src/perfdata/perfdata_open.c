@@ -49,7 +49,8 @@ static int not_a_recording(const uint8_t *bytes, size_t size, struct tally_error
 	const char *kind = foreign_kind(bytes, size);
 	uint64_t magic = TALLY_PERFDATA_MAGIC;
 	if (size < 16 && !memcmp(bytes, &magic, size < sizeof(magic) ? size : sizeof(magic)))
-		return tally_error_set(err, -EBADMSG, "not a recording: only the first %zu bytes of one", size);
+		return tally_error_set(err, -EBADMSG, "not a recording: only the first %zu byte%s of one", size,
+				       size == 1 ? "" : "s");
 	if (kind)
 		tally_error_set(err, -EBADMSG, "not a recording: it is %s", kind);
 	else

@@ -171,8 +171,8 @@ static const uint8_t *next_whole(struct tally_perfdata *data, struct tally_recor
 		if (data->is_unfinished)
 			tally_perfdata_note_damage(data, false, offset, "%s", ending);
 		else if (limit && !data->is_pipe)
-			tally_perfdata_note_damage(data, true, offset, "the file ends, %llu bytes before its data does",
-						   (unsigned long long)limit);
+			tally_perfdata_note_damage(data, true, offset, "the file ends, %llu byte%s before its data does",
+						   (unsigned long long)limit, limit == 1 ? "" : "s");
 		return NULL;
 	}
 	const uint8_t *bytes = limit < sizeof(*header) ? NULL : tally_source_peek(source, sizeof(*header));

@@ -336,9 +336,9 @@ static int say_failure(const struct tally_counting *c, int code, struct tally_er
 		return tally_error_set(err, code, "the system is out of file descriptors: see fs.file-max");
 	const struct tally_target *target = c->options->target;
 	size_t places = target->all ? target->cpus.count : target->tids.count;
-	tally_error_set(err, code, "%zu events on %zu %s need a descriptor each, and %llu is the limit",
-			c->options->event_count, places, target->all ? "CPUs" : "threads",
-			(unsigned long long)limit.rlim_cur);
+	tally_error_set(err, code, "%zu event%s on %zu %s need a descriptor each, and %llu is the limit",
+			c->options->event_count, c->options->event_count == 1 ? "" : "s", places,
+			target->all ? "CPUs" : "threads", (unsigned long long)limit.rlim_cur);
 	tally_error_hint(err, "count fewer events (-e) or threads, or raise the hard limit (ulimit -Hn) as root");
 	return code;
 }
