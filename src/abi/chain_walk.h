@@ -58,4 +58,23 @@ static inline bool tally_chain_walk_next(struct tally_chain_walk *walk, uint64_t
 	return false;
 }
 
+/* How many frames the kernel puts into a chain: by the attribute, else as kernel.perf_event_max_stack is by default. */
+static inline uint32_t tally_chain_limit(const struct tally_attr *attr)
+{
+	enum { DEFAULT_MAX_STACK = 127 };
+	return attr->sample_max_stack ? attr->sample_max_stack : DEFAULT_MAX_STACK;
+}
+
+/* Whether a chain has as many: callers further out were left out, but for the rare stack that is as deep.  Markers don't
+ * count (kernel/events/callchain.c), and tally's recorder may have added the leaf's caller. */
+static inline bool tally_chain_is_full(const struct tally_sample *sample, uint32_t limit)
+{
+	uint64_t frames = 0;
+	if (__builtin_expect(!sample->chain || sample->chain_length < limit, 1))
+		return false;
+	for (uint64_t i = 0; i < sample->chain_length; i++)
+		frames += sample->chain[i] < TALLY_CONTEXT_MAX;
+	return frames == limit || frames == limit + 1ull;
+}
+
 #endif

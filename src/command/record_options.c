@@ -15,7 +15,7 @@ enum { OPTION_CALL_GRAPH = 256, OPTION_NO_CALL_GRAPH, OPTION_DURATION, OPTION_KE
        OPTION_ALL_USER, OPTION_ALL_KERNEL, OPTION_PHYS_DATA, OPTION_DATA_PAGE_SIZE, OPTION_CODE_PAGE_SIZE,
        OPTION_NAMESPACES, OPTION_ALL_CGROUPS, OPTION_SWITCH_EVENTS, OPTION_PER_THREAD, OPTION_SWITCH_EVENT,
        OPTION_DRY_RUN, OPTION_USER_REGS, OPTION_TRANSACTION, OPTION_RUNNING_TIME, OPTION_KERNEL_CHAINS, OPTION_USER_CHAINS,
-       OPTION_NO_BPF_EVENT };
+       OPTION_NO_BPF_EVENT, OPTION_MAX_STACK };
 
 const struct tally_option record_options[] = {
 	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENTS",
@@ -27,6 +27,9 @@ const struct tally_option record_options[] = {
 	  "by frame pointers, by unwinding copies of the stack (SIZE bytes, else\nas many as prove needed), or by the CPU's branch records; by default\nwhat the target's executable needs",
 	  NULL, OPTION_CALL_GRAPH },
 	{ 0, "no-call-graph", TALLY_ARGUMENT_NONE, NULL, "addresses alone", NULL, OPTION_NO_CALL_GRAPH },
+	{ 0, "max-stack", TALLY_ARGUMENT_REQUIRED, "N",
+	  "frames of a call graph that the kernel makes, up to (and by default)\nsysctl kernel.perf_event_max_stack (127)", NULL,
+	  OPTION_MAX_STACK },
 	{ 0, "keep-stacks", TALLY_ARGUMENT_NONE, NULL, "keep the stack copies in the file, unwind when reading", NULL,
 	  OPTION_KEEP_STACKS },
 	{ 0, "filter", TALLY_ARGUMENT_REQUIRED, "EXPR",
@@ -259,6 +262,10 @@ static int apply_option(int id, const char *value, struct record_request *reques
 		break;
 	case OPTION_CALL_GRAPH: return record_parse_call_graph(value, record, err);
 	case OPTION_NO_CALL_GRAPH: record->call_graph = TALLY_CALL_GRAPH_NONE; break;
+	case OPTION_MAX_STACK:
+		result = tally_option_u64("--max-stack", value, 1, UINT16_MAX - 1, &number, err);
+		record->max_stack = (uint16_t)number;
+		break;
 	case OPTION_KEEP_STACKS: record->keep_stacks = true; break;
 	case 'p': return tally_target_add_pids(&request->target, value, err);
 	case 't': return tally_target_add_threads(&request->target, value, err);

@@ -1,5 +1,6 @@
 #include "profile/recording.h"
 
+#include "abi/chain_walk.h"
 #include "base/reader.h"
 #include "base/vector.h"
 #include "profile/packed_jits.h"
@@ -246,6 +247,8 @@ static bool passes(struct tally_recording *recording, const struct tally_raw_rec
 		return false;
 	}
 	counts->chains_cut += (record->header.misc & TALLY_MISC_STACK_CUT) != 0;
+	counts->chains += record->sample.chain_length != 0;
+	counts->chains_full += recording->is_chain_full;
 	if (!counts->first_time || record->sample.time < counts->first_time)
 		counts->first_time = record->sample.time;
 	if (record->sample.time > counts->last_time)
@@ -344,6 +347,15 @@ static int see_text_poke(struct tally_recording *recording, const struct tally_r
 		       tally_text_pokes_add(&recording->text_pokes, &record->text_poke) : 0;
 }
 
+/* A chain that goes on in a copied stack, or in branch records, ends where they do. */
+static void see_limit(struct tally_recording *recording, const struct tally_attr *attr, const struct tally_sample *sample)
+{
+	uint32_t limit = tally_chain_limit(attr);
+	recording->is_chain_full = !sample->stack && !sample->branches && tally_chain_is_full(sample, limit);
+	if (recording->is_chain_full)
+		recording->counts.chain_limit = limit;
+}
+
 /* One of the kernel's, whose header is in `record`: 1, 0 when it can't be used, -ENOMEM. */
 static int apply_record(struct tally_recording *recording, const struct tally_raw_record *raw,
 			struct tally_record *record)
@@ -357,6 +369,7 @@ static int apply_record(struct tally_recording *recording, const struct tally_ra
 		return 0;
 	if (record->header.type == TALLY_RECORD_SAMPLE) {
 		recording->counts.samples++;
+		see_limit(recording, &raw->event->attr, &record->sample);
 		if (!recording->keep_groups && make_chain(recording, &raw->event->attr, &record->sample) < 0)
 			return -ENOMEM;
 		if (!recording->keep_groups && tally_deferred_is_due(&record->sample))
@@ -380,6 +393,7 @@ static int next_deferred(struct tally_recording *recording, struct tally_raw_rec
 	*raw = held->raw;
 	memcpy(&record->header, raw->bytes, sizeof(record->header));
 	decode(raw, record); /* as it did when it was held */
+	recording->is_chain_full = false;
 	if (tally_vector_reserve(&recording->made_chain, held->chain_length) < 0)
 		return -ENOMEM;
 	if (held->chain_length)

@@ -48,6 +48,9 @@ struct tally_recording_counts {
 	uint64_t stacks_32bit;  /* user stacks that nobody unwinds here: of 32-bit programs, */
 	uint64_t stacks_foreign; /* of machines whose rules aren't known */
 	uint64_t chains_cut;    /* samples given whose stack was cut when tally recorded it */
+	uint64_t chains;        /* samples given that have a chain, */
+	uint64_t chains_full;   /* of these: as long as the kernel makes any, the rest left out */
+	uint32_t chain_limit;   /* … which is so long */
 	uint64_t first_time, last_time; /* of the samples given, ns */
 };
 
@@ -72,6 +75,7 @@ struct tally_recording {
 		struct tally_packed_stacks *noted;  /* made by who wants to pack them: filled in; NULL: nobody */
 	} stacks;
 	bool marks_cut;   /* set by who draws trees: a cut stack gets TALLY_PLACE_CUT for its outermost frame */
+	bool is_chain_full; /* of the sample given last: counts.chains_full */
 	bool leaves_only; /* set by who wants no stacks: they are not looked at */
 	struct tally_sample_filter filter; /* by tally_recording_filter() */
 	bool keep_groups; /* set by who wants samples as they were written: see tally_recording_next */

@@ -146,7 +146,7 @@ int tally_recording_addresses(struct tally_recording *recording, const struct ta
 	if (sample->stack)
 		is_cut = push_user_stack(recording, &raw->event->attr, record);
 	else if (recording->chain.count)
-		is_cut = (record->header.misc & TALLY_MISC_STACK_CUT) != 0;
+		is_cut = recording->is_chain_full || (record->header.misc & TALLY_MISC_STACK_CUT);
 	if (!recording->chain.count && sample->type & TALLY_SAMPLE_IP)
 		return push_frame(recording, sample->ip, false, kernel);
 	return is_cut;

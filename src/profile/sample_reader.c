@@ -373,7 +373,7 @@ int tally_sample_reader_add(struct tally_sample_reader *reader, const struct tal
 		.pid = sample->pid, .class = class, .is_kernel = is_kernel_mode(record->header.misc),
 		.is_ip = sample->type & TALLY_SAMPLE_IP && (recording->leaves_only || !has_address(sample)),
 	};
-	waiting->is_cut = !waiting->is_ip && record->header.misc & TALLY_MISC_STACK_CUT;
+	waiting->is_cut = !waiting->is_ip && (recording->is_chain_full || record->header.misc & TALLY_MISC_STACK_CUT);
 	if (waiting->is_ip) {
 		waiting->words = &waiting->ip;
 		waiting->count = 1;

@@ -1,4 +1,5 @@
 /* What a reader of a recording should know of how far to trust it. */
+#include "abi/chain_walk.h"
 #include "base/buffer.h"
 #include "profile/profile.h"
 #include "task/jit.h"
@@ -99,6 +100,20 @@ static void warn_cut(const struct tally_recording_counts *counts, struct tally_b
 	tally_buffer_text(out, "\n");
 }
 
+/* By frame pointers the kernel itself makes the chain, and ends it without a word. */
+static void warn_full(const struct tally_recording_counts *counts, struct tally_buffer *out)
+{
+	const uint32_t usual = tally_chain_limit(&(struct tally_attr){ .sample_max_stack = 0 });
+	tally_buffer_printf(out, "%" PRIu64 " of %" PRIu64 " stack%s %s cut short: the kernel keeps %u frames; ",
+			    counts->chains_full, counts->chains, either(counts->chains, "", "s"),
+			    either(counts->chains_full, "is", "are"), counts->chain_limit);
+	if (counts->chain_limit < usual)
+		tally_buffer_text(out, "record with a larger --max-stack, or with --call-graph dwarf\n");
+	else
+		tally_buffer_printf(out, "record with --call-graph dwarf, or first, as root: sysctl "
+				    "kernel.perf_event_max_stack=%u\n", 8 * (counts->chain_limit + 1));
+}
+
 /* Sections that some other tool, or a later perf, has added. */
 static void warn_features(const struct tally_perfdata *data, struct tally_buffer *out)
 {
@@ -180,6 +195,8 @@ void tally_profile_warnings(const struct tally_recording *recording, struct tall
 				    "record with a larger --call-graph dwarf,SIZE (to 64512), or a lower rate, -F\n",
 				    counts->chains_cut,
 				    either(counts->chains_cut, " was cut short when it was", "s were cut short when they were"));
+	if (counts->chains_full)
+		warn_full(counts, out);
 	if (counts->undecodable)
 		tally_buffer_printf(out, "%" PRIu64 " record%s own size and %s skipped\n", counts->undecodable,
 				    either(counts->undecodable, " doesn't fit its", "s don't fit their"),

@@ -1,6 +1,8 @@
 /* From parsed events to the attributes that are opened, and to those that are written. */
 #include "session/recorder_state.h"
 
+#include "abi/chain_walk.h"
+#include "machine/sysctl.h"
 #include "session/program.h"
 #include "task/user_stack.h"
 #include "unwind/unwind.h"
@@ -97,11 +99,22 @@ static bool takes_each_hit(const struct tally_attr *attr)
 	return !(attr->flags & TALLY_ATTR_FREQ) && attr->sample_period == 1;
 }
 
+/* Where the machine's setting isn't the usual one the recording says so: who reads it knows a full chain by that. */
+static uint16_t max_stack(const struct tally_recorder *recorder)
+{
+	struct tally_attr usual = { .sample_max_stack = 0 };
+	if (recorder->options.max_stack || recorder->provider != tally_provider_kernel())
+		return recorder->options.max_stack;
+	int setting = tally_sysctl_read("kernel/perf_event_max_stack");
+	return setting > 0 && setting <= UINT16_MAX && (uint32_t)setting != tally_chain_limit(&usual) ? (uint16_t)setting : 0;
+}
+
 static void set_call_graph(const struct tally_recorder *recorder, struct tally_attr *attr)
 {
 	if (recorder->call_graph == TALLY_CALL_GRAPH_NONE)
 		return;
 	attr->sample_type |= TALLY_SAMPLE_CALLCHAIN;
+	attr->sample_max_stack = max_stack(recorder);
 	if (recorder->call_graph == TALLY_CALL_GRAPH_LBR) { /* the kernel makes the user's chain of it */
 		attr->sample_type |= TALLY_SAMPLE_BRANCH_STACK;
 		attr->branch_sample_type = TALLY_BRANCH_USER | TALLY_BRANCH_CALL_STACK | TALLY_BRANCH_NO_FLAGS |
@@ -182,6 +195,8 @@ static void make_source(struct tally_recorder *recorder, const struct tally_even
 		source->written.sample_type &= ~(TALLY_SAMPLE_REGS_USER | TALLY_SAMPLE_STACK_USER);
 		source->written.sample_regs_user = 0;
 		source->written.sample_stack_user = 0;
+		if (source->unwinds) /* the user's part is no longer the kernel's */
+			source->written.sample_max_stack = UINT16_MAX;
 		source->written.flags &= ~TALLY_ATTR_EXCLUDE_CALLCHAIN_USER;
 	}
 }

@@ -66,6 +66,7 @@ struct tally_record_options {
 	uint64_t side_band;    /* TALLY_ATTR_NAMESPACES and the like: more records than of maps, commands, forks, exits */
 	uint64_t exclude;      /* TALLY_ATTR_EXCLUDE_USER or _KERNEL: of all events; 0: as each says */
 	uint64_t exclude_chain; /* TALLY_ATTR_EXCLUDE_CALLCHAIN_USER or _KERNEL: of all call graphs */
+	uint16_t max_stack;    /* frames of the kernel's call chains; 0: as many as the machine's setting says */
 	uint64_t registers_intr, registers_user; /* masks of registers that samples carry; 0: none */
 	uint64_t branches;     /* branch_sample_type of the branch stacks to take; 0: none */
 	bool overwrite;        /* rings keep the youngest records, which are read at the end and at a switch alone */

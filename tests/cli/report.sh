@@ -169,6 +169,20 @@ if have cc && cc -O1 -fomit-frame-pointer -fno-optimize-sibling-calls deep.c -o 
 	check "the stack copy's size that would have sufficed suffices (${bytes:-none})" \
 		eval '[ "${bytes:-0}" -lt 20000 ] && grep -q ";main;deep;" folded && ! grep -q "cut short" err && ! grep -qF "[truncated]" folded'
 	cp err out
+	# The kernel's own chains end at its limit: deep() 61 times, main and what called it.
+	cc -O1 -fno-omit-frame-pointer -fno-optimize-sibling-calls deep.c -o deep_fp
+	"$TALLY" record -q -o full.data -e cpu-clock -F 999 --call-graph fp --max-stack 20 -- ./deep_fp >out 2>&1
+	"$TALLY" fold -i full.data >folded 2>err
+	check "a chain that the kernel ended at --max-stack is marked and counted" eval \
+		'grep -q "^deep_fp;\[truncated\];deep;" folded && ! grep -q "^deep_fp;deep" folded &&
+		grep -q "stacks are cut short: the kernel keeps 20 frames; record with a larger --max-stack" err'
+	"$TALLY" record -q -o full.data -e cpu-clock -F 999 --call-graph fp --max-stack 120 -- ./deep_fp >out 2>&1
+	"$TALLY" fold -i full.data >folded 2>err
+	check "… one that ends before the limit is not" eval \
+		'grep -q ";main;deep;" folded && ! grep -qF "[truncated]" folded && ! grep -q "cut short" err'
+	"$TALLY" record -q -o full.data -e cpu-clock --max-stack 60000 -- true >out 2>&1
+	check "a larger --max-stack than the kernel's is refused with what would allow it" \
+		grep -q 'sysctl kernel.perf_event_max_stack=60000' out
 	# What tally unwinds while it records keeps the mark, which perf does not see.
 	"$TALLY" record -o cut.data -e cpu-clock -F 999 --call-graph dwarf,1024 -- ./deep >out 2>&1
 	"$TALLY" fold -i cut.data >folded 2>err
