@@ -45,7 +45,7 @@ struct tally_sample {
 	uint64_t time; /* ns of the event's clock */
 	uint64_t addr, stream_id;
 	uint32_t cpu;
-	uint64_t period;
+	uint64_t period; /* without SAMPLE_PERIOD: the attribute's, where it is fixed, else 1 */
 	struct tally_read_values read;
 	const uint64_t *chain; /* leaf first, with context markers */
 	uint64_t chain_length;

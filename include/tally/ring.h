@@ -26,7 +26,7 @@ struct tally_event_ring_options {
 	uint64_t period;    /* a sample each so many events … */
 	uint64_t frequency; /* … or so many samples a second; 0 both: 1000 a second */
 	uint32_t pages;     /* of the ring: a power of two; 0: 64, or fewer where locked memory is short */
-	uint64_t fields;    /* TALLY_SAMPLE_… bits; 0: IP, TID, TIME, CPU and PERIOD */
+	uint64_t fields;    /* TALLY_SAMPLE_… bits; 0: IP, TID, TIME, CPU, and PERIOD where it may differ */
 	bool disabled;      /* nothing is sampled before tally_event_ring_enable() */
 };
 

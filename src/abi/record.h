@@ -18,6 +18,7 @@ struct tally_sample_layout {
 	uint8_t identifier, ip, tid, time, addr, id, stream_id, cpu, period;
 	bool has_chain, has_raw;
 	uint64_t type; /* attr.sample_type */
+	uint64_t fixed_period; /* without `period` */
 };
 
 void tally_sample_layout_init(struct tally_sample_layout *layout, const struct tally_attr *attr);

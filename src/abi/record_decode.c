@@ -180,6 +180,8 @@ static void take_sample(struct cursor *cursor, const struct tally_attr *attr, st
 	}
 	if (type & TALLY_SAMPLE_PERIOD)
 		sample->period = take_u64(cursor);
+	else
+		sample->period = tally_attr_period(attr);
 	if (type & TALLY_SAMPLE_READ)
 		take_read_values(cursor, attr->read_format, &sample->read);
 	if (type & TALLY_SAMPLE_CALLCHAIN) {

@@ -4,7 +4,7 @@ enum { BAD_MESSAGE = 74 };
 
 void tally_sample_layout_init(struct tally_sample_layout *layout, const struct tally_attr *attr)
 {
-	struct tally_sample_layout out = { .type = attr->sample_type };
+	struct tally_sample_layout out = { .type = attr->sample_type, .fixed_period = tally_attr_period(attr) };
 	const struct { uint64_t bit; uint8_t *place; } fields[] = {
 		{ TALLY_SAMPLE_IDENTIFIER, &out.identifier }, { TALLY_SAMPLE_IP, &out.ip },
 		{ TALLY_SAMPLE_TID, &out.tid },               { TALLY_SAMPLE_TIME, &out.time },
@@ -100,8 +100,7 @@ int tally_sample_decode(const struct tally_sample_layout *layout, const void *re
 		halves_at(bytes, layout->cpu, halves);
 		sample->cpu = halves[0];
 	}
-	if (layout->period)
-		sample->period = word_at(bytes, layout->period);
+	sample->period = layout->period ? word_at(bytes, layout->period) : layout->fixed_period;
 	if (layout->has_chain) {
 		sample->chain_length = word_at(bytes, layout->words);
 		if (sample->chain_length > (record->header.size - least) / 8)

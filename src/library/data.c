@@ -79,7 +79,6 @@ static int fill_sample(struct tally_data *data)
 {
 	struct tally_recording *recording = data->recording;
 	const struct tally_sample *sample = &data->record.sample;
-	const struct tally_attr *attr = &data->raw.event->attr;
 	data->frames.count = 0;
 	if (tally_recording_chain(recording, &data->raw, &data->record) < 0)
 		return -ENOMEM;
@@ -92,8 +91,7 @@ static int fill_sample(struct tally_data *data)
 		.pid = sample->pid, .tid = sample->tid,
 		.cpu = sample->type & TALLY_SAMPLE_CPU ? sample->cpu : UINT32_MAX,
 		.time = sample->type & TALLY_SAMPLE_TIME ? sample->time : 0,
-		.period = sample->type & TALLY_SAMPLE_PERIOD ? sample->period :
-			  attr->flags & TALLY_ATTR_FREQ ? 1 : attr->sample_period,
+		.period = sample->period,
 		.frames = data->frames.items, .frame_count = data->frames.count,
 		.record = &data->record,
 	};

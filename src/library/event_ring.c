@@ -27,13 +27,16 @@ static int choose_attribute(struct tally_attr *attr, const struct tally_event_ri
 		return tally_error_set(err, -EINVAL, "either a period or a frequency, not both");
 	if (options->pages & (options->pages - 1))
 		return tally_error_set(err, -EINVAL, "%u pages are no power of two", options->pages);
-	attr->sample_type = options->fields ? options->fields : fields;
 	if (options->period) {
 		attr->sample_period = options->period;
 	} else {
 		attr->sample_period = options->frequency ? options->frequency : FREQUENCY_DEFAULT;
 		attr->flags |= TALLY_ATTR_FREQ;
 	}
+	attr->sample_type = fields;
+	tally_attr_honour_period(attr);
+	if (options->fields)
+		attr->sample_type = options->fields;
 	attr->flags |= TALLY_ATTR_SAMPLE_ID_ALL | (options->disabled ? TALLY_ATTR_DISABLED : 0);
 	return 0;
 }

@@ -226,7 +226,7 @@ static bool is_happening(const struct tally_attr *attr)
 static uint64_t span_of(const struct tally_attr *attr, const struct tally_sample *sample)
 {
 	if (is_clock(attr))
-		return sample->type & TALLY_SAMPLE_PERIOD ? sample->period : attr->sample_period;
+		return sample->period;
 	return attr->flags & TALLY_ATTR_FREQ && attr->sample_period ? NS_PER_SECOND / attr->sample_period : 0;
 }
 

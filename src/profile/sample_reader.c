@@ -253,13 +253,6 @@ static bool has_address(const struct tally_sample *sample)
 	return false;
 }
 
-static uint64_t period_of(const struct tally_raw_record *raw, const struct tally_sample *sample)
-{
-	if (sample->type & TALLY_SAMPLE_PERIOD)
-		return sample->period;
-	return raw->event->attr.flags & TALLY_ATTR_FREQ ? 1 : raw->event->attr.sample_period;
-}
-
 /* Of `count` rows' periods.  What one sample says is not independent: a sample's branches count as one. */
 static int note_period(struct tally_profile *profile, uint32_t event, uint64_t period, uint64_t count)
 {
@@ -356,7 +349,7 @@ int tally_sample_reader_add(struct tally_sample_reader *reader, const struct tal
 	const struct known_task *task = task_of(reader, raw, sample);
 	if (!task || (++reader->samples == reader->split_samples && split(reader) < 0))
 		return -ENOMEM;
-	uint64_t cost = tally_sample_cost(sample), period = !reader->options->by_cost ? period_of(raw, sample) : cost ? cost : 1;
+	uint64_t cost = tally_sample_cost(sample), period = !reader->options->by_cost ? sample->period : cost ? cost : 1;
 	if (reader->options->facts & TALLY_FACT_BRANCH)
 		return add_branches(reader, task, sample);
 	uint32_t class = reader->options->facts ? class_with_values(reader, task, sample) : task->class;

@@ -46,11 +46,8 @@ static int add_sample(struct tally_samples *samples, struct bytes *bytes, const 
 		.thread = tally_tasks_thread(&recording->tasks, sample->pid, sample->tid),
 		.cpu = sample->type & TALLY_SAMPLE_CPU ? sample->cpu : UINT32_MAX,
 		.event = (uint32_t)(raw->event - events),
+		.period = sample->period,
 	};
-	if (sample->type & TALLY_SAMPLE_PERIOD)
-		one.period = sample->period;
-	else
-		one.period = raw->event->attr.flags & TALLY_ATTR_FREQ ? 1 : raw->event->attr.sample_period;
 	if (one.thread == UINT32_MAX || tally_recording_chain(recording, raw, record) < 0 ||
 	    intern_stack(samples, bytes, &one.stack) < 0)
 		return -ENOMEM;

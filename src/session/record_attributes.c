@@ -180,6 +180,7 @@ static void make_source(struct tally_recorder *recorder, const struct tally_even
 	attr->flags |= recorder->options.exclude_chain;
 	set_call_graph(recorder, attr);
 	set_extras(&recorder->options, attr);
+	tally_attr_honour_period(attr);
 	if (event->precise_max && event->kind != TALLY_EVENT_SOFTWARE)
 		attr->flags |= TALLY_ATTR_PRECISE_IP; /* 3; record_open.c goes down from there */
 

@@ -39,6 +39,7 @@ static void make_attr(const struct simulation_part *part, struct simulation_sour
 	if (line->is_inherited && line->program >= 0)
 		attr->flags |= TALLY_ATTR_INHERIT;
 	attr->flags |= TALLY_ATTR_DISABLED;
+	tally_attr_honour_period(attr);
 	set_clock(attr);
 	source->written = *attr;
 	attr->read_format |= TALLY_FORMAT_LOST;

@@ -79,6 +79,21 @@ else
 	skip "--call-graph lbr asks for the branches that perf asks for" "needs strace and perf"
 fi
 
+# --- fixed periods -----------------------------------------------------------------------------------------------
+# What is told of each hit: one sample in so many, and each stands for that many.
+./tally record -q -e page-faults -c 1 -o each -- ./shares 1 >out 2>&1
+all=$(samples each)
+for words in "-c 10 -e page-faults" "-e page-faults/period=10/"; do
+	run 0 ./tally record -q $words -o some -- ./shares 1
+	some=$(samples some)
+	echo "$some of $all" >>out
+	[ "$all" -gt 40 ] && [ "$some" -gt 0 ] && [ "$some" -le $((all / 10 + 5)) ] && same some
+	check "$words: a sample in ten hits"
+	[ "$(./tally script --stdio -F period -i some 2>>out | tr -d ' ' | sort -u)" = 10 ] &&
+		./tally report -j -i some 2>>out | grep -qE '"period": ?'$((10 * some))'\b'
+	check "$words: each stands for ten"
+done
+
 # --- filters -----------------------------------------------------------------------------------------------------
 run 2 ./tally record --filter 'a == 1' -e cpu-clock true && has 'behind the -e'
 check "a filter without an event before it is refused"

@@ -116,6 +116,32 @@ static unsigned decode_both_ways(const struct tally_sample_layout *layout, const
 	return !result;
 }
 
+static void samples_without_a_period_have_their_attributes(void **state)
+{
+	struct tally_attr attr = sampling_attr(TALLY_SAMPLE_IP | TALLY_SAMPLE_PERIOD);
+	const struct { uint64_t period, flags, expected; bool is_kept; } cases[] = {
+		{ 1000, 0, 1000, false }, { 1, 0, 7, true }, { 4000, TALLY_ATTR_FREQ, 7, true },
+	};
+	const struct tally_record_header header = { TALLY_RECORD_SAMPLE, 0, 24 };
+	uint64_t words[3] = { 0, 0x1000, 7 };
+	(void)state;
+	memcpy(words, &header, sizeof(header));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct tally_attr honest = attr;
+		struct tally_record record;
+		honest.sample_period = cases[i].period;
+		honest.flags |= cases[i].flags;
+		tally_attr_honour_period(&honest);
+		assert_int_equal(!!(honest.sample_type & TALLY_SAMPLE_PERIOD), cases[i].is_kept);
+		assert_int_equal(tally_record_decode(&honest, words, sizeof(words), &record), 0);
+		assert_int_equal(record.sample.period, cases[i].expected);
+	}
+	attr.sample_type &= ~TALLY_SAMPLE_PERIOD;
+	attr.flags |= TALLY_ATTR_FREQ;
+	attr.sample_period = 4000;
+	assert_int_equal(tally_attr_period(&attr), 1);
+}
+
 /* By every sample_type that is plain, on records whose length, chain and raw data are as they should be, or any. */
 static void plain_samples_are_decoded_alike(void **state)
 {
@@ -132,6 +158,7 @@ static void plain_samples_are_decoded_alike(void **state)
 		struct tally_attr attr = sampling_attr(0);
 		struct tally_sample_layout layout;
 		unsigned fixed = 1, sound = 0, cut = 0;
+		attr.sample_period = 12345;
 		for (unsigned i = 0; i < FIELDS; i++)
 			attr.sample_type |= set >> i & 1 ? fields[i] : 0;
 		fixed += (unsigned)__builtin_popcount(set & ((1u << (FIELDS - 2)) - 1));
@@ -263,6 +290,7 @@ int main(void)
 		cmocka_unit_test(aux_is_a_samples_last_field),
 		cmocka_unit_test(what_tracing_hardware_tells_is_read),
 		cmocka_unit_test(no_field_reaches_past_its_record),
+		cmocka_unit_test(samples_without_a_period_have_their_attributes),
 		cmocka_unit_test(plain_samples_are_decoded_alike),
 		cmocka_unit_test(trailer_is_read_as_it_was_written),
 		cmocka_unit_test(group_values_have_a_stride),
