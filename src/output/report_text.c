@@ -185,6 +185,7 @@ static void put_head_line(const struct table *table, const char *bold, const cha
 	put_circumstances(table, &rest);
 	if (!columns || columns - used > 2)
 		tally_fit_text(out, tally_buffer_string(&rest), columns ? columns - used : 0, table->view->ascii);
+	out->failed |= rest.failed;
 	tally_buffer_release(&rest);
 }
 
