@@ -54,22 +54,22 @@ static int get_info(int fd, void *info, size_t size)
 	return bpf(BPF_OBJ_GET_INFO_BY_FD, &attr);
 }
 
+/* 0, also where there are none to be had; or -ENOMEM. */
 static int read_types(uint32_t id, struct program *program)
 {
 	union bpf_attr attr = { .btf_id = id };
 	struct bpf_btf_info info = { 0 };
 	int fd = bpf(BPF_BTF_GET_FD_BY_ID, &attr);
-	int result = fd < 0 ? fd : get_info(fd, &info, sizeof(info));
+	if (fd < 0)
+		return 0;
+	bool has_types = get_info(fd, &info, sizeof(info)) >= 0 && info.btf_size && info.btf_size <= TYPES_BYTES_MAX;
 	uint32_t size = info.btf_size;
-	if (result >= 0 && size && size <= TYPES_BYTES_MAX && (program->text = malloc(size))) {
-		info = (struct bpf_btf_info){ .btf = (uintptr_t)program->text, .btf_size = size };
-		result = get_info(fd, &info, sizeof(info));
-		if (result >= 0)
-			tally_bpf_type_names(program->text, size, program->types, program->count, program->names);
-	}
-	if (fd >= 0)
-		close(fd);
-	return result;
+	program->text = has_types ? malloc(size) : NULL;
+	info = (struct bpf_btf_info){ .btf = (uintptr_t)program->text, .btf_size = size };
+	if (program->text && get_info(fd, &info, sizeof(info)) >= 0)
+		tally_bpf_type_names(program->text, size, program->types, program->count, program->names);
+	close(fd);
+	return has_types && !program->text ? -ENOMEM : 0;
 }
 
 /* As much of each array as there was room for: asked for the second time, the kernel may have less, never more. */
@@ -107,16 +107,16 @@ static bool has_code(struct program *program)
 }
 
 /* The types know what its functions are called; else its own name will do, if it is the only one. */
-static void find_names(struct program *program)
+static int find_names(struct program *program)
 {
 	const struct bpf_prog_info *info = &program->info;
 	for (size_t i = 0; i < program->count && i < info->nr_func_info; i++) /* instruction, type */
 		memcpy(&program->types[i], program->function_info + i * info->func_info_rec_size + 4, sizeof(uint32_t));
-	if (info->btf_id && info->nr_func_info)
-		read_types(info->btf_id, program);
+	int result = info->btf_id && info->nr_func_info ? read_types(info->btf_id, program) : 0;
 	for (size_t i = 0; i < program->count; i++)
 		if (!program->names[i])
 			program->names[i] = program->count == 1 ? info->name : "F";
+	return result;
 }
 
 static int put_codes(const struct program *program, struct tally_bpf_codes *out)
@@ -134,16 +134,19 @@ static int put_codes(const struct program *program, struct tally_bpf_codes *out)
 	return 0;
 }
 
+/* Its functions don't change: so many there were when room was made for them. */
 static int read_program(int fd, struct tally_bpf_codes *out)
 {
 	struct program program = { 0 };
 	int result = get_info(fd, &program.info, sizeof(program.info));
-	if (result >= 0 && has_code(&program)) {
+	bool is_told = result >= 0 && has_code(&program);
+	size_t count = program.count;
+	if (is_told)
 		result = read_functions(fd, &program);
-		if (result >= 0 && has_code(&program)) {
-			find_names(&program);
+	if (is_told && result >= 0 && has_code(&program) && program.count == count) {
+		result = find_names(&program);
+		if (!result)
 			result = put_codes(&program, out);
-		}
 	}
 	program_release(&program);
 	return result == -ENOMEM ? result : 0;
