@@ -4,7 +4,7 @@
 
 #include "command/new_file.h"
 #include "output/branch_text.h"
-#include "output/script_trace.h"
+#include "profile/trace_text.h"
 #include "perfdata/graft.h"
 #include "profile/packed_names.h"
 #include "profile/profile.h"
@@ -42,7 +42,7 @@ static bool has_others(const struct tally_perfdata *data)
 	return false;
 }
 
-static int ask_as_scripts_do(struct tally_recording *recording, struct tally_script_trace *trace, struct tally_error *err)
+static int ask_as_scripts_do(struct tally_recording *recording, struct tally_trace_text *trace, struct tally_error *err)
 {
 	struct tally_raw_record raw;
 	struct tally_record record;
@@ -55,7 +55,7 @@ static int ask_as_scripts_do(struct tally_recording *recording, struct tally_scr
 			continue;
 		tally_buffer_clear(&text);
 		if (raw.event->attr.type == TALLY_TYPE_TRACEPOINT)
-			tally_script_trace_put(trace, raw.event, (size_t)(raw.event - events), &record.sample, &text);
+			tally_trace_text_put(trace, raw.event, (size_t)(raw.event - events), &record.sample, &text);
 		if (tally_branch_text(recording, &record.sample, TALLY_BRANCH_FIELD_SYMBOLS, true, &text) < 0) {
 			result = tally_error_set(err, -ENOMEM, "out of memory");
 			break;
@@ -69,7 +69,7 @@ static int find_others(const char *path, const struct tally_pack_options *option
 		       struct tally_error *err)
 {
 	struct tally_recording *recording;
-	struct tally_script_trace *trace = calloc(1, sizeof(*trace));
+	struct tally_trace_text *trace = calloc(1, sizeof(*trace));
 	int result = trace ? tally_recording_open(path, &recording, err) : tally_error_set(err, -ENOMEM, "out of memory");
 	if (!result) {
 		recording->names.asked = others;
@@ -77,7 +77,7 @@ static int find_others(const char *path, const struct tally_pack_options *option
 		tally_names_use_cache(&recording->names);
 		trace->recording = recording;
 		result = ask_as_scripts_do(recording, trace, err);
-		tally_script_trace_release(trace);
+		tally_trace_text_release(trace);
 		tally_recording_close(recording);
 	}
 	free(trace);

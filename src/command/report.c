@@ -369,7 +369,7 @@ const struct tally_command tally_command_report = {
 		   "\n"
 		   "--sort takes\n"
 		   "  of any sample  comm,pid,tid,cpu,socket,cgroup,cgroup_id,time,dso,sym,\n"
-		   "                 srcfile,srcline,addr\n"
+		   "                 srcfile,srcline,addr; trace of tracepoints\n"
 		   "  of branches    dso_from,sym_from,srcline_from,addr_from, the same with\n"
 		   "                 _to, mispredict,in_tx,abort,cycles\n"
 		   "  of costs       weight,ins_lat,p_stage_cyc, local_weight,local_ins_lat,\n"

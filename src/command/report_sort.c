@@ -15,7 +15,7 @@ static int refused_key(const char *text, size_t length, struct tally_error *err)
 		{ "overhead overhead_sys overhead_us overhead_guest_sys overhead_guest_us overhead_children sample period",
 		  "is a column of every report, and tells no rows apart (-j has periods and samples)" },
 		{ "parent", "is another report: tally report -g callee shows who called" },
-		{ "trace trace_fields", "is text of tracepoints: tally script prints it" },
+		{ "trace_fields", "is trace: what a tracepoint said, in one column" },
 		{ "symbol_size dso_size", "is no property of samples" },
 		{ "symbol_iaddr", "is sym and addr" },
 		{ "ipc_null ipc_lbr", "is reckoned from cycles of branches: --sort cycles has them" },

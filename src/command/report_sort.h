@@ -8,7 +8,7 @@
 #define TALLY_SORT_CHOICES \
 	"comm pid tid cpu cgroup cgroup_id dso_from sym_from srcline_from dso_to sym_to srcline_to mispredict in_tx abort " \
 	"cycles addr_from addr_to dso sym srcfile srcline time socket weight local_weight ins_lat local_ins_lat p_stage_cyc " \
-	"local_p_stage_cyc transaction addr code_page_size mem symbol_daddr dso_daddr dcacheline phys_daddr data_page_size " \
+	"local_p_stage_cyc transaction trace addr code_page_size mem symbol_daddr dso_daddr dcacheline phys_daddr data_page_size " \
 	"snoop tlb locked blocked"
 
 enum tally_branch_wish { TALLY_BRANCHES_IF_RECORDED, TALLY_BRANCHES_WANTED, TALLY_BRANCHES_UNWANTED };

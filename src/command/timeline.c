@@ -6,7 +6,7 @@
 #include "command/recording_path.h"
 #include "command/recording_warnings.h"
 #include "output/pager.h"
-#include "output/script_trace.h"
+#include "profile/trace_text.h"
 #include "output/timeline.h"
 
 #include <errno.h>
@@ -71,7 +71,7 @@ static int take_option(void *taker, int id, const char *value, struct tally_erro
 static void describe(void *context, const struct tally_recorded_event *event, size_t index,
 		     const struct tally_sample *sample, struct tally_buffer *out)
 {
-	tally_script_trace_put(context, event, index, sample, out);
+	tally_trace_text_put(context, event, index, sample, out);
 }
 
 static const char *const endings[] = { ".json", NULL };
@@ -116,7 +116,7 @@ static int read_and_show(const struct tally_command *command, struct request *re
 	int result = tally_recording_open(tally_recording_path(request->input), &recording, err);
 	if (result < 0)
 		return result;
-	struct tally_script_trace trace = { .recording = recording };
+	struct tally_trace_text trace = { .recording = recording };
 	struct tally_activity_options wanted = {
 		.filter = request->filter, .progress = tally_command_progress, .progress_context = &progress,
 		.describe = is_json(request->output) ? describe : NULL, .context = &trace,
@@ -124,7 +124,7 @@ static int read_and_show(const struct tally_command *command, struct request *re
 	tally_command_progress_start(&progress);
 	result = tally_activity_new(recording, &wanted, &activity, err);
 	tally_command_progress_end(&progress);
-	tally_script_trace_release(&trace);
+	tally_trace_text_release(&trace);
 	if (result < 0)
 		return result;
 	result = show(request, activity, err);

@@ -132,12 +132,16 @@ static const char *only_command(const struct table *table)
 	return "";
 }
 
-/* What a percentage of this many samples may be off by: " (±1.2 at 10%)" */
+/* What a percentage of this many samples may be off by: " (±1.2 at 10%)"; of few it is more than there is. */
 static void put_tenth_error(const struct table *table, struct tally_buffer *out)
 {
+	const double tenth = 10, all = 100;
 	const struct tally_report *report = table->report;
-	tally_buffer_printf(out, " (%s%.2g at 10%%)", table->view->ascii ? "+-" : "±",
-			    tally_report_error(report, report->period / 10, report->samples / 10));
+	double error = tally_report_error(report, report->period / 10, report->samples / 10);
+	if (error < tenth)
+		tally_buffer_printf(out, " (%s%.2g at 10%%)", table->view->ascii ? "+-" : "±", error);
+	else
+		tally_buffer_printf(out, " (10%% may be 0 to %.0f%%)", tenth + error < all ? tenth + error : all);
 }
 
 /* " (±1.2 at 10%) over 1.20 s, command gcc, 4 threads" */

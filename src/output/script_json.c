@@ -5,7 +5,7 @@
 #include "base/vector.h"
 #include "output/frame_lines.h"
 #include "output/script_columns.h"
-#include "output/script_trace.h"
+#include "profile/trace_text.h"
 #include "output/script_values.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ struct tally_script_json {
 	uint32_t columns; /* CSV: what any type of events shows */
 	struct tally_frame_lines stacks; /* CSV: names */
 	struct tally_frame_lines *frames[LAYOUTS]; /* JSON: by the parts that are shown; CSV: the first is the sampled address's */
-	struct tally_script_trace trace;
+	struct tally_trace_text trace;
 	struct tally_buffer said; /* by a tracepoint */
 	struct tally_buffer text; /* a cell's */
 	uint64_t wall_offset;
@@ -220,7 +220,7 @@ int tally_script_json_sample(struct tally_script_json *script, const struct tall
 	uint32_t shown = result < 0 ? 0 : script->shown.items[index];
 	tally_buffer_clear(&script->said);
 	if (shown & TALLY_FIELD_TRACE)
-		tally_script_trace_put(&script->trace, raw->event, index, &record->sample, &script->said);
+		tally_trace_text_put(&script->trace, raw->event, index, &record->sample, &script->said);
 	if (shown & (FRAMES | TALLY_FIELD_STACK))
 		result = tally_recording_addresses(script->recording, raw, record);
 	const struct tally_script_cell cell = { .recording = script->recording, .event = raw->event, .record = record,
@@ -270,7 +270,7 @@ void tally_script_json_free(struct tally_script_json *script)
 		free(script->frames[i]);
 	}
 	tally_frame_lines_release(&script->stacks);
-	tally_script_trace_release(&script->trace);
+	tally_trace_text_release(&script->trace);
 	tally_vector_release(&script->shown);
 	tally_buffer_release(&script->said);
 	tally_buffer_release(&script->text);

@@ -11,7 +11,7 @@
 #include "base/vector.h"
 #include "output/branch_text.h"
 #include "output/frame_lines.h"
-#include "output/script_trace.h"
+#include "profile/trace_text.h"
 #include "output/script_values.h"
 
 #include <errno.h>
@@ -43,7 +43,7 @@ enum { THREAD_HEADS = 64, HEAD_NUMBERS_MAX = 128, LAYOUTS = 32 /* of lines, by e
 struct tally_script {
 	struct tally_recording *recording;
 	struct tally_frame_lines *lines[LAYOUTS];
-	struct tally_script_trace trace;
+	struct tally_trace_text trace;
 	struct { struct event_head *items; size_t count, capacity; } events;
 	struct thread_head threads[THREAD_HEADS]; /* by tid */
 	int name_width;
@@ -357,7 +357,7 @@ static int put_sample(struct tally_script *script, const struct tally_raw_record
 	if (fields & TALLY_FIELD_FLAGS) /* only decoders of instruction traces have any */
 		tally_buffer_printf(out, "  %-21s ", "");
 	if (fields & TALLY_FIELD_TRACE)
-		tally_script_trace_put(&script->trace, raw->event, (size_t)(head - script->events.items), sample, out);
+		tally_trace_text_put(&script->trace, raw->event, (size_t)(head - script->events.items), sample, out);
 	if (tally_script_put_address(script->recording, raw->event, sample, fields, &script->source_width, out) < 0)
 		return -ENOMEM;
 	if (head->shows_stacks) {
@@ -426,6 +426,6 @@ void tally_script_free(struct tally_script *script)
 			tally_frame_lines_release(script->lines[i]);
 		free(script->lines[i]);
 	}
-	tally_script_trace_release(&script->trace);
+	tally_trace_text_release(&script->trace);
 	free(script);
 }

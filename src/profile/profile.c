@@ -130,13 +130,16 @@ int tally_profile_new(struct tally_recording *recording, const struct tally_prof
 	profile->places.merges_unknown = chosen.merge_unknown;
 	/* Whose samples pass is known when their leaf is named. */
 	chosen.merge_threads &= !chosen.filter.objects && !chosen.filter.symbols;
-	bool names_leaves = chosen.filter.objects || chosen.filter.symbols;
+	const unsigned naming = TALLY_FACT_VALUE(TALLY_VALUE_DATA_SYMBOL) | TALLY_FACT_VALUE(TALLY_VALUE_DATA_OBJECT) |
+				TALLY_FACT_VALUE(TALLY_VALUE_CACHELINE) | TALLY_FACT_VALUE(TALLY_VALUE_TRACE);
+	bool names_while_reading = chosen.filter.objects || chosen.filter.symbols || chosen.facts & naming;
 	int result = tally_recording_filter(recording, &chosen.filter, err);
-	if (!result && names_leaves)
+	if (!result && names_while_reading)
 		result = tally_recording_fetch_names(recording, &chosen, err);
 	if (!result)
 		result = read_samples(profile, &chosen, err);
-	if (!result && ((!names_leaves && fetch_names(profile) < 0) || name_places(profile) < 0 || tally_note_nameless(profile) < 0))
+	if (!result && ((!names_while_reading && fetch_names(profile) < 0) || name_places(profile) < 0 ||
+			tally_note_nameless(profile) < 0))
 		result = tally_error_set(err, -ENOMEM, "out of memory");
 	if (result < 0) {
 		tally_profile_free(profile);

@@ -31,6 +31,7 @@ enum tally_sample_value {
 	TALLY_VALUE_LATENCY,
 	TALLY_VALUE_STAGE,
 	TALLY_VALUE_TRANSACTION,
+	TALLY_VALUE_TRACE, /* what a tracepoint said */
 	TALLY_VALUE_SOCKET,
 	TALLY_VALUE_TIME,
 	TALLY_VALUE_ADDRESS, /* of the code */

@@ -306,14 +306,15 @@ static int add_branch_addresses(struct tally_sample_reader *reader, const struct
 	return 0;
 }
 
-static int add_branches(struct tally_sample_reader *reader, const struct known_task *task, const struct tally_sample *sample)
+static int add_branches(struct tally_sample_reader *reader, const struct known_task *task,
+			const struct tally_raw_record *raw, const struct tally_sample *sample)
 {
 	unsigned wanted = reader->options->facts;
 	uint64_t count = sample->branches ? sample->branch_count : 0;
 	uint32_t values[TALLY_VALUES] = { 0 };
 	int result = count ? note_period(reader->profile, task->event, count, count) : 0;
 	if (!result && count)
-		result = tally_sample_values_read(&reader->values, sample, wanted, values);
+		result = tally_sample_values_read(&reader->values, raw->event, sample, wanted, values);
 	for (uint64_t i = 0; !result && i < count; i++) {
 		const struct tally_branch *branch = &sample->branches[i];
 		struct tally_sample_facts facts = {
@@ -333,10 +334,10 @@ static int add_branches(struct tally_sample_reader *reader, const struct known_t
 
 /* The class of a sample that is told apart by values; UINT32_MAX when memory is out. */
 static uint32_t class_with_values(struct tally_sample_reader *reader, const struct known_task *task,
-				  const struct tally_sample *sample)
+				  const struct tally_raw_record *raw, const struct tally_sample *sample)
 {
 	struct tally_sample_facts facts = { .from = UINT32_MAX, .to = UINT32_MAX };
-	if (tally_sample_values_read(&reader->values, sample, reader->options->facts, facts.values) < 0)
+	if (tally_sample_values_read(&reader->values, raw->event, sample, reader->options->facts, facts.values) < 0)
 		return UINT32_MAX;
 	return class_with_facts(reader, task->class, &facts);
 }
@@ -351,8 +352,8 @@ int tally_sample_reader_add(struct tally_sample_reader *reader, const struct tal
 		return -ENOMEM;
 	uint64_t cost = tally_sample_cost(sample), period = !reader->options->by_cost ? sample->period : cost ? cost : 1;
 	if (reader->options->facts & TALLY_FACT_BRANCH)
-		return add_branches(reader, task, sample);
-	uint32_t class = reader->options->facts ? class_with_values(reader, task, sample) : task->class;
+		return add_branches(reader, task, raw, sample);
+	uint32_t class = reader->options->facts ? class_with_values(reader, task, raw, sample) : task->class;
 	if (class == UINT32_MAX || note_period(reader->profile, task->event, period, 1) < 0)
 		return -ENOMEM;
 	if (sample->stack && !(recording->leaves_only && sample->type & TALLY_SAMPLE_IP))

@@ -166,6 +166,20 @@ static uint32_t intern_data(struct tally_sample_values *values, enum tally_sampl
 	return intern_text(values);
 }
 
+/* What a tracepoint said, without what surrounds it. */
+static uint32_t intern_trace(struct tally_sample_values *values, const struct tally_recorded_event *event,
+			     const struct tally_sample *sample)
+{
+	size_t count;
+	const struct tally_recorded_event *events = tally_perfdata_events(values->recording->data, &count);
+	values->trace.recording = values->recording;
+	if (event->attr.type == TALLY_TYPE_TRACEPOINT && sample->raw)
+		tally_trace_text_put(&values->trace, event, (size_t)(event - events), sample, &values->text);
+	else
+		tally_buffer_text(&values->text, "?");
+	return values->trace.failed ? TALLY_STRING_NONE : intern_text(values);
+}
+
 /* What of a sample a value is told by; false: it has none of it. */
 static bool number_of(const struct tally_sample_values *values, enum tally_sample_value value,
 		      const struct tally_sample *sample, uint64_t *number)
@@ -195,8 +209,8 @@ static bool is_of_data(enum tally_sample_value value)
 	return value == TALLY_VALUE_DATA_SYMBOL || value == TALLY_VALUE_DATA_OBJECT || value == TALLY_VALUE_CACHELINE;
 }
 
-int tally_sample_values_read(struct tally_sample_values *values, const struct tally_sample *sample, unsigned facts,
-			     uint32_t *out)
+int tally_sample_values_read(struct tally_sample_values *values, const struct tally_recorded_event *event,
+			     const struct tally_sample *sample, unsigned facts, uint32_t *out)
 {
 	if (facts & TALLY_FACT_VALUE(TALLY_VALUE_SOCKET) && !values->packages_read && read_packages(values) < 0)
 		return -ENOMEM;
@@ -205,7 +219,9 @@ int tally_sample_values_read(struct tally_sample_values *values, const struct ta
 		bool is_of_branch = value == TALLY_VALUE_ADDRESS_FROM || value == TALLY_VALUE_ADDRESS_TO;
 		if (!(facts & TALLY_FACT_VALUE(value)) || is_of_branch)
 			continue;
-		if (!number_of(values, value, sample, &number)) {
+		if (value == TALLY_VALUE_TRACE) {
+			out[value] = intern_trace(values, event, sample);
+		} else if (!number_of(values, value, sample, &number)) {
 			tally_buffer_text(&values->text, "?");
 			out[value] = intern_text(values);
 		} else {
@@ -222,5 +238,6 @@ void tally_sample_values_release(struct tally_sample_values *values)
 	for (unsigned value = 0; value < TALLY_VALUES; value++)
 		tally_map_release(&values->known[value]);
 	tally_buffer_release(&values->text);
+	tally_trace_text_release(&values->trace);
 	free(values->packages);
 }

@@ -6,6 +6,7 @@
 #include "base/buffer.h"
 #include "profile/recording.h"
 #include "profile/sample_facts.h"
+#include "profile/trace_text.h"
 
 /* PERF_SAMPLE_WEIGHT is one number, PERF_SAMPLE_WEIGHT_STRUCT three.  0 where a sample has none. */
 static inline uint64_t tally_sample_cost(const struct tally_sample *sample)
@@ -35,6 +36,7 @@ struct tally_sample_values {
 	uint64_t quantum_ns;               /* of times; to be set */
 	struct tally_map known[TALLY_VALUES]; /* what is told by a number: its text */
 	struct tally_buffer text;
+	struct tally_trace_text trace;
 	uint32_t *packages; /* by CPU, once read; NULL: the recording doesn't tell */
 	uint32_t package_count;
 	bool packages_read;
@@ -43,8 +45,8 @@ struct tally_sample_values {
 /* Sets `out` (TALLY_VALUES of them), for the values asked for by `facts`, to string ids of the recording's names; "?" for
  * what the sample lacks.  Maps must be as they were at the sample's time.  Values of branches are left alone.  0 or
  * -ENOMEM. */
-int tally_sample_values_read(struct tally_sample_values *values, const struct tally_sample *sample, unsigned facts,
-			     uint32_t *out);
+int tally_sample_values_read(struct tally_sample_values *values, const struct tally_recorded_event *event,
+			     const struct tally_sample *sample, unsigned facts, uint32_t *out);
 
 /* "0x7f0012345678" as such an id; TALLY_STRING_NONE when memory is out. */
 uint32_t tally_sample_values_address(struct tally_sample_values *values, enum tally_sample_value value,

@@ -1,41 +1,41 @@
 /* What tracepoints said: the formats of a recording, compiled on the first sample of an event.  Not thread-safe. */
-#ifndef TALLY_OUTPUT_SCRIPT_TRACE_H
-#define TALLY_OUTPUT_SCRIPT_TRACE_H
+#ifndef TALLY_PROFILE_TRACE_TEXT_H
+#define TALLY_PROFILE_TRACE_TEXT_H
 
 #include "base/buffer.h"
 #include "profile/recording.h"
 #include "tracepoint/print.h"
 #include "tracepoint/printk.h"
 
-struct tally_script_format {
+struct tally_trace_format {
 	struct tally_tracepoint *tracepoint;
 	struct tally_print *print; /* NULL: no format recorded */
 	bool tried;
 };
 
 /* A kernel address that was asked for by name: %pS. */
-struct tally_script_name {
+struct tally_trace_name {
 	uint64_t address, start;
 	uint64_t generation; /* of the kernel's mappings */
 	const char *text; /* NULL: unknown */
 };
 
-enum { TALLY_SCRIPT_NAMES_BITS = 9 };
+enum { TALLY_TRACE_NAMES_BITS = 9 };
 
-struct tally_script_trace {
+struct tally_trace_text {
 	struct tally_recording *recording;
-	struct { struct tally_script_format *items; size_t count, capacity; } formats; /* by event */
-	struct tally_script_name names[1 << TALLY_SCRIPT_NAMES_BITS]; /* by address; 0 is none */
+	struct { struct tally_trace_format *items; size_t count, capacity; } formats; /* by event */
+	struct tally_trace_name names[1 << TALLY_TRACE_NAMES_BITS]; /* by address; 0 is none */
 	struct tally_printk printk; /* of the tracing data at printk_source */
 	const uint8_t *printk_source;
 	bool failed; /* memory was out: a string may be missing */
 };
 
 /* Zeroed memory with the recording set is empty. */
-void tally_script_trace_release(struct tally_script_trace *trace);
+void tally_trace_text_release(struct tally_trace_text *trace);
 
 /* Appends the text of event number `index`; failures show in `out` or in `failed`. */
-void tally_script_trace_put(struct tally_script_trace *trace, const struct tally_recorded_event *event, size_t index,
+void tally_trace_text_put(struct tally_trace_text *trace, const struct tally_recorded_event *event, size_t index,
 			    const struct tally_sample *sample, struct tally_buffer *out);
 
 #endif

@@ -1,4 +1,4 @@
-#include "output/script_trace.h"
+#include "profile/trace_text.h"
 
 #include "base/vector.h"
 #include "perfdata/feature.h"
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-void tally_script_trace_release(struct tally_script_trace *trace)
+void tally_trace_text_release(struct tally_trace_text *trace)
 {
 	for (size_t i = 0; i < trace->formats.count; i++) {
 		tally_print_free(trace->formats.items[i].print);
@@ -17,16 +17,16 @@ void tally_script_trace_release(struct tally_script_trace *trace)
 	tally_printk_release(&trace->printk);
 }
 
-static struct tally_script_format *make_format(struct tally_script_trace *trace,
+static struct tally_trace_format *make_format(struct tally_trace_text *trace,
 					       const struct tally_recorded_event *event, size_t index)
 {
 	const char *text;
 	size_t length;
 	char system[128];
 	while (trace->formats.count <= index)
-		if (tally_vector_push(&trace->formats, (struct tally_script_format){ 0 }) < 0)
+		if (tally_vector_push(&trace->formats, (struct tally_trace_format){ 0 }) < 0)
 			return NULL;
-	struct tally_script_format *format = &trace->formats.items[index];
+	struct tally_trace_format *format = &trace->formats.items[index];
 	if (format->tried)
 		return format;
 	format->tried = true;
@@ -42,25 +42,25 @@ static struct tally_script_format *make_format(struct tally_script_trace *trace,
 	return format;
 }
 
-static void look_up(struct tally_script_trace *trace, struct tally_script_name *name, uint64_t address)
+static void look_up(struct tally_trace_text *trace, struct tally_trace_name *name, uint64_t address)
 {
 	struct tally_names *names = &trace->recording->names;
 	struct tally_place place = tally_place_of(&trace->recording->tasks, 0, true, address);
 	uint64_t offset;
 	uint32_t function = tally_names_function(names, &place, &offset);
 	bool known = function != UINT32_MAX && names->functions.items[function].name != TALLY_STRING_NONE;
-	*name = (struct tally_script_name){ .address = address, .start = address - offset,
+	*name = (struct tally_trace_name){ .address = address, .start = address - offset,
 					    .generation = trace->recording->tasks.kernel.generation,
 					    .text = known ? tally_names_text(names, function) : NULL };
 }
 
 static const char *kernel_function(void *context, uint64_t address, uint64_t *start)
 {
-	struct tally_script_trace *trace = context;
+	struct tally_trace_text *trace = context;
 	if (!(address >> 63))
 		return NULL;
-	struct tally_script_name *name =
-		&trace->names[address * 0x9e3779b97f4a7c15ull >> (64 - TALLY_SCRIPT_NAMES_BITS)];
+	struct tally_trace_name *name =
+		&trace->names[address * 0x9e3779b97f4a7c15ull >> (64 - TALLY_TRACE_NAMES_BITS)];
 	if (name->address != address || name->generation != trace->recording->tasks.kernel.generation)
 		look_up(trace, name, address);
 	*start = name->start;
@@ -68,7 +68,7 @@ static const char *kernel_function(void *context, uint64_t address, uint64_t *st
 }
 
 /* The kernel's strings by address, once they have come (a pipe brings them in the stream). */
-static void read_printk(struct tally_script_trace *trace)
+static void read_printk(struct tally_trace_text *trace)
 {
 	struct tally_feature_bytes bytes =
 		tally_perfdata_feature(trace->recording->data, TALLY_FEATURE_TRACING_DATA);
@@ -83,15 +83,15 @@ static void read_printk(struct tally_script_trace *trace)
 
 static const char *kernel_string(void *context, uint64_t address)
 {
-	struct tally_script_trace *trace = context;
+	struct tally_trace_text *trace = context;
 	read_printk(trace);
 	return tally_printk_find(&trace->printk, address);
 }
 
-void tally_script_trace_put(struct tally_script_trace *trace, const struct tally_recorded_event *event, size_t index,
+void tally_trace_text_put(struct tally_trace_text *trace, const struct tally_recorded_event *event, size_t index,
 			    const struct tally_sample *sample, struct tally_buffer *out)
 {
-	const struct tally_script_format *format =
+	const struct tally_trace_format *format =
 		index < trace->formats.count ? &trace->formats.items[index] : NULL;
 	const struct tally_print_names names = { .context = trace, .function = kernel_function,
 					      .string = kernel_string };
