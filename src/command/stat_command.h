@@ -15,7 +15,7 @@
 
 /* -e and -G in the order in which they were given: a cgroup is for the events ahead of it. */
 struct stat_expression {
-	enum { STAT_EVENTS, STAT_CGROUPS, STAT_EACH_CGROUP } kind;
+	enum { STAT_EVENTS, STAT_CGROUPS } kind;
 	const char *text;
 };
 
@@ -31,7 +31,7 @@ struct stat_command {
 	struct stat_expression expressions[64];
 	size_t expression_count, event_expressions; /* all; of events */
 	bool is_detailed, counts_nothing, appends;
-	const char *output_path, *provider_name, *control_spec;
+	const char *each_cgroup, *output_path, *provider_name, *control_spec;
 	struct tally_control control;
 	bool by_thread;
 	struct tally_simulated_options simulated;

@@ -136,10 +136,8 @@ static int take_expressions(struct stat_command *stat, struct tally_error *err)
 		const struct stat_expression *e = &stat->expressions[i];
 		if (e->kind == STAT_EVENTS)
 			result = tally_event_parse(e->text, &stat->catalogue, &stat->arena, &stat->events, err);
-		else if (e->kind == STAT_CGROUPS)
-			result = tally_event_assign_cgroups(&stat->events, e->text, &stat->arena, &turns, err);
 		else
-			result = repeat_in_cgroups(stat, e->text, err);
+			result = tally_event_assign_cgroups(&stat->events, e->text, &stat->arena, &turns, err);
 	}
 	return result;
 }
@@ -166,10 +164,13 @@ int stat_parse_events(struct stat_command *stat, struct tally_error *err)
 	if (stat->counts_nothing || result < 0)
 		return result;
 	result = is_simulated ? add_presets_simulated(stat, err) : add_presets_of_kernel(stat, err);
-	if (result >= 0 && !stat->event_expressions && stat->expression_count) {
+	if (result < 0)
+		return result;
+	if (!stat->event_expressions)
 		result = take_expressions(stat, err);
-		stat->is_misused = result < 0 && result != -ENOMEM;
-	}
+	if (result >= 0 && stat->each_cgroup)
+		result = repeat_in_cgroups(stat, stat->each_cgroup, err);
+	stat->is_misused = result < 0 && result != -ENOMEM;
 	return result;
 }
 

@@ -72,10 +72,21 @@ static int take_expression(struct stat_command *stat, int id, const char *value)
 		return -EINVAL;
 	}
 	struct stat_expression *e = &stat->expressions[stat->expression_count++];
-	e->kind = id == 'e' ? STAT_EVENTS : id == 'G' ? STAT_CGROUPS : STAT_EACH_CGROUP;
+	e->kind = id == 'e' ? STAT_EVENTS : STAT_CGROUPS;
 	e->text = value;
 	stat->event_expressions += id == 'e';
 	return 0;
+}
+
+/* Of all events, wherever they stand; several lists are one. */
+static int take_each_cgroup(struct stat_command *stat, const char *names)
+{
+	const char *before = stat->each_cgroup;
+	stat->each_cgroup = before ? tally_arena_printf(&stat->arena, "%s,%s", before, names) : names;
+	if (stat->each_cgroup)
+		return 0;
+	tally_command_misuse(stat->command, "out of memory");
+	return -ENOMEM;
 }
 
 static int take_delay(struct stat_command *stat, const char *value)
@@ -113,8 +124,9 @@ static int take_option(struct stat_command *stat, int id, const char *value)
 	switch (id) {
 	case 'e':
 	case 'G':
-	case OPTION_EACH_CGROUP:
 		return take_expression(stat, id, value);
+	case OPTION_EACH_CGROUP:
+		return take_each_cgroup(stat, value);
 	case 'A':
 		return take_parts(stat, TALLY_COUNT_BY_CPU);
 	case OPTION_PER_CORE:
@@ -210,9 +222,11 @@ static const char *conflict_of_target(const struct stat_command *stat)
 		return "--per-thread and -C don't go together";
 	if (by && by != TALLY_COUNT_BY_THREAD && !is_of_cpus)
 		return "-A, --per-core, --per-die, --per-socket and --per-node are of CPUs: with -a or -C";
-	for (size_t i = 0; i < stat->expression_count; i++)
-		if (stat->expressions[i].kind != STAT_EVENTS && (!is_of_cpus || by == TALLY_COUNT_BY_THREAD))
-			return "cgroups (-G, --for-each-cgroup) are counted on CPUs: with -a or -C";
+	bool has_cgroups = stat->expression_count > stat->event_expressions;
+	if (has_cgroups && stat->each_cgroup)
+		return "-G and --for-each-cgroup don't go together";
+	if ((has_cgroups || stat->each_cgroup) && (!is_of_cpus || by == TALLY_COUNT_BY_THREAD))
+		return "cgroups (-G, --for-each-cgroup) are counted on CPUs: with -a or -C";
 	return NULL;
 }
 
@@ -227,7 +241,7 @@ static const char *conflict(const struct stat_command *stat)
 		return "--interval-count needs -I";
 	if ((o->summary || stat->view.clears) && !o->interval_ms)
 		return "--summary and --interval-clear need -I";
-	if (stat->counts_nothing && (stat->expression_count || stat->is_detailed))
+	if (stat->counts_nothing && (stat->expression_count || stat->each_cgroup || stat->is_detailed))
 		return "-n counts nothing: it doesn't go with -e or -d";
 	if (stat->appends && !stat->output_path)
 		return "--append needs -o FILE";
@@ -283,7 +297,7 @@ const struct tally_option stat_options[] = {
 	{ 'G', "cgroup", TALLY_ARGUMENT_REQUIRED, "NAMES",
 	  "count the events ahead of it in cgroups, a name for each,\nor one name for all (with -a or -C)" },
 	{ 0, "for-each-cgroup", TALLY_ARGUMENT_REQUIRED, "NAMES",
-	  "count the events ahead of it in each of these cgroups", NULL, OPTION_EACH_CGROUP },
+	  "count all events in each of these cgroups (with -a or -C)", NULL, OPTION_EACH_CGROUP },
 	{ 'D', "delay", TALLY_ARGUMENT_REQUIRED, "MS",
 	  "begin to count so long after the start; -1: when --control says so" },
 	{ 0, "control", TALLY_ARGUMENT_REQUIRED, "fifo:CTL[,ACK]|fd:CTL[,ACK]",

@@ -101,6 +101,14 @@ if [ $may_all = yes ] && [ -n "$mount" ] && mkdir "$mount/tally-test-$$" 2>/dev/
 	compare "one cgroup is for all events" '2 3 4' -a $events -G $name sleep 0.05
 	compare "an empty name is no cgroup" '2 3 4' -a $events -G ,$name sleep 0.05
 	compare "--for-each-cgroup has perf's rows" '2 3 4' -a $events --for-each-cgroup $name,/ sleep 0.05
+	compare "--for-each-cgroup ahead of its events has perf's rows" '2 3 4' -a --for-each-cgroup $name,/ $events -e cpu-clock sleep 0.05
+	run 0 $tally stat -a -x, --for-each-cgroup $name --for-each-cgroup / -e cpu-clock -e dummy true &&
+		[ "$(grep -cE ",(cpu-clock|dummy),$name," out) $(grep -cE ',(cpu-clock|dummy),/,' out)" = "2 2" ]
+	check "two lists of cgroups are one, and hold for all events"
+	run 2 $tally stat -a -e cpu-clock --for-each-cgroup / -G / true && has "don't go together"
+	check "-G and --for-each-cgroup don't go together"
+	run 2 $tally stat -a -G $name -e cpu-clock true && has 'no events were named before'
+	check "-G ahead of its events is wrong use"
 	compare "cgroups by CPU have perf's rows" '1 3 4 5' -a -A $events -G $name sleep 0.05
 	mkfifo start
 	sh -c "echo \$\$ >$cgroup/cgroup.procs; read go <start; i=0; while [ \$i -lt 30000 ]; do i=\$((i + 1)); done" &
@@ -116,7 +124,9 @@ if [ $may_all = yes ] && [ -n "$mount" ] && mkdir "$mount/tally-test-$$" 2>/dev/
 	rmdir "$cgroup"; cgroup=
 else
 	for name in "-G has perf's rows" "one cgroup is for all events" "an empty name is no cgroup" \
-		"--for-each-cgroup has perf's rows" "cgroups by CPU have perf's rows" \
+		"--for-each-cgroup has perf's rows" "--for-each-cgroup ahead of its events has perf's rows" \
+		"two lists of cgroups are one, and hold for all events" "-G and --for-each-cgroup don't go together" \
+		"-G ahead of its events is wrong use" "cgroups by CPU have perf's rows" \
 		"what runs in a cgroup is counted there, and no other" \
 		"a cgroup that is not there is told, with where to look" "more cgroups than events are wrong use"; do
 		skip "$name" "needs the right to count CPUs and to make cgroups"
