@@ -11,7 +11,7 @@ enum {
 	SMALL_RING_BYTES = 2 << 20,   /* on machines of many CPUs, without stack copies */
 	THREAD_RING_BYTES = 256 << 10, /* of thousands of threads, few run at a time */
 	RINGS_BYTES = 64 << 20,       /* all of them, where they can be that small */
-	WAKEUP_BYTES_MAX = 4 << 20,
+	WAKEUP_BYTES_MAX = 8 << 20,   /* of stack copies */
 	STACK_RINGS_BYTES = 256 << 20, /* all of them, where large copies come often */
 	SIDE_RING_BYTES = 256 << 10,
 	SMALL_SIDE_RING_BYTES = 32 << 10, /* where memory is short */
@@ -121,16 +121,17 @@ int tally_record_join_ring(struct tally_recorder *recorder, struct tally_ring *r
 	return result;
 }
 
-/* Half of the ring; where that proves too late, record_pace.c looks earlier.  Not so late with large rings that what stacks'
- * copies lack is no more in the tasks' memory (record_outer.c). */
+/* Half of the ring; where that proves too late, record_pace.c looks earlier.  Of copies no later, in large rings, than what
+ * they lack is likely to be in the tasks' memory still (record_outer.c). */
 void tally_record_set_wakeups(struct tally_recorder *recorder, const struct tally_record_ring_sizes *sizes)
 {
 	size_t sample = sizes->sample_pages * page_bytes(), side = sizes->side_pages * page_bytes();
-	size_t half = sample / 2 < WAKEUP_BYTES_MAX ? sample / 2 : WAKEUP_BYTES_MAX;
 	for (size_t i = 0; i < recorder->source_count; i++) {
 		struct tally_record_source *source = &recorder->sources[i];
 		source->attr.flags |= TALLY_ATTR_WATERMARK;
-		source->attr.wakeup_events = (uint32_t)(source->event ? half : side / 2);
+		size_t half = source->event ? sample / 2 : side / 2;
+		bool is_late = source->unwinds && half > WAKEUP_BYTES_MAX;
+		source->attr.wakeup_events = (uint32_t)(is_late ? WAKEUP_BYTES_MAX : half);
 		source->written.flags |= TALLY_ATTR_WATERMARK;
 		source->written.wakeup_events = source->attr.wakeup_events;
 		/* Small rings: a stack copy must leave room for others. */
