@@ -28,6 +28,26 @@ static int open_pipe(struct tally_error *err)
 	return fd;
 }
 
+/* Of a link the file that it leads to is written and kept: the link is not ours to move, which may be /dev/stderr. */
+static void follow_link(struct record_request *request)
+{
+	struct stat there;
+	if (!lstat(request->output, &there) && S_ISLNK(there.st_mode) && realpath(request->output, request->linked_output) &&
+	    !stat(request->linked_output, &there) && S_ISREG(there.st_mode))
+		request->output = request->linked_output;
+}
+
+/* A device, a folder, a FIFO: nothing that a file may take the place of. */
+static int check_name(const char *name, const char *output, struct tally_error *err)
+{
+	struct stat there;
+	if (lstat(name, &there) < 0 || S_ISREG(there.st_mode) || S_ISLNK(there.st_mode))
+		return 0;
+	tally_error_set(err, -EEXIST, "the old %s can't be kept as %s, which is no regular file", output, name);
+	tally_error_hint(err, "-o names another file");
+	return -EEXIST;
+}
+
 /* The last recording stays as FILE.old, as with perf. */
 static int keep_old(struct record_request *request, struct tally_error *err)
 {
@@ -42,6 +62,13 @@ static int keep_old(struct record_request *request, struct tally_error *err)
 	}
 	/* A recording that never begins must cost nothing, not even the last but one. */
 	snprintf(older, sizeof(request->older_output), "%s~", old);
+	int result = check_name(old, request->output, err);
+	if (!result)
+		result = check_name(older, request->output, err);
+	if (result < 0) {
+		*old = *older = '\0';
+		return result;
+	}
 	if (rename(old, older) < 0)
 		*older = '\0';
 	if (!rename(request->output, old))
@@ -90,6 +117,7 @@ int record_output_open(struct record_request *request, const sigset_t *signals_b
 	if (is_standard_output(request->output))
 		return open_pipe(err);
 	bool fifo = is_fifo(request->output);
+	follow_link(request);
 	int result = fifo ? 0 : keep_old(request, err);
 	if (result < 0)
 		return result;

@@ -32,6 +32,7 @@ struct record_request {
 	struct tally_provider *provider;
 	bool wants_max_rate; /* -F max */
 	const char *output;
+	char linked_output[4096]; /* what `output` points to where a link was named */
 	char old_output[4096]; /* what stood there before has this name now; "" when nothing did */
 	char older_output[4096 + 1]; /* what had that name before; "" likewise.  Given up once the recording began */
 	bool pipe; /* the output can't seek */

@@ -136,7 +136,7 @@ static int count(struct stat_command *stat)
 static void drop_if_empty(const struct stat_command *stat)
 {
 	struct stat file;
-	if (!stat->appends && !fstat(fileno(stat->output), &file) && S_ISREG(file.st_mode) && !file.st_size)
+	if (!stat->appends && !lstat(stat->output_path, &file) && S_ISREG(file.st_mode) && !file.st_size)
 		unlink(stat->output_path);
 }
 

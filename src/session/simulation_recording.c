@@ -14,12 +14,25 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Of /dev/null, too: root would leave a null.elf beside it. */
+static int check_regular(struct simulation *simulation, const char *path)
+{
+	struct stat there;
+	if (stat(path, &there) < 0 || S_ISREG(there.st_mode))
+		return 0;
+	tally_error_set(simulation->err, -EINVAL, "%s is no regular file", path);
+	tally_error_hint(simulation->err, "-o names a file for what is sampled, beside which another takes the names, FILE.elf");
+	return -EINVAL;
+}
+
 static int write_object(struct simulation *simulation)
 {
 	struct tally_buffer bytes = { 0 };
 	char relative[PATH_MAX], resolved[PATH_MAX];
 	if (snprintf(relative, sizeof(relative), "%s.elf", simulation->options->output_path) >= (int)sizeof(relative))
 		return tally_error_set(simulation->err, -ENAMETOOLONG, "the output's path is too long");
+	if (check_regular(simulation, relative) < 0)
+		return -EINVAL;
 	if (simulation_object_write(simulation->scenario, &bytes) < 0) {
 		tally_buffer_release(&bytes);
 		return simulation_out_of_memory(simulation);
@@ -53,6 +66,8 @@ int simulation_recording_begin(struct simulation *simulation)
 				 "add a line like 'sample cycles of TASK every 100000 with stacks', or leave -o out");
 		return -EINVAL;
 	}
+	if (check_regular(simulation, path) < 0)
+		return -EINVAL;
 	simulation->fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (simulation->fd < 0)
 		return tally_error_set(simulation->err, -errno, "%s can't be written: %s", path, tally_errno_text(-errno));

@@ -48,6 +48,24 @@ run 2 ./tally record --switch-output=fast true && has 'SIZE (500K'
 check "a switch that is none is refused"
 run 1 sh -c './tally record --switch-output=1s -o - true | cat; exit ${PIPESTATUS:-1}' && has 'not a pipe'
 check "a pipe can't be switched"
+# --- what is no file stays where it is ------------------------------------------------------------------------------
+mkdir far && ./tally record -q -o far/data -e cpu-clock true 2>out && ln -s far/data link && run 0 ./tally record -q -o link -e cpu-clock true &&
+	[ -L link ] && [ -f far/data ] && [ -f far/data.old ] && [ ! -e link.old ]
+check "a link stays, and what it leads to is kept as FILE.old"
+mkdir far/data.old~ && run 1 ./tally record -q -o far/data -e cpu-clock true && has "can't be kept as" && has 'far/data.old~' && has hint: &&
+	[ -d far/data.old~ ] && [ -s far/data ] && [ -s far/data.old ]
+check "a folder in the place of the file that is kept is refused, and nothing lost"
+if mknod device c 1 3 2>out && sh -c ": >device" 2>out; then
+	for words in --switch-output=1s --timestamp-filename --overwrite; do
+		run 1 ./tally record -q $words -o device -e cpu-clock true && has 'want a file' && [ -c device ] && [ "$(echo device*)" = device ]
+		check "$words: a device is refused, and stays"
+	done
+	mv device far/data.old && run 1 ./tally record -q -o far/data -e cpu-clock true && has 'no regular file' && [ -c far/data.old ] && [ -s far/data ]
+	check "a device in the place of the file that is kept stays"
+else
+	skip "a device is no file" "needs the right to make devices: $(head -1 out)"
+fi
+
 ln -s /dev/null nowhere
 run 1 ./tally record --switch-output=1s -o nowhere true && has 'not nowhere' && [ -L nowhere ]
 check "nor a device"

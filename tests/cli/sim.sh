@@ -143,6 +143,8 @@ printf 'task t\n  repeat 3 times\n  end\nend\n' | scenario; wrong "nothing to re
 printf 'task t\n  guest 1K instructions of m in f\nend\n' | scenario; wrong "no guests" 6 "guests need"
 printf 'program p\n yield\nend\ncount cycles of p\n' | scenario; wrong "measuring a program" 8 "'p' is a program"
 printf 'say "x\n' | scenario; wrong "an open quotation" 5 "the quotation mark has no other"
+mkfifo pipe && run 2 timeout 10 "$TALLY" sim -o pipe "$examples/stacks.sim" && has 'pipe is no regular file' && [ -p pipe ] && [ ! -e pipe.elf ]
+check "-o wants a file: nothing is left beside a device"
 printf 'task t\n yield\nend\ncount cyclse of t\n' | scenario; run 2 "$TALLY" sim s.sim && has "line 8: there is no event 'cyclse'" && has "did you mean 'cycles'"
 check "an event that the machine doesn't have"
 printf 'task t\n yield\nend\ncount cycles of t\n' | scenario; run 2 "$TALLY" sim -o a.data s.sim && has "nothing is sampled" && has "hint:"
