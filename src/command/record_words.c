@@ -106,10 +106,11 @@ static void say_warnings(const struct record_request *request, const struct tall
 			status->stacks_completed == 1 ? "was" : "were", status->stacks_cut,
 			status->stacks_cut == 1 ? "is" : "are");
 	if (status->stacks_cut * 10 > status->stacks)
-		fprintf(stderr,
-			"tally record: warning: %" PRIu64 " of %" PRIu64
-			" stack%s %s cut short; --call-graph dwarf,SIZE copies more (to 64512)\n",
-			status->stacks_cut, status->stacks, plural(status->stacks), status->stacks_cut == 1 ? "is" : "are");
+		fprintf(stderr, "tally record: warning: %" PRIu64 " of %" PRIu64 " stack%s %s cut short; %s\n",
+			status->stacks_cut, status->stacks, plural(status->stacks), status->stacks_cut == 1 ? "is" : "are",
+			status->stacks_ended * 2 > status->stacks_cut ?
+				"the kernel's copies end where a stack's memory was never touched, or a signal handler's ends" :
+				"--call-graph dwarf,SIZE copies more (to 64512)");
 	if (status->stacks_deep)
 		fprintf(stderr,
 			"tally record: warning: %" PRIu64 " of %" PRIu64

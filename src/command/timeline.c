@@ -129,7 +129,8 @@ static int read_and_show(const struct tally_command *command, struct request *re
 		return result;
 	result = show(request, activity, err);
 	struct tally_recording_counts *counts = &recording->counts; /* without those of stacks, which a timeline has not */
-	counts->chains_cut = counts->chains_full = counts->stacks_cut = counts->stacks_foreign = counts->stacks_32bit = 0;
+	counts->chains_cut = counts->chains_ended = counts->chains_full = 0;
+	counts->stacks_cut = counts->stacks_foreign = counts->stacks_32bit = 0;
 	tally_command_warn(command, recording);
 	tally_activity_free(activity);
 	return result;

@@ -246,7 +246,9 @@ static bool passes(struct tally_recording *recording, const struct tally_raw_rec
 		counts->filtered++;
 		return false;
 	}
-	counts->chains_cut += (record->header.misc & TALLY_MISC_STACK_CUT) != 0;
+	bool is_cut = record->header.misc & TALLY_MISC_STACK_CUT;
+	counts->chains_cut += is_cut;
+	counts->chains_ended += is_cut && record->header.misc & TALLY_MISC_STACK_ENDED;
 	counts->chains += record->sample.chain_length != 0;
 	counts->chains_full += recording->is_chain_full;
 	if (!counts->first_time || record->sample.time < counts->first_time)

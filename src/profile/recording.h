@@ -41,13 +41,14 @@ struct tally_recording_counts {
 	uint64_t stacks_cut;    /* of these: ended for want of bytes */
 	struct {
 		uint64_t too_large; /* of stacks_cut: no copy can be large enough */
-		uint64_t handlers;  /* of stacks_cut: on a signal handler's own stack, all of which is there */
+		uint64_t ended;     /* of stacks_cut: the kernel copied less than it was asked for, more isn't to be had */
 		uint64_t bytes;     /* what would have sufficed for the others */
 		bool is_at_least;   /* … as far as it is known */
 	} cut;
 	uint64_t stacks_32bit;  /* user stacks that nobody unwinds here: of 32-bit programs, */
 	uint64_t stacks_foreign; /* of machines whose rules aren't known */
 	uint64_t chains_cut;    /* samples given whose stack was cut when tally recorded it */
+	uint64_t chains_ended;  /* of these: the kernel copied less than it was asked for */
 	uint64_t chains;        /* samples given that have a chain, */
 	uint64_t chains_full;   /* of these: as long as the kernel makes any, the rest left out */
 	uint32_t chain_limit;   /* … which is so long */

@@ -81,22 +81,41 @@ static void warn_jits(const struct tally_jits *jits, struct tally_buffer *out)
 				       "where code was replaced, names are wrong (perf record needs -k mono)\n");
 }
 
+/* The kernel copies up to a page that isn't there: behind the end of a stack, or never touched. */
+static void put_ended(uint64_t ended, uint64_t cut, struct tally_buffer *out)
+{
+	if (ended && ended < cut)
+		tally_buffer_printf(out, "; of %" PRIu64 " the kernel copied less than it was asked for", ended);
+	else if (ended)
+		tally_buffer_text(out, "; the kernel copied less than it was asked for");
+	if (ended)
+		tally_buffer_text(out, ": a signal handler's own stack ends there, or memory begins that was never touched");
+}
+
 static void warn_cut(const struct tally_recording_counts *counts, struct tally_buffer *out)
 {
-	uint64_t too_large = counts->cut.too_large, handlers = counts->cut.handlers;
+	uint64_t too_large = counts->cut.too_large, ended = counts->cut.ended;
 	tally_buffer_printf(out, "%" PRIu64 " of %" PRIu64 " stack%s %s cut short: the copied stack ended", counts->stacks_cut,
 			    counts->stacks, either(counts->stacks, "", "s"), either(counts->stacks_cut, "is", "are"));
 	if (counts->cut.bytes && counts->cut.is_at_least)
 		tally_buffer_printf(out, "; record with more than --call-graph dwarf,%" PRIu64, counts->cut.bytes);
 	else if (counts->cut.bytes)
 		tally_buffer_printf(out, "; --call-graph dwarf,%" PRIu64 " would have sufficed%s", counts->cut.bytes,
-				    too_large + handlers ? " for the others" : "");
+				    too_large + ended ? " for the others" : "");
 	if (too_large)
 		tally_buffer_printf(out, "; %" PRIu64 " %s larger than any copy (64512 bytes)", too_large,
 				    either(too_large, "is", "are"));
-	if (handlers)
-		tally_buffer_printf(out, "; %" PRIu64 " %s a signal handler's own, without what it interrupted", handlers,
-				    either(handlers, "is", "are"));
+	put_ended(ended, counts->stacks_cut, out);
+	tally_buffer_text(out, "\n");
+}
+
+static void warn_chains_cut(const struct tally_recording_counts *counts, struct tally_buffer *out)
+{
+	tally_buffer_printf(out, "%" PRIu64 " stack%s recorded: the copied stack ended", counts->chains_cut,
+			    either(counts->chains_cut, " was cut short when it was", "s were cut short when they were"));
+	if (counts->chains_cut > counts->chains_ended)
+		tally_buffer_text(out, "; record with a larger --call-graph dwarf,SIZE (to 64512), or a lower rate, -F");
+	put_ended(counts->chains_ended, counts->chains_cut, out);
 	tally_buffer_text(out, "\n");
 }
 
@@ -191,10 +210,7 @@ void tally_profile_warnings(const struct tally_recording *recording, struct tall
 				    "(record these with frame pointers, --call-graph fp)\n", counts->stacks_32bit,
 				    either(counts->stacks_32bit, " is", "s are"));
 	if (counts->chains_cut)
-		tally_buffer_printf(out, "%" PRIu64 " stack%s recorded: the copied stack ended; "
-				    "record with a larger --call-graph dwarf,SIZE (to 64512), or a lower rate, -F\n",
-				    counts->chains_cut,
-				    either(counts->chains_cut, " was cut short when it was", "s were cut short when they were"));
+		warn_chains_cut(counts, out);
 	if (counts->chains_full)
 		warn_full(counts, out);
 	if (counts->undecodable)

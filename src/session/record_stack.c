@@ -56,18 +56,26 @@ static void put_unwound(struct output *output, const struct tally_sample *sample
 	put(output, user, users * 8);
 }
 
+/* The kernel copies what is there of a stack: to the end of a signal handler's own one, or up to a page that was never touched
+ * (behind a large array, the stacks of Ada's tasks).  Reading the memory from outside goes on behind such pages. */
+static bool has_copy_ended(const struct tally_sample *sample)
+{
+	return sample->stack_dynamic_size < sample->stack_size;
+}
+
 /* Of a stack whose copy was too short. */
 static enum tally_record_stack_fate complete(struct tally_recorder *recorder, const struct tally_attr *attr,
 					     const struct tally_sample *sample, struct tally_record_frames *frames)
 {
 	enum tally_record_outer_result result = TALLY_RECORD_OUTER_UNCERTAIN;
-	bool has_all = sample->stack_dynamic_size < sample->stack_size; /* of a signal handler's own stack */
-	if (recorder->outer && !has_all)
+	bool has_ended = has_copy_ended(sample);
+	if (recorder->outer)
 		result = tally_record_outer_complete(recorder->outer, &recorder->tasks, &recorder->objects, attr, sample,
 						     frames);
 	recorder->status.stacks_completed += result == TALLY_RECORD_OUTER_COMPLETED;
 	recorder->status.stacks_cut += result != TALLY_RECORD_OUTER_COMPLETED;
-	if (result == TALLY_RECORD_OUTER_COMPLETED || has_all)
+	recorder->status.stacks_ended += result != TALLY_RECORD_OUTER_COMPLETED && has_ended;
+	if (result == TALLY_RECORD_OUTER_COMPLETED || has_ended)
 		return TALLY_RECORD_STACK_WHOLE; /* more of a copy would not have done more */
 	return result == TALLY_RECORD_OUTER_NEW ? TALLY_RECORD_STACK_NEW : TALLY_RECORD_STACK_CUT;
 }
@@ -101,7 +109,7 @@ static void unwind_sample(struct tally_recorder *recorder, const struct tally_at
 {
 	const struct tally_sample *sample = &record->sample;
 	if (unwind(recorder, attr, sample, &recorder->frames))
-		record->header.misc |= TALLY_MISC_STACK_CUT;
+		record->header.misc |= TALLY_MISC_STACK_CUT | (has_copy_ended(sample) ? TALLY_MISC_STACK_ENDED : 0);
 	uint64_t *user = recorder->frames.addresses;
 	size_t users = recorder->frames.count;
 	/* No way to unwind (a 32-bit program): where it was is known all the same. */

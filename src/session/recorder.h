@@ -93,6 +93,7 @@ struct tally_record_status {
 	uint64_t file_samples;    /* of the file that is written now */
 	uint64_t stacks;          /* unwound here */
 	uint64_t stacks_cut;      /* of these: the copy ended before the stack did */
+	uint64_t stacks_ended;    /* of stacks_cut: the kernel copied less than it was asked for */
 	uint64_t stacks_completed; /* of these: it did, and the rest was taken from the task's memory */
 	uint64_t stacks_deep;     /* of these: longer than what is kept of one */
 	double own_cpu_s;         /* recorder's user and system time */

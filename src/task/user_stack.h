@@ -21,7 +21,7 @@ size_t tally_user_stack_frames(const struct tally_tasks *tasks, struct tally_obj
 
 /* Why a copy was too short, and what would have been long enough. */
 struct tally_user_stack_need {
-	uint64_t bytes;  /* of stack; 0: the copy has all that there was (a signal handler's own stack) */
+	uint64_t bytes;  /* of stack; 0: no copy can have more (the kernel gave less than was asked for) */
 	bool is_at_most; /* `bytes` suffice for certain; else for one frame more at least */
 };
 

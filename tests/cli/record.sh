@@ -352,6 +352,25 @@ C
 	cc -O1 -fomit-frame-pointer -fno-optimize-sibling-calls deep.c -o deep &&
 		run 0 ./tally record -o deep.data --call-graph dwarf,16384 -- ./deep && has 'cut short' && has 'dwarf,SIZE'
 	check "cut stacks are warned of, with the option that helps"
+	# An array that nobody touches lies between a function and its callers: the kernel's copies end there.
+	cat >hole.c <<'C'
+__attribute__((noinline)) long inner(char *room)
+{
+	long sum = room != 0;
+	for (volatile long i = 0; i < 200000000; i++)
+		sum += i;
+	return sum;
+}
+__attribute__((noinline)) long behind(void)
+{
+	char room[40000];
+	return inner(room) + 1;
+}
+int main(void) { return behind() == 7; }
+C
+	cc -O1 -fomit-frame-pointer -fno-optimize-sibling-calls hole.c -o hole && run 0 ./tally record -o hole.data --call-graph dwarf -- ./hole &&
+		./tally fold -i hole.data 2>/dev/null | awk '/inner/ { all += $NF } /;main;behind;inner/ { whole += $NF } END { exit !(whole > all / 4) }'
+	check "stacks are completed behind memory that was never touched"
 	cc -O1 -static -fomit-frame-pointer -fno-optimize-sibling-calls -Ddeep=shallow deep.c -o static 2>out &&
 		sed 's/20000/20/' deep.c >shallow.c && cc -O1 -static -fomit-frame-pointer -fno-optimize-sibling-calls shallow.c -o static &&
 		run 0 ./tally record -o static.data -- ./static && has 'static is built without frame pointers' && lacks 'cut short' &&

@@ -183,6 +183,25 @@ if have cc && cc -O1 -fomit-frame-pointer -fno-optimize-sibling-calls deep.c -o 
 	"$TALLY" record -q -o full.data -e cpu-clock --max-stack 60000 -- true >out 2>&1
 	check "a larger --max-stack than the kernel's is refused with what would allow it" \
 		grep -q 'sysctl kernel.perf_event_max_stack=60000' out
+	cat >hole.c <<'C'
+__attribute__((noinline)) long inner(char *room)
+{
+	long sum = room != 0;
+	for (volatile long i = 0; i < 60000000; i++)
+		sum += i;
+	return sum;
+}
+__attribute__((noinline)) long behind(void)
+{
+	char room[40000];
+	return inner(room) + 1;
+}
+int main(void) { return behind() == 7; }
+C
+	cc -O1 -fomit-frame-pointer -fno-optimize-sibling-calls hole.c -o hole && record -e cpu-clock -F 999 --call-graph dwarf,8192 ./hole
+	"$TALLY" fold -i perf.data >folded 2>err
+	check "no larger copy is advised where the kernel copied less than it was asked for" \
+		eval 'grep -q "short: the copied stack ended; .*never touched" err && ! grep -q "call-graph dwarf," err'
 	# What tally unwinds while it records keeps the mark, which perf does not see.
 	"$TALLY" record -o cut.data -e cpu-clock -F 999 --call-graph dwarf,1024 -- ./deep >out 2>&1
 	"$TALLY" fold -i cut.data >folded 2>err
