@@ -11,7 +11,7 @@ enum {
 	SMALL_RING_BYTES = 2 << 20,   /* on machines of many CPUs, without stack copies */
 	THREAD_RING_BYTES = 256 << 10, /* of thousands of threads, few run at a time */
 	RINGS_BYTES = 64 << 20,       /* all of them, where they can be that small */
-	WAKEUP_BYTES_MAX = 8 << 20,   /* of stack copies */
+	WAKEUP_BYTES_MAX = 4 << 20,   /* of stack copies */
 	STACK_RINGS_BYTES = 256 << 20, /* all of them, where large copies come often */
 	SIDE_RING_BYTES = 256 << 10,
 	SMALL_SIDE_RING_BYTES = 32 << 10, /* where memory is short */
