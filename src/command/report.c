@@ -47,7 +47,7 @@ static const struct tally_option options[] = {
 	  OPTION_CHILDREN },
 	{ 0, "no-children", TALLY_ARGUMENT_NONE, NULL, "no totals", NULL, OPTION_NO_CHILDREN },
 	{ 'n', "limit", TALLY_ARGUMENT_REQUIRED, "N", "at most N rows", NULL, 0 },
-	{ 0, "percent-limit", TALLY_ARGUMENT_REQUIRED, "P", "leave out rows and branches below P % (0.5)", NULL,
+	{ 0, "percent-limit", TALLY_ARGUMENT_REQUIRED, "P", "leave out rows whose TOTAL (or SELF, where it is alone),\nand branches that are below P % (0.5)", NULL,
 	  OPTION_PERCENT },
 	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "only this event, by name or number", NULL, OPTION_EVENT },
 	TALLY_FILTER_TASK_OPTIONS("pid", "tid"),

@@ -31,8 +31,8 @@ int tally_live_sums_add(struct tally_live_sums *sums, uint32_t event, const stru
 /* All weights times `factor` (0: begins again).  0 or -ENOMEM. */
 int tally_live_sums_decay(struct tally_live_sums *sums, double factor);
 
-/* live_report.c: the entries of options->event, as tally_report_build() would make them; `children` and `tree` go with
- * stacks alone, and a tree is always of all that passes through its entry.  0 or -ENOMEM. */
+/* live_report.c: the entries of options->event, as tally_report_build() would make them, but that `percent_min` is of
+ * what they are sorted by: a screen has no room for all that calls.  `children` and `tree` go with stacks alone, and a tree is always of all that passes through its entry.  0 or -ENOMEM. */
 int tally_live_sums_report(const struct tally_live_sums *sums, const struct tally_report_options *options,
 			   struct tally_report *report);
 

@@ -75,7 +75,7 @@ static int keep_heaviest(struct tally_report_builder *builder)
 	int result = kept ? 0 : -ENOMEM;
 	for (size_t i = 0; kept && i < builder->met.count; i++) {
 		const struct tally_report_entry *entry = &builder->met.items[i].entry;
-		if ((double)(options->by_self ? entry->self : entry->total) >= least)
+		if ((double)(options->children ? entry->total : entry->self) >= least)
 			kept[count++] = (uint32_t)i;
 	}
 	if (count)

@@ -21,9 +21,9 @@ enum tally_tree_order {
 struct tally_report_options {
 	bool by[TALLY_SORT_KEYS];
 	bool children; /* totals, and rows for functions that were never at the leaf */
-	bool by_self;  /* heaviest self first, and percent_min is of self; else of total */
+	bool by_self;  /* heaviest self first; else total */
 	enum tally_tree_order tree;
-	double percent_min;      /* rows below are left out and counted */
+	double percent_min;      /* rows whose total (without children: self) is below are left out and counted */
 	double tree_percent_min; /* branches below are left out, though not those within rounding */
 	size_t limit;            /* rows at most; 0: all */
 	uint32_t event;

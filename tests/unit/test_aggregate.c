@@ -279,7 +279,7 @@ static void check_report(const struct tally_profile *profile, const struct tally
 	double least_entry = options->percent_min / 100 * (double)report.period;
 	size_t shown = 0;
 	for (size_t i = 0; i < reference.entries.count; i++)
-		shown += (double)(options->by_self ? reference.entries.items[i].self :
+		shown += (double)(!options->children ? reference.entries.items[i].self :
 						     reference.entries.items[i].total) >= least_entry;
 	assert_int_equal(report.entries.count, options->limit && shown > options->limit ? options->limit : shown);
 	for (size_t i = 0; i < report.entries.count; i++) {

@@ -275,10 +275,15 @@ static void a_percent_limit_hides_and_says_so(void **state)
 	press(&view, "P\x15" "50\n");
 	assert_int_equal(line_count(&view), 3); /* main 100, leaf 93, loop 60; not work */
 	assert_true(row_has(&view, 5, "1 more below the limit"));
-	press(&view, "ssq"); /* by self: leaf has 93 */
+	press(&view, "ssq"); /* by self: the limit is of totals all the same */
 	press(&view, "P\x15" "99%\n");
+	assert_int_equal(line_count(&view), 1);
+	assert_true(row_has(&view, 2, "main"));
+	view.options.children = false; /* leaf has 93 */
+	press(&view, "P\x15" "98%\n");
 	assert_int_equal(line_count(&view), 0);
 	assert_true(row_has(&view, 2, "all is below the limit"));
+	view.options.children = true;
 	press(&view, "P\x15" "5\nsaq");
 	press(&view, "P\x15" "50\n");
 	press(&view, "P\x15" "lots\n");
