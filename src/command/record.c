@@ -59,6 +59,8 @@ static int finish(struct run *run, enum tally_record_end end, const struct tally
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct tally_record_status status = { 0 };
 	int finished = tally_recorder_finish(run->recorder, &status, &err);
+	if (end == TALLY_RECORD_END_SIGNAL) /* what came while the rest was written was for the recording, too */
+		tally_recorder_watch(run->recorder, &run->signals, -1, 0);
 	bool output_failed = end == TALLY_RECORD_END_OUTPUT || finished < 0;
 	double names_cpu_s = 0;
 	if (!output_failed)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static const int ending[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
@@ -43,11 +44,35 @@ int tally_signals_add(struct tally_signals *signals, int number, struct tally_er
 	return 0;
 }
 
+static bool is_ending(int number)
+{
+	for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++)
+		if (ending[i] == number)
+			return true;
+	return false;
+}
+
+static bool is_twin(struct tally_signals *signals, int number)
+{
+	const uint64_t twin_ns = 200000000;
+	struct timespec time;
+	if (!is_ending(number))
+		return false;
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	uint64_t now_ns = (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec, *first_ns = &signals->first_ns[number];
+	bool follows = *first_ns && now_ns - *first_ns < twin_ns;
+	if (!follows)
+		*first_ns = now_ns;
+	return follows;
+}
+
 int tally_signals_next(struct tally_signals *signals, struct tally_signal *out)
 {
 	struct signalfd_siginfo info;
-	if (read(signals->fd, &info, sizeof(info)) != sizeof(info))
-		return 0;
+	do {
+		if (read(signals->fd, &info, sizeof(info)) != sizeof(info))
+			return 0;
+	} while (is_twin(signals, (int)info.ssi_signo));
 	bool from_terminal = info.ssi_code == SI_KERNEL;
 	*out = (struct tally_signal){
 		.number = (int)info.ssi_signo,

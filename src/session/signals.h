@@ -1,6 +1,7 @@
 /* The signals that end a session, and a child's end, as readable data instead of handlers.
  *
- * From open to release they are blocked; a command gets the mask as it was (`before`).
+ * From open to release they are blocked; a command gets the mask as it was (`before`).  An ending signal that follows one of
+ * its kind within 200 ms is the same: timeout(1) signals its child and then the child's group.
  */
 #ifndef TALLY_SESSION_SIGNALS_H
 #define TALLY_SESSION_SIGNALS_H
@@ -9,6 +10,7 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/signalfd.h>
 
 struct tally_signals {
@@ -16,6 +18,7 @@ struct tally_signals {
 	sigset_t taken;            /* of them */
 	sigset_t before;           /* the mask of who started us */
 	bool ignored[65];          /* by number: was ignored then */
+	uint64_t first_ns[65];     /* by number: when the last that counted was taken; CLOCK_MONOTONIC */
 	struct sigaction child_before;
 };
 

@@ -210,11 +210,18 @@ signalled TERM 143
 check "SIGTERM ends recording and command"
 signalled HUP 129
 check "SIGHUP ends recording and command"
+# timeout(1) signals its child, then the child's group: two of a kind are one, and the names are not left out.
+for number_of in INT TERM; do
+	timeout -s $number_of 1 ./tally record -F 5000 -o twins -- sh -c "while :; do :; done" >out 2>&1
+	[ $? = 124 ] && has 'samples in' && has 'for the names' && lacks 'left out' && [ "$(samples twins)" -gt 0 ]
+	check "two SIG$number_of at once are one"
+done
 ./tally record -o ended -- sh -c 'trap "" TERM; echo $$ >ready; while :; do sleep 0.05; done' >out 2>&1 & pid=$!
 read -r child <ready
 kill -TERM $pid
 for i in {1..500}; do has 'samples in' && break; sleep 0.01; done
 ./tally script --stdio -i ended >/dev/null 2>&1
+sleep 0.3 # within 200 ms it is the first one's twin
 kill -TERM $pid
 wait $pid
 status=$?
