@@ -65,6 +65,15 @@ static int ask_as_scripts_do(struct tally_recording *recording, struct tally_tra
 	return result;
 }
 
+static int use_files(struct tally_recording *recording, const struct tally_objects *files)
+{
+	int result = 0;
+	for (size_t i = 0; files && !result && i < files->fetched.count; i++)
+		result = tally_objects_keep_fetched(&recording->names.objects, &files->fetched.items[i].id,
+						    files->fetched.items[i].object, NULL);
+	return result;
+}
+
 static int find_others(const char *path, const struct tally_pack_options *options, struct tally_place_table *others,
 		       struct tally_error *err)
 {
@@ -76,7 +85,8 @@ static int find_others(const char *path, const struct tally_pack_options *option
 		recording->names.perf_maps = options->perf_maps;
 		tally_names_use_cache(&recording->names);
 		trace->recording = recording;
-		result = ask_as_scripts_do(recording, trace, err);
+		result = use_files(recording, options->files) < 0 ? tally_error_set(err, -ENOMEM, "out of memory") :
+								    ask_as_scripts_do(recording, trace, err);
 		tally_trace_text_release(trace);
 		tally_recording_close(recording);
 	}
@@ -98,7 +108,7 @@ static int read_profile(const char *path, const struct tally_pack_options *optio
 	recording->names.perf_maps = options->perf_maps;
 	if (options->names)
 		tally_names_use_sources(&recording->names, options->names);
-	if (tally_recording_prepare_packing(recording) < 0) {
+	if (use_files(recording, options->files) < 0 || tally_recording_prepare_packing(recording) < 0) {
 		tally_recording_close(recording);
 		return tally_error_set(err, -ENOMEM, "out of memory");
 	}

@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 struct tally_name_sources;
+struct tally_objects;
 struct tally_perf_maps;
 struct tally_recording;
 
@@ -17,6 +18,7 @@ struct tally_pack_options {
 	void (*look)(void *context, const struct tally_recording *recording);
 	void *context;
 	const struct tally_perf_maps *perf_maps; /* held while recording; NULL: none */
+	const struct tally_objects *files;       /* whose fetched ones are used, too; NULL: none */
 	const struct tally_name_sources *names;  /* NULL: what the recording tells */
 };
 

@@ -27,13 +27,14 @@ struct naming {
 	int fd, done_fd;
 	struct tally_buffer section;
 	struct tally_perf_maps perf_maps;
+	struct tally_objects files;
 	struct tally_error err;
 	int result;
 };
 
 static int read_and_pack(struct naming *naming)
 {
-	const struct tally_pack_options options = { .perf_maps = &naming->perf_maps };
+	const struct tally_pack_options options = { .perf_maps = &naming->perf_maps, .files = &naming->files };
 	char path[40];
 	size_t places, known;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", naming->fd); /* its name may be another file's by now */
@@ -52,6 +53,7 @@ static void naming_free(struct naming *naming)
 {
 	tally_buffer_release(&naming->section);
 	tally_perf_maps_release(&naming->perf_maps);
+	tally_objects_release(&naming->files);
 	if (naming->fd >= 0)
 		close(naming->fd);
 	if (naming->done_fd >= 0)
@@ -67,7 +69,8 @@ static struct naming *naming_new(struct tally_recorder *recorder, int fd, pthrea
 	*naming = (struct naming){ .fd = fcntl(fd, F_DUPFD_CLOEXEC, 3), .done_fd = eventfd(0, EFD_CLOEXEC),
 				   .err = TALLY_ERROR_NONE };
 	tally_recorder_take_perf_maps(recorder, &naming->perf_maps);
-	if (naming->fd >= 0 && naming->done_fd >= 0 && !pthread_create(thread, NULL, work, naming))
+	bool has_files = !tally_recorder_take_files(recorder, &naming->files);
+	if (has_files && naming->fd >= 0 && naming->done_fd >= 0 && !pthread_create(thread, NULL, work, naming))
 		return naming;
 	naming_free(naming);
 	return NULL;
@@ -103,7 +106,7 @@ static double cpu_seconds(void)
 static int name_files(const struct record_request *request, struct tally_recorder *recorder, struct tally_signals *signals,
 		      const struct naming *naming, struct tally_error *err)
 {
-	const struct tally_pack_options options = { .perf_maps = &naming->perf_maps };
+	const struct tally_pack_options options = { .perf_maps = &naming->perf_maps, .files = &naming->files };
 	for (size_t i = 0; i < request->files.count; i++) {
 		const char *path = request->files.items[i];
 		struct tally_buffer section = { 0 };

@@ -1,6 +1,7 @@
 #include "profile/fetch_names.h"
 
 #include "profile/name_functions.h"
+#include "profile/packed_names.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -28,8 +29,10 @@ static uint32_t nameless_file(const struct tally_profile *profile, uint32_t row)
 /* Where a file belongs; NULL: what is missed of it is told otherwise. */
 static struct tally_nameless *list_of(struct tally_names *names, uint32_t file)
 {
-	/* A recording that carries its names is shown alike wherever it is. */
-	const struct tally_object_entry *entry = names->packed ? NULL : tally_objects_get(&names->objects, names->tasks, file);
+	/* A recording that carries its names is shown alike wherever it is: it says something of each file that was there. */
+	if (names->packed)
+		return tally_packed_names_object(names->packed, names->tasks, file) ? &names->gaps.nameless : &names->gaps.absent;
+	const struct tally_object_entry *entry = tally_objects_get(&names->objects, names->tasks, file);
 	if (entry && entry->state == TALLY_OBJECT_CHANGED)
 		return NULL;
 	bool is_absent = entry && entry->state == TALLY_OBJECT_MISSING && tally_tasks_path(names->tasks, file)[0] == '/';

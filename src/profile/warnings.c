@@ -12,7 +12,7 @@ static const char *either(uint64_t count, const char *one, const char *more)
 	return count == 1 ? one : more;
 }
 
-static void warn_names(const struct tally_names_gaps *gaps, struct tally_buffer *out)
+static void warn_names(const struct tally_names_gaps *gaps, bool is_packed, struct tally_buffer *out)
 {
 	if (gaps->changed_files == 1)
 		tally_buffer_printf(out, "%s has changed since the recording: its functions are not named\n",
@@ -46,10 +46,11 @@ static void warn_names(const struct tally_names_gaps *gaps, struct tally_buffer 
 				    gaps->nameless.objects);
 	if (gaps->absent.listed)
 		tally_buffer_printf(out,
-			"%.0f%% of the samples are in functions without names, of %s, not found on this machine: "
+			"%.0f%% of the samples are in functions without names, of %s, not found %s: "
 			"--symfs DIR says where files like it are, and `tally pack` where it was recorded keeps its "
 			"names\n",
-			gaps->absent.percent, gaps->absent.objects);
+			gaps->absent.percent, gaps->absent.objects,
+			is_packed ? "when they were named" : "on this machine");
 	if (gaps->unfetched_files)
 		tally_buffer_printf(out, "debuginfod: %zu of %zu debug file%s could not be had\n", gaps->unfetched_files,
 				    gaps->unfetched_files + gaps->fetched_files,
@@ -225,7 +226,7 @@ void tally_profile_warnings(const struct tally_recording *recording, struct tall
 	if (counts->unknown)
 		tally_buffer_printf(out, "%" PRIu64 " record%s skipped\n", counts->unknown,
 				    either(counts->unknown, " of an unknown type was", "s of unknown types were"));
-	warn_names(&recording->names.gaps, out);
+	warn_names(&recording->names.gaps, recording->names.packed != NULL, out);
 	if (recording->tasks.jits)
 		warn_jits(recording->tasks.jits, out);
 }

@@ -231,6 +231,11 @@ void tally_recorder_take_perf_maps(struct tally_recorder *recorder, struct tally
 	recorder->perf_maps = (struct tally_perf_maps){ 0 };
 }
 
+int tally_recorder_take_files(struct tally_recorder *recorder, struct tally_objects *out)
+{
+	return tally_objects_hand_over(&recorder->objects, out);
+}
+
 void tally_recorder_free(struct tally_recorder *recorder)
 {
 	if (!recorder)

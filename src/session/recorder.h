@@ -142,6 +142,10 @@ int tally_recorder_add_own(struct tally_recorder *recorder, const void *bytes, s
 /* The perf maps that were held, from then on the caller's to release. */
 void tally_recorder_take_perf_maps(struct tally_recorder *recorder, struct tally_perf_maps *out);
 
+/* Once it has finished: the files that were had by way of the recorded processes alone (of a container, a chroot), as those that
+ * were fetched.  0 or -ENOMEM. */
+int tally_recorder_take_files(struct tally_recorder *recorder, struct tally_objects *out);
+
 /* After the end: waits until a descriptor is readable: 1; 0 after `timeout_ms`; -EINTR when a signal asks for the end. */
 int tally_recorder_watch(struct tally_recorder *recorder, struct tally_signals *signals, int fd, int timeout_ms);
 

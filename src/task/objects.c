@@ -36,6 +36,7 @@ static void open_live(const struct tally_objects *objects, struct tally_object_e
 	enum tally_live_match match = tally_live_match(file, path);
 	if (match != TALLY_LIVE_SAME)
 		entry->object = tally_live_open(file, path, &entry->root);
+	entry->is_by_task = entry->object != NULL;
 	if (!entry->object && match != TALLY_LIVE_OTHER && tally_search_open(&objects->search, path, &entry->object) < 0)
 		entry->object = NULL;
 }
@@ -153,6 +154,20 @@ static void close_entry(struct tally_object_entry *entry)
 	tally_object_unref(entry->debug);
 	free(entry->root);
 	*entry = (struct tally_object_entry){ 0 };
+}
+
+int tally_objects_hand_over(struct tally_objects *from, struct tally_objects *to)
+{
+	int result = 0;
+	for (size_t i = 0; !result && i < from->entries.count; i++) {
+		struct tally_object_entry *entry = &from->entries.items[i];
+		const struct tally_build_id *id = tally_objects_build_id(entry);
+		if (!entry->object || !entry->is_by_task || !id->size || tally_objects_fetched(to, id))
+			continue;
+		result = tally_objects_keep_fetched(to, id, entry->object, NULL);
+		close_entry(entry); /* so that the object has one owner: another thread may ask `to` */
+	}
+	return result;
 }
 
 struct tally_object_entry *tally_objects_get(struct tally_objects *objects, const struct tally_tasks *tasks,

@@ -27,6 +27,7 @@ struct tally_object_entry {
 	bool debug_tried;
 	int lack; /* why names of it are missed: -ENOPKG (liblzma is not there), -ENOMEM, or 0 */
 	const struct tally_object_search *search;
+	bool is_by_task;    /* had by way of a process that has it mapped */
 	char *root;         /* the folder of another root that it was found in, or NULL */
 	uint32_t tried_pid; /* of what is missing: a later process may still have it */
 	uint32_t tries;
@@ -77,6 +78,10 @@ void tally_objects_see(struct tally_objects *objects, const struct tally_tasks *
  * anew.  0 or -ENOMEM. */
 int tally_objects_keep_fetched(struct tally_objects *objects, const struct tally_build_id *id,
 			       struct tally_object *object, struct tally_object *debug);
+
+/* Hands what was had by way of a task alone (and has a build-id) over to others, as fetched: `from` is not to be asked any more.
+ * 0 or -ENOMEM. */
+int tally_objects_hand_over(struct tally_objects *from, struct tally_objects *to);
 
 /* What was fetched for a build-id; NULL: nothing. */
 const struct tally_fetched_object *tally_objects_fetched(const struct tally_objects *objects,

@@ -256,6 +256,10 @@ if [ "$(id -u)" = 0 ] && have unshare && unshare -m true 2>/dev/null && gcc -sta
 	attach chroot.data -g
 	check "a program of another root" shows chroot.data leaf_that_is_inlined
 	stop
+	cp spin.c named_spin.c && gcc -static -g -O2 -fno-omit-frame-pointer -Wl,--build-id=0x5eed -o root/named named_spin.c
+	timeout 60 "$TALLY" record -e cpu-clock -F 1000 -g -o rooted.data chroot root /named >out 2>&1
+	"$TALLY" report --stdio -i rooted.data >out 2>&1
+	check "… is named by what the recorder had open, once it has ended" grep -q "named  *hidden_in_the_middle" out
 	# The kernel has told of its path, as the program sees it.
 	record chroot_exec.data chroot root /spin
 	static_id=$(readelf -n static | sed -n 's/.*Build ID: //p')
