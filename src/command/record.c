@@ -68,7 +68,7 @@ static int finish(struct run *run, enum tally_record_end end, const struct tally
 	struct tally_error name_err = TALLY_ERROR_NONE;
 	if (run->request->wants_time_in_name && record_output_name(run->request, &name_err) < 0)
 		tally_command_fail(run->command, &name_err);
-	record_say_result(run->request, &status, names_cpu_s);
+	record_say_result(run->request, run->recorder, &status, names_cpu_s);
 	if (output_failed) {
 		tally_command_fail(run->command, end == TALLY_RECORD_END_OUTPUT ? run_err : &err);
 		if (!run->request->pipe)

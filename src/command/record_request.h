@@ -102,7 +102,7 @@ bool record_shows_progress(const struct record_request *request);
 void record_show_progress(void *context, const struct tally_record_status *status);
 void record_say_notes(const struct record_request *request, const struct tally_recorder *recorder,
 		      const struct tally_buffer *notes);
-void record_say_result(const struct record_request *request, const struct tally_record_status *status,
-		       double names_cpu_s);
+void record_say_result(const struct record_request *request, const struct tally_recorder *recorder,
+		       const struct tally_record_status *status, double names_cpu_s);
 
 #endif

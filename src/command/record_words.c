@@ -119,6 +119,18 @@ static void say_warnings(const struct record_request *request, const struct tall
 			status->stacks_deep == 1 ? "lacks its root" : "lack their roots");
 }
 
+/* A task's timer begins anew whenever the task gets a CPU: who runs for less than its period at a time is never met. */
+static void say_coverage(const struct tally_recorder *recorder)
+{
+	const double worth_saying_s = 0.1, enough = 0.5;
+	double sampled_s, used_s;
+	if (tally_recorder_coverage(recorder, &sampled_s, &used_s) && used_s >= worth_saying_s && sampled_s < enough * used_s)
+		fprintf(stderr,
+			"tally record: warning: the samples stand for %.0f of %.0f ms of CPU time: tasks that run for less than a "
+			"period at a time are missed; -a, or a higher -F, meets them\n",
+			sampled_s * 1e3, used_s * 1e3);
+}
+
 void record_say_file(const struct record_request *request, const struct tally_record_status *status, const char *name)
 {
 	char size[32], line[4096 + 128];
@@ -128,8 +140,8 @@ void record_say_file(const struct record_request *request, const struct tally_re
 	record_say((void *)(uintptr_t)request, line);
 }
 
-void record_say_result(const struct record_request *request, const struct tally_record_status *status,
-		       double names_cpu_s)
+void record_say_result(const struct record_request *request, const struct tally_recorder *recorder,
+		       const struct tally_record_status *status, double names_cpu_s)
 {
 	char size[32];
 	if (record_shows_progress(request))
@@ -151,4 +163,6 @@ void record_say_result(const struct record_request *request, const struct tally_
 	if (!status->samples && !request->quiet)
 		say_nothing_sampled(request, status->seconds);
 	say_warnings(request, status);
+	if (!request->quiet)
+		say_coverage(recorder);
 }

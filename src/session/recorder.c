@@ -105,7 +105,7 @@ static bool command_runs(const struct tally_recorder *recorder)
 static void reap(struct tally_recorder *recorder)
 {
 	if (command_runs(recorder) &&
-	    waitpid(recorder->spawn->pid, &recorder->wait_status, WNOHANG) == recorder->spawn->pid)
+	    wait4(recorder->spawn->pid, &recorder->wait_status, WNOHANG, &recorder->command_used) == recorder->spawn->pid)
 		recorder->command_ended = true;
 }
 
@@ -223,6 +223,35 @@ bool tally_recorder_command_ended(const struct tally_recorder *recorder, int *wa
 {
 	*wait_status = recorder->wait_status;
 	return recorder->command_ended;
+}
+
+static double seconds_of(struct timeval time)
+{
+	return (double)time.tv_sec + (double)time.tv_usec / 1e6;
+}
+
+/* A sample of a clock stands for its period; other events' samples for no time. */
+static double clock_period_s(const struct tally_attr *attr)
+{
+	bool is_clock = attr->type == TALLY_TYPE_SOFTWARE &&
+			(attr->config == TALLY_SW_CPU_CLOCK || attr->config == TALLY_SW_TASK_CLOCK);
+	if (!is_clock || attr->flags & (TALLY_ATTR_EXCLUDE_USER | TALLY_ATTR_EXCLUDE_KERNEL) || !attr->sample_period)
+		return 0;
+	return attr->flags & TALLY_ATTR_FREQ ? 1 / (double)attr->sample_period : (double)attr->sample_period / 1e9;
+}
+
+bool tally_recorder_coverage(const struct tally_recorder *recorder, double *sampled_s, double *used_s)
+{
+	const struct tally_record_options *options = &recorder->options;
+	bool was_on = !(options->delay_s > 0) && !options->range_count && !options->starts_off && !options->control;
+	bool is_alone = recorder->source_count == 2; /* with the side-band */
+	if (!recorder->command_ended || !tally_record_follows_command(recorder) || !is_alone || !was_on ||
+	    options->no_inherit || options->overwrite || recorder->provider != tally_provider_kernel())
+		return false;
+	double period_s = clock_period_s(&recorder->sources[0].attr);
+	*sampled_s = (double)(recorder->status.samples + recorder->status.lost) * period_s;
+	*used_s = seconds_of(recorder->command_used.ru_utime) + seconds_of(recorder->command_used.ru_stime);
+	return period_s > 0;
 }
 
 void tally_recorder_take_perf_maps(struct tally_recorder *recorder, struct tally_perf_maps *out)

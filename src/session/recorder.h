@@ -159,6 +159,10 @@ const char *tally_recorder_call_graph_text(const struct tally_recorder *recorder
 /* wait4(2)'s status of the command; false when it has not ended, or there is none. */
 bool tally_recorder_command_ended(const struct tally_recorder *recorder, int *wait_status);
 
+/* How much of the CPU time that the command and its children used the samples stand for, in seconds; false where that
+ * can't be told: it has not ended, or something else than a clock was sampled, or others, or a part of the time. */
+bool tally_recorder_coverage(const struct tally_recorder *recorder, double *sampled_s, double *used_s);
+
 /* Before _free, when all is done: where closing takes the kernel long, it is left to a process of its own. */
 void tally_recorder_close_apart(struct tally_recorder *recorder);
 

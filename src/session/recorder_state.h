@@ -134,6 +134,7 @@ struct tally_recorder {
 	uint64_t file_start_ns, file_samples; /* when it was begun, and status.samples then */
 	struct tally_buffer history;          /* a flight recorder's side-band since `tasks` */
 	int wait_status;
+	struct rusage command_used; /* with what it waited for */
 	bool command_ended;
 };
 
