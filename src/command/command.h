@@ -72,6 +72,8 @@ int tally_option_u64(const char *option, const char *value, unsigned long long m
 int tally_option_size(const char *option, const char *value, unsigned long long *out, struct tally_error *err);
 /* "1.5", "500ms", "2s", "3m": seconds. */
 int tally_option_seconds(const char *option, const char *value, double *out, struct tally_error *err);
+/* A millisecond at least, and no more than a billion seconds: no time is not the same as no end. */
+int tally_option_duration(const char *option, const char *value, double *out, struct tally_error *err);
 
 /* -D: milliseconds, or -1 for "not before --control says so". */
 int tally_option_delay(const char *value, long *delay_ms, struct tally_error *err);

@@ -215,6 +215,14 @@ int tally_option_seconds(const char *option, const char *value, double *out, str
 	return bad_value(option, value, "a time like 2, 1.5s, 500ms or 3m", err);
 }
 
+int tally_option_duration(const char *option, const char *value, double *out, struct tally_error *err)
+{
+	int result = tally_option_seconds(option, value, out, err);
+	if (result < 0 || (*out >= 0.001 && *out <= 1e9))
+		return result;
+	return bad_value(option, value, "a time of 1ms or more, like 2, 500ms or 3m", err);
+}
+
 int tally_option_delay(const char *value, long *delay_ms, struct tally_error *err)
 {
 	unsigned long long number;

@@ -310,8 +310,10 @@ static int apply_option(int id, const char *value, struct record_request *reques
 	case OPTION_MAX_SIZE:
 		result = tally_option_size("--max-size", value, &number, err);
 		record->max_bytes = number;
+		if (!result && !number)
+			result = tally_error_set(err, -EINVAL, "--max-size 0 leaves no room for a recording");
 		break;
-	case OPTION_DURATION: return tally_option_seconds("--duration", value, &record->duration_s, err);
+	case OPTION_DURATION: return tally_option_duration("--duration", value, &record->duration_s, err);
 	case 'z':
 		result = tally_option_u64("-z", value, 0, 22, &number, err);
 		record->compression_level = (int)number;

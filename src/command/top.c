@@ -85,7 +85,7 @@ static int apply_option(int id, const char *value, struct record_request *reques
 		result = tally_option_u64("-n", value, 1, 1000000000, &number, err);
 		top->iterations = number;
 		break;
-	case OPTION_DURATION: return tally_option_seconds("--duration", value, &top->duration_s, err);
+	case OPTION_DURATION: return tally_option_duration("--duration", value, &top->duration_s, err);
 	case OPTION_LIMIT:
 		result = tally_option_u64("-E", value, 1, 1000000, &number, err);
 		top->limit = (size_t)number;
