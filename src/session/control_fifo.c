@@ -140,11 +140,11 @@ int tally_control_next(struct tally_control *control, struct tally_control_comma
 	return 0;
 }
 
-void tally_control_acknowledge(struct tally_control *control)
+void tally_control_acknowledge(struct tally_control *control, const struct tally_control_command *command)
 {
 	static const char answer[] = "ack\n"; /* with its NUL, as perf writes it */
 	struct pollfd ready = { .fd = control->ack_fd, .events = POLLOUT };
-	if (control->ack_fd < 0 || poll(&ready, 1, 0) <= 0)
+	if (command->verb == TALLY_CONTROL_UNKNOWN || control->ack_fd < 0 || poll(&ready, 1, 0) <= 0)
 		return;
 	bool is_gone = ready.revents & (POLLERR | POLLHUP | POLLNVAL); /* writing would be SIGPIPE */
 	if (!is_gone && !(ready.revents & POLLOUT))

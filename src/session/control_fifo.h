@@ -26,7 +26,7 @@ enum tally_control_verb {
 	TALLY_CONTROL_STOP,
 	TALLY_CONTROL_PING,
 	TALLY_CONTROL_EVLIST,
-	TALLY_CONTROL_UNKNOWN /* to be told and answered: the sender waits */
+	TALLY_CONTROL_UNKNOWN /* to be told: it has no answer, as with perf */
 };
 
 struct tally_control_command {
@@ -51,8 +51,8 @@ int tally_control_open(struct tally_control *control, const char *spec, struct t
  * Never waits.  When the other side of a pipe has gone, fd becomes −1. */
 int tally_control_next(struct tally_control *control, struct tally_control_command *out);
 
-/* Answers the command that was taken last.  A reader who is away, or whose pipe is full, gets none. */
-void tally_control_acknowledge(struct tally_control *control);
+/* Answers a command, but an unknown one.  A reader who is away, or whose pipe is full, gets none. */
+void tally_control_acknowledge(struct tally_control *control, const struct tally_control_command *command);
 
 /* Closes what was opened here. */
 void tally_control_release(struct tally_control *control);

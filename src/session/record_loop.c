@@ -102,7 +102,7 @@ static int take_commands(struct loop *loop, bool *asked_next, struct tally_error
 			result = result ? result : tally_record_next_file(recorder, err);
 			*asked_next = false;
 		}
-		tally_control_acknowledge(control);
+		tally_control_acknowledge(control, &command);
 	}
 	return result;
 }

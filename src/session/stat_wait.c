@@ -126,7 +126,7 @@ static void take_commands(struct tally_stat_state *run)
 	struct tally_control_command command;
 	while (control && !run->should_stop && tally_control_next(control, &command)) {
 		obey(run, &command);
-		tally_control_acknowledge(control);
+		tally_control_acknowledge(control, &command);
 	}
 }
 

@@ -100,16 +100,23 @@ fi
 
 # --- control -----------------------------------------------------------------------------------------------------
 mkfifo ctl ack
+for words in "--duration 0" "--duration 0ms" "--max-size 0"; do
+	run 2 ./tally record $words -o none true && has "${words% *}" && [ ! -e none ]
+	check "$words is no end"
+done
+run 2 ./tally top --duration 0 && has "--duration: '0' is not a time"
+check "top --duration 0 is no end"
 run 2 ./tally record -D -1 true && has -- --control
 check "-D -1 without anybody to switch on is refused"
 ./tally record -D -1 --control fifo:ctl,ack -e cpu-clock -F 1000 -o controlled -- ./shares 20000 >out 2>&1 &
 recorder=$!
 exec 5<>ack
 answer() { IFS= read -r -t 20 -u 5 line && [ "$line" = ack ]; }
-echo ping >ctl && answer && echo enable >ctl && answer && sleep 0.3 && echo disable >ctl && answer && sleep 0.5 && echo stop >ctl && answer
-check "each command is answered"
+echo ping >ctl && answer && echo enable >ctl && answer && sleep 0.3 && echo disable >ctl && answer && sleep 0.5 &&
+	echo fly >ctl && ! IFS= read -r -t 0.5 -u 5 line && echo stop >ctl && answer
+check "each command is answered that is one"
 exec 5>&-
-wait $recorder && has 'events are on' && has 'events are off' && [ "$(samples controlled)" -gt 50 ] && [ "$(samples controlled)" -lt 700 ]
+wait $recorder && has "'fly' is none of enable" && has 'events are on' && has 'events are off' && [ "$(samples controlled)" -gt 50 ] && [ "$(samples controlled)" -lt 700 ]
 check "what was on was recorded, stop ends recording and command"
 
 # --- endings -----------------------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (!command.argument || strlen(command.argument) >= sizeof(control->line) ||
 		    command.verb > TALLY_CONTROL_UNKNOWN)
 			abort();
-		tally_control_acknowledge(control);
+		tally_control_acknowledge(control, &command);
 		taken++;
 	}
 	if (taken > lines || control->fd >= 0)

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -43,7 +44,11 @@ static void lines_on_a_descriptor_are_commands(void **state)
 	assert_int_equal(tally_control_next(&control, &command), 0); /* not complete yet */
 	assert_int_equal(write(orders[1], "le\n", 3), 3);
 	expect(&control, TALLY_CONTROL_ENABLE, "");
-	tally_control_acknowledge(&control);
+	const struct tally_control_command unknown = { TALLY_CONTROL_UNKNOWN, "stop now" }, ping = { TALLY_CONTROL_PING, "" };
+	tally_control_acknowledge(&control, &unknown);
+	struct pollfd answered = { .fd = answers[0], .events = POLLIN };
+	assert_int_equal(poll(&answered, 1, 0), 0);
+	tally_control_acknowledge(&control, &ping);
 	assert_int_equal(read(answers[0], answer, sizeof(answer)), 5);
 	assert_memory_equal(answer, "ack\n", 5);
 	close(orders[1]);
@@ -51,7 +56,7 @@ static void lines_on_a_descriptor_are_commands(void **state)
 	assert_int_equal(control.fd, -1); /* nobody will say more: it must not be polled again */
 	close(answers[0]);
 	signal(SIGPIPE, SIG_DFL);
-	tally_control_acknowledge(&control); /* would be death by SIGPIPE */
+	tally_control_acknowledge(&control, &ping); /* would be death by SIGPIPE */
 	assert_int_equal(control.ack_fd, -1);
 	tally_control_release(&control);
 	close(orders[0]);
