@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -72,9 +73,13 @@ int tally_output_write(const char *path, const struct tally_buffer *text, struct
 {
 	if (path && strcmp(path, "-"))
 		return write_file(path, text, err);
-	bool failed = fwrite(tally_buffer_string(text), 1, text->length, stdout) != text->length;
-	failed |= fflush(stdout) != 0;
-	return failed ? tally_error_set(err, -EIO, "writing to standard output failed: %s", tally_errno_text(errno)) : 0;
+	bool failed = fwrite(tally_buffer_string(text), 1, text->length, stdout) != text->length || fflush(stdout);
+	if (!failed)
+		return 0;
+	tally_error_set(err, -EIO, "writing to standard output failed: %s", tally_errno_text(errno));
+	__fpurge(stdout); /* or main() finds what is left, and says it again */
+	clearerr(stdout);
+	return -EIO;
 }
 
 bool tally_output_ends_in(const char *path, const char *const *endings)

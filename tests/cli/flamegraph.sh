@@ -37,6 +37,11 @@ try "standard input is read where it is fed, or asked for" piped
 try "folded text folds to itself" same "$TALLY" fold -i folded.txt
 into() { "$TALLY" fold script.txt -o into.txt 2>err >out && cmp -s into.txt folded.txt; }
 try "-o writes a file; options may stand behind the input" into
+if [ -c /dev/full ]; then
+	full() { "$TALLY" "$1" folded.txt >/dev/full 2>err; [ $? = 1 ] && [ "$(grep -c 'No space left' err)" = 1 ]; }
+	try "fold tells once that the disk is full" full fold
+	try "flamegraph tells once that the disk is full" full flamegraph
+fi
 expect=tids.txt
 try "threads, suffixes and samples are asked for" same "$TALLY" fold --tid --all --weight samples script.txt
 
