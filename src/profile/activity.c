@@ -75,6 +75,13 @@ static int parse_filter(struct activity_reader *reader, struct tally_error *err)
 	return result < 0 ? result : tally_sample_filter_init(&reader->event, &event, err);
 }
 
+static void leave_out(struct activity_reader *reader, uint32_t thread)
+{
+	struct tally_recording *recording = reader->activity->recording;
+	reader->left_out++;
+	tally_recording_leave_out(recording, recording->tasks.threads.items[thread].comm);
+}
+
 static bool is_shown(const struct activity_reader *reader, uint32_t thread, uint32_t cpu)
 {
 	const struct tally_thread *task = &reader->activity->recording->tasks.threads.items[thread];
@@ -236,7 +243,7 @@ static int add_mark(struct activity_reader *reader, const struct tally_raw_recor
 	struct tally_activity *activity = reader->activity;
 	if (!is_shown(reader, thread, cpu) || sample->time < reader->shown.time_start_ns ||
 	    sample->time > reader->shown.time_end_ns) {
-		reader->left_out++;
+		leave_out(reader, thread);
 		return 0;
 	}
 	size_t count;
@@ -262,7 +269,7 @@ static int take_sample(struct activity_reader *reader, const struct tally_raw_re
 		return take_sched_switch(reader, raw->event, sample);
 	const struct tally_recording *recording = reader->activity->recording;
 	if (!tally_sample_filter_passes(&reader->event, recording->data, &recording->tasks, raw->event, sample)) {
-		reader->left_out++;
+		leave_out(reader, thread);
 		return 0;
 	}
 	if (is_happening(attr))
@@ -351,7 +358,7 @@ static int keep_ran(struct activity_reader *reader, struct tally_ran ran)
 		ran.end = reader->shown.time_end_ns;
 	if (ran.end > ran.start && is_shown(reader, ran.thread, ran.cpu) && is_named(reader, ran.thread))
 		return tally_vector_push(&reader->activity->ran, ran);
-	reader->left_out++;
+	leave_out(reader, ran.thread);
 	return 0;
 }
 
@@ -380,7 +387,8 @@ static void choose_marks(struct activity_reader *reader)
 	for (size_t i = 0; i < activity->marks.count; i++)
 		if (is_named(reader, activity->marks.items[i].thread))
 			activity->marks.items[kept++] = activity->marks.items[i];
-	reader->left_out += activity->marks.count - kept;
+		else
+			leave_out(reader, activity->marks.items[i].thread);
 	activity->marks.count = kept;
 }
 

@@ -142,6 +142,7 @@ void tally_recording_close(struct tally_recording *recording)
 	tally_packed_stacks_free(recording->stacks.noted);
 	tally_deferred_release(&recording->deferred);
 	tally_text_pokes_release(&recording->text_pokes);
+	tally_map_release(&recording->left_out);
 	tally_map_release(&recording->last_values);
 	tally_map_release(&recording->stack_tops);
 	tally_sample_filter_release(&recording->filter);
@@ -234,6 +235,13 @@ int tally_recording_filter(struct tally_recording *recording, const struct tally
 	return tally_sample_filter_init(&recording->filter, filter, err);
 }
 
+static void leave_out_sample(struct tally_recording *recording, const struct tally_sample *sample)
+{
+	uint32_t thread = tally_tasks_thread(&recording->tasks, sample->pid, sample->tid);
+	if (thread != UINT32_MAX)
+		tally_recording_leave_out(recording, recording->tasks.threads.items[thread].comm);
+}
+
 static bool passes(struct tally_recording *recording, const struct tally_raw_record *raw,
 		   const struct tally_record *record)
 {
@@ -244,6 +252,7 @@ static bool passes(struct tally_recording *recording, const struct tally_raw_rec
 	    !tally_sample_filter_passes(&recording->filter, recording->data, &recording->tasks, raw->event,
 					&record->sample)) {
 		counts->filtered++;
+		leave_out_sample(recording, &record->sample);
 		return false;
 	}
 	bool is_cut = record->header.misc & TALLY_MISC_STACK_CUT;

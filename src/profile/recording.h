@@ -86,6 +86,7 @@ struct tally_recording {
 	} before_change;
 	struct tally_deferred_chains deferred;
 	struct tally_text_pokes text_pokes; /* up to the end of the filter's time */
+	struct tally_map left_out;    /* by command: how much of it the filters left out; for tally_recording_is_empty() */
 	struct tally_map last_values; /* by event id: what its last sample read */
 	struct {
 		struct tally_raw_record raw;
@@ -137,6 +138,9 @@ int tally_recording_complete_chain(struct tally_recording *recording, const stru
 /* What the recording says of the user stack of the sample given last; false: nothing. */
 bool tally_recording_find_packed(struct tally_recording *recording, struct tally_unwound_stack *stack,
 				 struct tally_packed_need *need);
+
+/* Notes that something of a command's (TALLY_STRING_NONE: nobody's) was left out by a filter. */
+void tally_recording_leave_out(struct tally_recording *recording, uint32_t comm);
 
 /* Why there is nothing to show, and what would be: -ENOENT.  `left_out`: samples that a view's own filters left out, besides
  * those of counts.filtered. */

@@ -158,21 +158,40 @@ static int has_no_samples(const struct tally_recording *recording, struct tally_
 	return -ENOENT;
 }
 
+void tally_recording_leave_out(struct tally_recording *recording, uint32_t comm)
+{
+	uint64_t *times = comm == TALLY_STRING_NONE ? NULL : tally_map_put(&recording->left_out, comm, NULL);
+	if (times)
+		++*times;
+}
+
+static bool is_behind(const struct tally_map_slot *slot, const struct tally_map_slot *other)
+{
+	return slot->value != other->value ? slot->value < other->value : slot->key > other->key;
+}
+
+/* The command with most, of those behind `last`. */
+static const struct tally_map_slot *next_left_out(const struct tally_map *left_out, const struct tally_map_slot *last)
+{
+	const struct tally_map_slot *next = NULL;
+	for (size_t i = 0; i < left_out->capacity; i++) {
+		const struct tally_map_slot *slot = &left_out->slots[i];
+		if (slot->used && (!last || is_behind(slot, last)) && (!next || is_behind(next, slot)))
+			next = slot;
+	}
+	return next;
+}
+
 int tally_recording_is_empty(const struct tally_recording *recording, uint64_t left_out, struct tally_error *err)
 {
 	enum { LISTED_MAX = 10 };
-	const struct tally_tasks *tasks = &recording->tasks;
 	struct tally_buffer comms = { 0 };
-	struct tally_map seen = { 0 };
 	if (!left_out && !recording->counts.filtered)
 		return has_no_samples(recording, err);
-	for (size_t i = 0; i < tasks->threads.count && seen.count < LISTED_MAX; i++) {
-		bool added = false;
-		uint32_t comm = tasks->threads.items[i].comm;
-		if (comm != TALLY_STRING_NONE && tally_map_put(&seen, comm, &added) && added)
-			tally_buffer_printf(&comms, "%s%s", comms.length ? ", " : "",
-					    tally_strings_text(&tasks->strings, comm));
-	}
+	const struct tally_map_slot *last = NULL;
+	for (unsigned i = 0; i < LISTED_MAX && (last = next_left_out(&recording->left_out, last)); i++)
+		tally_buffer_printf(&comms, "%s%s", i ? ", " : "its commands are ",
+				    tally_strings_text(&recording->tasks.strings, (uint32_t)last->key));
 	if (!recording->counts.samples)
 		tally_error_set(err, -ENOENT, "nothing in the recording passes the filters");
 	else if (recording->counts.samples == 1)
@@ -180,11 +199,17 @@ int tally_recording_is_empty(const struct tally_recording *recording, uint64_t l
 	else
 		tally_error_set(err, -ENOENT, "none of the recording's %" PRIu64 " samples passes the filters",
 				recording->counts.samples);
-	tally_error_hint(err, "its commands are %s; 'tally report --percent-limit 0' shows all there is",
-			 tally_buffer_string(&comms));
-	tally_map_release(&seen);
+	tally_error_hint(err, "%s%s'tally report --percent-limit 0' shows all there is",
+			 comms.length ? tally_buffer_string(&comms) : "",
+			 !comms.length ? "" : recording->left_out.count > LISTED_MAX ? " and others; " : "; ");
 	tally_buffer_release(&comms);
 	return -ENOENT;
+}
+
+/* Of thousands of stacks a few are always cut; where they matter, trees show them as [truncated]. */
+static bool is_worth_saying(uint64_t cut, uint64_t of)
+{
+	return cut && cut >= (double)of / 100;
 }
 
 void tally_profile_warnings(const struct tally_recording *recording, struct tally_buffer *out)
@@ -200,7 +225,7 @@ void tally_profile_warnings(const struct tally_recording *recording, struct tall
 	if (counts->throttled)
 		tally_buffer_printf(out, "the kernel throttled sampling %" PRIu64 " time%s: the figures are too low there\n",
 				    counts->throttled, either(counts->throttled, "", "s"));
-	if (counts->stacks_cut)
+	if (is_worth_saying(counts->stacks_cut, counts->stacks))
 		warn_cut(counts, out);
 	if (counts->stacks_foreign)
 		tally_buffer_printf(out, "%" PRIu64 " copied stack%s not unwound: tally can do so for x86-64 and arm64 "
@@ -210,9 +235,9 @@ void tally_profile_warnings(const struct tally_recording *recording, struct tall
 		tally_buffer_printf(out, "%" PRIu64 " copied stack%s of 32-bit programs and not unwound "
 				    "(record these with frame pointers, --call-graph fp)\n", counts->stacks_32bit,
 				    either(counts->stacks_32bit, " is", "s are"));
-	if (counts->chains_cut)
+	if (is_worth_saying(counts->chains_cut, counts->chains))
 		warn_chains_cut(counts, out);
-	if (counts->chains_full)
+	if (is_worth_saying(counts->chains_full, counts->chains))
 		warn_full(counts, out);
 	if (counts->undecodable)
 		tally_buffer_printf(out, "%" PRIu64 " record%s own size and %s skipped\n", counts->undecodable,

@@ -81,7 +81,8 @@ check "a time that is none is wrong use" eval 'report --time now,then; [ $? = 2 
 report && ! LC_ALL=C grep -q $'\033' out
 check "without a terminal there are no colours" [ $? = 0 ]
 if have script; then
-	on_terminal() { script -qec "stty cols $1; TERM=xterm $3 \"\$TALLY\" report -i perf.data $2 </dev/null" /dev/null </dev/null 2>&1 | tr -d '\r' >out; }
+	on_terminal() { script -qec "stty cols $1; TERM=xterm $3 \"\$TALLY\" report -i perf.data $2 </dev/null" /dev/null </dev/null 2>&1 | tr -d '\r' |
+		sed '/ cut short: the kernel keeps /d' >out; } # a deep fault now and then
 	widest() { sed 's/\x1b\[[0-9;]*[mK]//g' out | python3 -c 'import sys; print(max(len(l.rstrip("\n")) for l in open(0, encoding="utf-8", errors="replace")))'; }
 	for columns in 60 80 160; do
 		on_terminal $columns "-g" "LC_ALL=C.UTF-8"
@@ -207,8 +208,9 @@ C
 	"$TALLY" fold -i cut.data >folded 2>err
 	check "a stack that was cut when tally recorded it is marked, too" eval 'grep -q "^deep;\[truncated\];deep;" folded &&
 		! grep -q "^deep;deep" folded && grep -q "^tally fold: warning: [0-9]* stacks were cut short when they were recorded" err'
-	perf script --no-inline -i cut.data >theirs 2>/dev/null
-	"$TALLY" script --no-inline -i cut.data >out 2>/dev/null
+	# But for the way in and out, where perf names less of the C library.
+	perf script --no-inline -i cut.data 2>/dev/null | grep -v '(/.*\.so' >theirs
+	"$TALLY" script --no-inline -i cut.data 2>/dev/null | grep -v '(/.*\.so' >out
 	check "… and perf reads it as if it weren't" eval 'grep -q deep out && cmp theirs out'
 else
 	skip "cut stacks" "no C compiler"

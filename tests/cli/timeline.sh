@@ -96,7 +96,9 @@ fi
 "$TALLY" record -q -e cpu-clock -F 1 -o few -- true >out 2>&1
 empty() { ! timeline -i few && grep -q 'the recording has no samples' errors; }
 check "a recording without samples is told as that" empty
-passes_nothing() { ! timeline -i samples --comm nobody && grep -q 'passes the filters' errors; }
+passes_nothing() {
+	! timeline -i samples --comm nobody && grep -q 'passes the filters' errors && grep -q 'commands are shares[;,]' errors
+}
 check "filters that nothing passes are told as that" passes_nothing
 unprinted() {
 	"$TALLY" script --stdio few >out 2>errors && [ ! -s out ] && grep -q 'the recording has no samples' errors &&
