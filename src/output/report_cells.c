@@ -5,6 +5,24 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* What tells instances of a template apart may stand at a long name's end: it loses its middle. */
+static void copy_name(const char *name, const char *behind, char *out, size_t size)
+{
+	static const char dots[] = "…";
+	size_t length = strlen(name), room = size - sizeof(dots) - strlen(behind);
+	if (length <= room) {
+		snprintf(out, size, "%s%s", name, behind);
+		return;
+	}
+	size_t head = room / 2, tail = length - room / 2;
+	while (head && (name[head] & 0xc0) == 0x80)
+		head--;
+	while ((name[tail] & 0xc0) == 0x80)
+		tail++;
+	snprintf(out, size, "%.*s%s%s%s", (int)head, name, dots, name + tail, behind);
+}
 
 void tally_report_function(const struct tally_names *names, uint32_t function, char *out, size_t size)
 {
@@ -15,7 +33,7 @@ void tally_report_function(const struct tally_names *names, uint32_t function, c
 		snprintf(raw, sizeof(raw), object[0] == '[' ? "%s" : "[%s]", object);
 	} else {
 		bool kernel = names->functions.items[function].kind == TALLY_FRAME_KERNEL;
-		snprintf(raw, sizeof(raw), kernel ? "%s [k]" : "%s", tally_names_plain_text(names, function));
+		copy_name(tally_names_plain_text(names, function), kernel ? " [k]" : "", raw, size < sizeof(raw) ? size : sizeof(raw));
 	}
 	tally_terminal_clean(raw, out, size);
 }

@@ -17,7 +17,7 @@
 
 enum {
 	MANGLED_MAX = 16 * 1024,
-	READABLE_MAX = 64 * 1024,
+	READABLE_MAX = 256 * 1024,
 };
 
 struct output {

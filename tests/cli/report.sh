@@ -184,6 +184,19 @@ if have cc && cc -O1 -fomit-frame-pointer -fno-optimize-sibling-calls deep.c -o 
 	"$TALLY" record -q -o full.data -e cpu-clock --max-stack 60000 -- true >out 2>&1
 	check "a larger --max-stack than the kernel's is refused with what would allow it" \
 		grep -q 'sysctl kernel.perf_event_max_stack=60000' out
+	# Names that differ at their ends alone.
+	long=$(printf '%02000d' 0 | tr 0 x)
+	cat >named.c <<'C'
+long alpha(long n) __asm__(LONG "_alpha");
+long omega(long n) __asm__(LONG "_omega");
+#define WORK { volatile long s = 0; for (long i = 0; i < 100000000; i++) s += n; return s; }
+__attribute__((noipa)) long alpha(long n) WORK
+__attribute__((noipa)) long omega(long n) WORK
+int main(void) { return alpha(1) + omega(2) == 7; }
+C
+	cc -O1 -DLONG="\"$long\"" named.c -o named && record -e cpu-clock -F 999 ./named
+	"$TALLY" report --stdio -i perf.data >out 2>&1
+	check "names too long for a line keep their ends" eval 'grep -q "^ .* x.*…x*_alpha$" out && grep -q "^ .* x.*…x*_omega$" out'
 	cat >hole.c <<'C'
 __attribute__((noinline)) long inner(char *room)
 {
