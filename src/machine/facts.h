@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 /* What simulating costs (docs/simulated.md has the measurements). */
-#define TALLY_SIMULATED_COST "2 to 20 times slower, with caches up to 40, and 0.1 s to start"
+#define TALLY_SIMULATED_COST "2 to 20 times slower once started, with caches up to 40; starting takes 0.1 s, large programs seconds"
 
 struct tally_machine_facts {
 	char kernel[128]; /* release */
