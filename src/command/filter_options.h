@@ -10,7 +10,7 @@ enum { TALLY_OPTION_COMMS = 0x1000, TALLY_OPTION_PIDS, TALLY_OPTION_TIDS, TALLY_
 
 /* Rows of a command's table of options. */
 #define TALLY_FILTER_OPTIONS \
-	{ 0, "comm", TALLY_ARGUMENT_REQUIRED, "LIST", "only these commands", NULL, TALLY_OPTION_COMMS }, \
+	{ 0, "comm", TALLY_ARGUMENT_REQUIRED, "LIST", "only these commands; cc* is any that begins so", NULL, TALLY_OPTION_COMMS }, \
 	{ 'C', "cpu", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples on these CPUs", NULL, TALLY_OPTION_CPUS }, \
 	{ 0, "time", TALLY_ARGUMENT_REQUIRED, "START,END", "only this part, in seconds as script prints them", NULL, \
 	  TALLY_OPTION_TIME }

@@ -74,12 +74,34 @@ bool tally_number_set_has(const struct tally_number_set *set, uint32_t number)
 	return low < set->count && set->items[low].first <= number;
 }
 
+/* `*` stands for any characters, `?` for one.  A star that led nowhere takes one more: nothing is gone over twice. */
+static bool fits(const char *pattern, const char *end, const char *word)
+{
+	const char *star = NULL, *taken = NULL;
+	while (*word) {
+		if (pattern < end && *pattern == '*') {
+			star = pattern++;
+			taken = word;
+		} else if (pattern < end && (*pattern == '?' || *pattern == *word)) {
+			pattern++;
+			word++;
+		} else if (star) {
+			pattern = star + 1;
+			word = ++taken;
+		} else {
+			return false;
+		}
+	}
+	while (pattern < end && *pattern == '*')
+		pattern++;
+	return pattern == end;
+}
+
 bool tally_list_has(const char *list, const char *word)
 {
-	size_t length = strlen(word);
 	while (list && *list) {
 		size_t one = strcspn(list, ",");
-		if (one == length && !strncmp(list, word, length))
+		if (fits(list, list + one, word))
 			return true;
 		list += one + (list[one] == ',');
 	}
