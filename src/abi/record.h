@@ -36,6 +36,11 @@ bool tally_record_id(const struct tally_attr *attr, const void *bytes, size_t si
 /* Bytes of the sample_id trailer that records of `attr` carry. */
 size_t tally_sample_id_size(const struct tally_attr *attr);
 
+/* Bytes of the record, trailer included, of those that its header says.  Linux (6.18: perf_event_ksymbol_output() and
+ * perf_event_bpf_output() of kernel/events/core.c) adds each event's trailer to the length of a KSYMBOL or BPF_EVENT that
+ * several take, and so writes them longer than they are: what lies behind is what the ring held before. */
+size_t tally_record_true_size(const struct tally_record_header *header, const void *bytes, size_t trailer);
+
 /* Writes the sample_id trailer for `attr` at `out` (tally_sample_id_size() bytes). */
 void tally_sample_id_encode(const struct tally_attr *attr, const struct tally_sample_id *id, void *out);
 

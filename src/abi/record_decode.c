@@ -398,6 +398,20 @@ static void take_other(struct cursor *cursor, const struct tally_attr *attr, str
 	}
 }
 
+size_t tally_record_true_size(const struct tally_record_header *header, const void *bytes, size_t trailer)
+{
+	enum { FIXED_BYTES = sizeof(*header) + 16 }; /* of both */
+	if (header->type != TALLY_RECORD_KSYMBOL && header->type != TALLY_RECORD_BPF_EVENT)
+		return header->size;
+	size_t at = FIXED_BYTES;
+	if (header->type == TALLY_RECORD_KSYMBOL) {
+		while (at < header->size && ((const char *)bytes)[at])
+			at++;
+		at = (at + 8) & ~(size_t)7;
+	}
+	return at + trailer < header->size ? at + trailer : header->size;
+}
+
 int tally_record_decode(const struct tally_attr *attr, const void *bytes, size_t size, struct tally_record *record)
 {
 	if (size < sizeof(record->header))
@@ -417,6 +431,7 @@ int tally_record_decode(const struct tally_attr *attr, const void *bytes, size_t
 	}
 	/* Records that perf synthesizes may lack the trailer: without room for it, there is none. */
 	size_t trailer = tally_sample_id_size(attr);
+	cursor.end = (const uint8_t *)bytes + tally_record_true_size(&record->header, bytes, trailer);
 	if (trailer && (size_t)(cursor.end - cursor.at) >= trailer) {
 		cursor.end -= trailer;
 		take_sample_id(cursor.end, attr, &record->sample_id);
@@ -451,9 +466,10 @@ bool tally_record_id(const struct tally_attr *attr, const void *bytes, size_t si
 		size_t behind = 8; /* IDENTIFIER is last; ID has STREAM_ID and CPU behind it */
 		if (!(type & TALLY_SAMPLE_IDENTIFIER))
 			behind += 8 * (unsigned)__builtin_popcountll(type & (TALLY_SAMPLE_STREAM_ID | TALLY_SAMPLE_CPU));
-		if (header.size < sizeof(header) + behind)
+		size_t end = tally_record_true_size(&header, bytes, tally_sample_id_size(attr));
+		if (end < sizeof(header) + behind)
 			return false;
-		at = header.size - behind;
+		at = end - behind;
 	}
 	if (at + 8 > header.size)
 		return false;

@@ -159,6 +159,7 @@ void tally_record_swap(const struct tally_attr *attr, void *record)
 		return;
 	}
 	size_t trailer = tally_sample_id_size(attr);
+	swapper.end = (uint8_t *)record + tally_record_true_size(&header, record, trailer);
 	if (trailer && (size_t)(swapper.end - swapper.at) >= trailer) {
 		swapper.end -= trailer;
 		struct tally_swapper behind = { swapper.end, swapper.end + trailer };

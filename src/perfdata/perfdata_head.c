@@ -63,7 +63,8 @@ static uint32_t words(uint64_t sample_type, uint64_t fields)
 static struct tally_field_places places_at(const struct tally_attr *attr, uint32_t sample_at, uint32_t behind)
 {
 	const uint32_t head = sizeof(struct tally_record_header);
-	struct tally_field_places places = { head + sample_at, head + sample_at + 8, behind, head + behind };
+	struct tally_field_places places = { head + sample_at, head + sample_at + 8, behind, head + behind,
+					    (uint32_t)tally_sample_id_size(attr) };
 	if (!(attr->flags & TALLY_ATTR_SAMPLE_ID_ALL))
 		places.trailer_size_min = UINT32_MAX;
 	return places;

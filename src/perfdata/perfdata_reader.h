@@ -68,6 +68,7 @@ struct tally_perfdata_part {
 struct tally_field_places {
 	uint32_t sample_at, sample_size_min;       /* bytes from a sample's start; of the sample */
 	uint32_t trailer_behind, trailer_size_min; /* bytes before another record's end; of the record */
+	uint32_t trailer_bytes;
 };
 
 /* Whole and torn records that lie behind one another at the cursor, not looked at. */
@@ -218,10 +219,10 @@ static inline bool tally_field_of(const struct tally_field_places *places, const
 				  const struct tally_record_header *header, uint64_t *value)
 {
 	bool is_sample = header->type == TALLY_RECORD_SAMPLE;
-	if (header->size < (is_sample ? places->sample_size_min : places->trailer_size_min))
+	size_t size = is_sample ? header->size : tally_record_true_size(header, bytes, places->trailer_bytes);
+	if (size < (is_sample ? places->sample_size_min : places->trailer_size_min))
 		return false;
-	__builtin_memcpy(value, bytes + (is_sample ? places->sample_at : header->size - places->trailer_behind),
-			 sizeof(*value));
+	__builtin_memcpy(value, bytes + (is_sample ? places->sample_at : size - places->trailer_behind), sizeof(*value));
 	return true;
 }
 

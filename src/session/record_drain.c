@@ -10,7 +10,9 @@
 #include <string.h>
 #include <time.h>
 
-enum { RECORD_BYTES_MAX = 1 << 16, CACHE_LINE = 64, FETCHED_BYTES = 6 * CACHE_LINE };
+enum { RECORD_BYTES_MAX = 1 << 16, SYMBOL_RECORD_BYTES_MAX = 1 << 10, CACHE_LINE = 64, FETCHED_BYTES = 6 * CACHE_LINE };
+
+#define FUTURE_NS 60000000000u /* no clock is so far ahead */
 
 struct tally_record_source *tally_record_source_of(struct tally_recorder *recorder, const void *bytes, size_t size)
 {
@@ -59,8 +61,8 @@ static int take_side_band(struct tally_recorder *recorder, const void *bytes, si
 }
 
 /* The ring whose next record is the oldest, and that record; NULL when all are read. */
-static struct tally_ring *oldest_side_band(struct tally_recorder *recorder, const void **bytes, size_t *size,
-					   struct tally_record *record)
+static struct tally_ring *oldest_side_band(struct tally_recorder *recorder, uint64_t now_ns, const void **bytes,
+					   size_t *size, struct tally_record *record)
 {
 	const struct tally_attr *attr = &tally_record_side_band(recorder)->attr;
 	struct tally_ring *oldest = NULL;
@@ -72,6 +74,8 @@ static struct tally_ring *oldest_side_band(struct tally_recorder *recorder, cons
 		while ((peeked = ring->page ? tally_ring_peek(ring, &candidate_size) : NULL) &&
 		       tally_record_decode(attr, peeked, candidate_size, &candidate) < 0)
 			tally_ring_advance(ring, candidate_size); /* none that the kernel writes */
+		if (peeked && candidate.sample_id.time > now_ns + FUTURE_NS)
+			candidate.sample_id.time = 0; /* no time: a record that never ripens would hold up all behind it */
 		if (!peeked || (oldest && candidate.sample_id.time >= record->sample_id.time))
 			continue;
 		oldest = ring;
@@ -82,7 +86,23 @@ static struct tally_ring *oldest_side_band(struct tally_recorder *recorder, cons
 	return oldest;
 }
 
-static int drain_side_band(struct tally_recorder *recorder, uint64_t before_ns, struct tally_error *err)
+/* At its true length: perf reads the trailer from the end of what the header says. */
+static int take_mended(struct tally_recorder *recorder, const void *bytes, size_t size, const struct tally_record *record,
+		       struct tally_error *err)
+{
+	_Alignas(8) uint8_t mended[SYMBOL_RECORD_BYTES_MAX];
+	size_t trailer = tally_sample_id_size(&tally_record_side_band(recorder)->attr);
+	size_t true_size = tally_record_true_size(&record->header, bytes, trailer);
+	if (true_size == size || true_size > sizeof(mended))
+		return take_side_band(recorder, bytes, size, record, err);
+	struct tally_record_header header = record->header;
+	header.size = (uint16_t)true_size;
+	memcpy(mended, bytes, true_size);
+	memcpy(mended, &header, sizeof(header));
+	return take_side_band(recorder, mended, true_size, record, err);
+}
+
+static int drain_side_band(struct tally_recorder *recorder, uint64_t now_ns, bool last, struct tally_error *err)
 {
 	struct tally_record record;
 	struct tally_ring *ring;
@@ -92,9 +112,9 @@ static int drain_side_band(struct tally_recorder *recorder, uint64_t before_ns, 
 	for (size_t i = 0; i < recorder->ring_count; i++)
 		if (recorder->side_rings[i].page)
 			tally_ring_note(&recorder->side_rings[i]);
-	while (!result && (ring = oldest_side_band(recorder, &bytes, &size, &record)) &&
-	       record.sample_id.time < before_ns) {
-		result = take_side_band(recorder, bytes, size, &record, err);
+	while (!result && (ring = oldest_side_band(recorder, now_ns, &bytes, &size, &record)) &&
+	       (last || record.sample_id.time < now_ns)) {
+		result = take_mended(recorder, bytes, size, &record, err);
 		tally_ring_advance(ring, size);
 	}
 	for (size_t i = 0; i < recorder->ring_count; i++)
@@ -272,7 +292,7 @@ int tally_record_drain(struct tally_recorder *recorder, bool last, struct tally_
 		tally_record_outer_pass(recorder->outer);
 	clock_gettime(CLOCK_MONOTONIC, &now); /* the clock of the records */
 	uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-	int result = drain_side_band(recorder, last ? UINT64_MAX : now_ns, err);
+	int result = drain_side_band(recorder, now_ns, last, err);
 	for (size_t i = 0; !result && i < recorder->ring_count; i++)
 		if (recorder->rings[i].page && !recorder->rings[i].is_backward)
 			result = drain_samples(recorder, &recorder->rings[i], err);

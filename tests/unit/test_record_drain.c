@@ -132,7 +132,7 @@ static void a_fork_is_applied_before_its_child_s_maps(void **state)
 /* What causes a record may still be on its way when the record is younger than the pass. */
 static void younger_records_wait_for_the_next_pass(void **state)
 {
-	const uint64_t later = UINT64_MAX - 1;
+	const uint64_t later = tally_record_now_ns() + 1000000000;
 	struct fixture f;
 	(void)state;
 	start(&f);
@@ -143,6 +143,71 @@ static void younger_records_wait_for_the_next_pass(void **state)
 	assert_int_equal(tally_record_drain(&f.recorder, true, NULL), 0); /* the last pass takes what there is */
 	assert_string_equal(mapped(&f, 101), "/bin/new");
 	assert_int_equal(f.fake.pages[0]->data_tail, f.fake.pages[0]->data_head);
+	end(&f);
+}
+
+static void put_too_long(struct fixture *f, uint32_t type, uint64_t time, const void *body, size_t size)
+{
+	enum { BEFORE_BYTES = 32 };
+	struct tally_user_page *page = f->fake.pages[0];
+	uint8_t *at = (uint8_t *)page + (size_t)sysconf(_SC_PAGESIZE) + page->data_head;
+	struct tally_record_header *header = (struct tally_record_header *)at;
+	put(f, 0, type, time, body, size);
+	memset(at + header->size, 0x7f, BEFORE_BYTES);
+	header->size += BEFORE_BYTES;
+	page->data_head += BEFORE_BYTES;
+}
+
+/* Linux tells of BPF programs in records that are longer than they are, with what the ring held before at their end: there a
+ * time was read that never came, and nothing behind was taken any more. */
+static void what_linux_writes_too_long_is_cut(void **state)
+{
+	const struct { uint16_t type, flags; uint32_t id; uint8_t tag[8]; } loaded = { 1, 0, 7, "program" };
+	const struct { uint64_t address; uint32_t length; uint16_t type, flags; char name[16]; } symbol = {
+		0xffffffffc0000000, 64, 1, 0, "bpf_prog_p"
+	};
+	struct tally_raw_record raw;
+	struct tally_record record;
+	struct tally_perfdata *data;
+	struct fixture f;
+	(void)state;
+	start(&f);
+	put_too_long(&f, TALLY_RECORD_KSYMBOL, 4, &symbol, sizeof(symbol));
+	put_too_long(&f, TALLY_RECORD_BPF_EVENT, 5, &loaded, sizeof(loaded));
+	put_map(&f, 0, 6, 101, "/bin/behind");
+	assert_int_equal(tally_record_drain(&f.recorder, false, NULL), 0);
+	assert_string_equal(mapped(&f, 101), "/bin/behind");
+	assert_int_equal(f.fake.pages[0]->data_tail, f.fake.pages[0]->data_head);
+	assert_int_equal(tally_perfdata_finish(f.recorder.writer, NULL), 0);
+
+	static uint8_t file[1 << 16];
+	ssize_t size = pread(f.fd, file, sizeof(file), 0);
+	assert_int_equal(tally_perfdata_open_memory(file, (size_t)size, &data, NULL), 0);
+	size_t around = sizeof(record.header) + tally_sample_id_size(&f.source.attr);
+	assert_int_equal(tally_perfdata_next(data, &raw, NULL), 1);
+	assert_int_equal(tally_record_decode(&f.source.attr, raw.bytes, raw.size, &record), 0);
+	assert_int_equal(record.header.size, around + sizeof(symbol));
+	assert_int_equal(record.sample_id.time, 4);
+	assert_string_equal(record.ksymbol.name, "bpf_prog_p");
+	assert_int_equal(tally_perfdata_next(data, &raw, NULL), 1);
+	assert_int_equal(tally_record_decode(&f.source.attr, raw.bytes, raw.size, &record), 0);
+	assert_int_equal(record.header.size, around + sizeof(loaded));
+	assert_int_equal(record.sample_id.time, 5);
+	assert_int_equal(record.bpf.id, 7);
+	tally_perfdata_close(data);
+	end(&f);
+}
+
+/* Whatever else may have a time that isn't one. */
+static void a_time_far_ahead_holds_up_nothing(void **state)
+{
+	struct fixture f;
+	(void)state;
+	start(&f);
+	put_map(&f, 0, UINT64_MAX - 1, 101, "/bin/never");
+	put_map(&f, 0, 6, 102, "/bin/behind");
+	assert_int_equal(tally_record_drain(&f.recorder, false, NULL), 0);
+	assert_string_equal(mapped(&f, 102), "/bin/behind");
 	end(&f);
 }
 
@@ -305,6 +370,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_fork_is_applied_before_its_child_s_maps),
 		cmocka_unit_test(younger_records_wait_for_the_next_pass),
+		cmocka_unit_test(what_linux_writes_too_long_is_cut),
+		cmocka_unit_test(a_time_far_ahead_holds_up_nothing),
 		cmocka_unit_test(all_that_stands_in_the_rings_is_written_once_and_in_order),
 		cmocka_unit_test(a_record_of_no_size_ends_what_is_read),
 	};
