@@ -33,8 +33,18 @@ static bool take(struct tally_perf_maps *maps, struct tally_perf_map_watch *watc
 		return false;
 	}
 	watch->fds[watch->count++] = fd;
+	watch->seen[0] = watch->seen[1] = 0;
 	maps->held++;
 	return true;
+}
+
+static void see_size(struct tally_perf_map_watch *watch)
+{
+	struct stat status;
+	if (!watch->count || fstat(watch->fds[watch->count - 1], &status) < 0)
+		return;
+	watch->seen[0] = watch->seen[1];
+	watch->seen[1] = (uint64_t)status.st_size;
 }
 
 static void look(struct tally_perf_maps *maps, struct tally_perf_map_watch *watch, uint64_t now_ns)
@@ -120,10 +130,23 @@ void tally_perf_maps_look(struct tally_perf_maps *maps, uint64_t now_ns, bool la
 		return;
 	for (size_t i = 0; i < maps->watches.count; i++) {
 		struct tally_perf_map_watch *watch = &maps->watches.items[i];
+		if (!watch->has_ended && !last)
+			see_size(watch);
 		if (!watch->has_ended && (last || now_ns >= watch->next_ns))
 			look(maps, watch, now_ns);
 	}
 	maps->next_ns = now_ns + PAUSE_NS_MIN;
+}
+
+/* Lines of the last moments, then those before. */
+static void put_in_order(const struct tally_buffer *text, uint64_t seen, struct tally_buffer *out)
+{
+	size_t before = seen < text->length ? (size_t)seen : text->length;
+	while (before && text->bytes[before - 1] != '\n')
+		before--;
+	tally_buffer_append(out, text->bytes + before, text->length - before);
+	tally_buffer_char(out, '\n'); /* the last line may not have been whole yet */
+	tally_buffer_append(out, text->bytes, before);
 }
 
 int tally_perf_maps_text(const struct tally_perf_maps *maps, uint32_t pid, struct tally_buffer *out, size_t maximum)
@@ -135,10 +158,8 @@ int tally_perf_maps_text(const struct tally_perf_maps *maps, uint32_t pid, struc
 		char path[32];
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", watch->fds[i]);
 		result = tally_buffer_read_file(&text, AT_FDCWD, path, maximum - 1);
-		if (!result && text.length) {
-			tally_buffer_append(out, text.bytes, text.length);
-			tally_buffer_char(out, '\n'); /* the last line may not have been whole yet */
-		}
+		if (!result && text.length)
+			put_in_order(&text, i + 1 == watch->count ? watch->seen[0] : text.length, out);
 		tally_buffer_release(&text);
 	}
 	return result ? result : watch && watch->count ? 1 : 0;

@@ -281,6 +281,40 @@ else
 	skip "a container's file is named while it lives" "needs root, and namespaces"
 fi
 
+# ---- code over other code ---------------------------------------------------------------------------------------------
+# The line that a runtime writes as it ends is of code that lies where the hot loop was.
+if [ "$(uname -m)" = x86_64 ]; then
+	cat >over.c <<'C'
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+static const unsigned char LOOP[] = { 0x48, 0xff, 0xcf, 0x75, 0xfb, 0xc3 }; /* dec %rdi; jnz; ret */
+int main(void)
+{
+	char path[64];
+	unsigned char *code = mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	memcpy(code, LOOP, sizeof(LOOP));
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
+	FILE *map = fopen(path, "w");
+	fprintf(map, "%lx 40 hot_loop\n", (unsigned long)code);
+	fflush(map);
+	for (int i = 0; i < 20; i++)
+		((void (*)(long))(void *)code)(100000000);
+	fprintf(map, "%lx 40 at_the_end\n", (unsigned long)code);
+	fclose(map);
+	return 0;
+}
+C
+	gcc -O1 over.c -o over && timeout 60 "$TALLY" record -q -e cpu-clock -F 500 -o over.data ./over >out 2>&1
+	"$TALLY" report --stdio -i over.data >out 2>&1
+	rm -f "/tmp/$(grep -o 'perf-[0-9]*\.map' out | head -n 1)"
+	check "a perf map's last lines don't rename what was hot before" eval 'grep -q " hot_loop" out && ! grep -q at_the_end out'
+else
+	skip "a perf map's last lines don't rename what was hot before" "its code is x86-64's"
+fi
+
 # ---- the kernel's file ------------------------------------------------------------------------------------------------
 
 # make_vmlinux FILE BUILD-ID: the running kernel's functions at other addresses, each on a line of its own.
