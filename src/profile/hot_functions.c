@@ -140,6 +140,42 @@ static void meant(const struct tally_profile *profile, const struct tally_hot_fu
 	}
 }
 
+/* "alpha" is the end of "L<long>::alpha". */
+static bool ends_in(const struct tally_profile *profile, const struct tally_hot_function *hot, const char *typed)
+{
+	const char *name = hot->end ? "" : tally_names_plain_text(&profile->recording->names, hot->function);
+	size_t length = strlen(name), end = strlen(typed);
+	return end && length > end + 2 && !memcmp(name + length - end - 2, "::", 2) && !strcmp(name + length - end, typed);
+}
+
+/* The only one whose name ends in what was typed; SIZE_MAX: none, or several. */
+static size_t only_end(const struct tally_profile *profile, const struct tally_hot_functions *all,
+		       const struct tally_function_choice *choice)
+{
+	const struct tally_function_choice any_name = { .object = choice->object };
+	size_t found = SIZE_MAX;
+	for (size_t i = 0; choice->name && i < all->count; i++) {
+		if (!is_chosen(profile, &all->items[i], &any_name) || !ends_in(profile, &all->items[i], choice->name))
+			continue;
+		if (found != SIZE_MAX)
+			return SIZE_MAX;
+		found = i;
+	}
+	return found;
+}
+
+/* A long name's middle is left out: the ends tell templates' instances apart. */
+static void put_short(const char *name, char *list, size_t size)
+{
+	enum { HEAD = 30, TAIL = 31 };
+	size_t used = strlen(list), length = strlen(name);
+	const char *comma = used ? ", " : "";
+	if (length <= HEAD + TAIL + 3)
+		snprintf(list + used, size - used, "%s%s", comma, name);
+	else
+		snprintf(list + used, size - used, "%s%.*s...%s", comma, HEAD, name, name + length - TAIL);
+}
+
 static int none_is_chosen(const struct tally_profile *profile, const struct tally_hot_functions *all,
 			  const struct tally_function_choice *choice, struct tally_error *err)
 {
@@ -147,7 +183,8 @@ static int none_is_chosen(const struct tally_profile *profile, const struct tall
 	char list[400] = "", name[TALLY_HOT_FUNCTION_NAME] = "";
 	for (size_t i = 0; i < all->count && i < LISTED; i++) {
 		tally_hot_function_name(profile, &all->items[i], name);
-		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%.64s", i ? ", " : "", name);
+		put_short(all->items[i].end ? name : tally_names_plain_text(&profile->recording->names, all->items[i].function),
+			  list, sizeof(list));
 	}
 	if (choice->name)
 		tally_error_set(err, -ENOENT, "no samples are of a function '%s'%s%s", choice->name,
@@ -174,6 +211,11 @@ int tally_hot_functions_find(const struct tally_profile *profile, uint32_t event
 		if (!is_chosen(profile, &hot, choice))
 			continue;
 		out->items[chosen++] = hot; /* while there is none, all are there for a hint */
+	}
+	size_t end = result || chosen ? SIZE_MAX : only_end(profile, out, choice);
+	if (end != SIZE_MAX) {
+		out->items[0] = out->items[end];
+		chosen = 1;
 	}
 	if (result)
 		tally_error_set(err, result, "out of memory");

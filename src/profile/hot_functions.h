@@ -35,7 +35,7 @@ struct tally_hot_functions {
 
 /* What is looked for. */
 struct tally_function_choice {
-	const char *name;   /* with or without version or parameters; NULL: any */
+	const char *name;   /* with or without version or parameters, or the end of one alone, behind "::"; NULL: any */
 	const char *object; /* whose, a path or its last part; NULL: whosever */
 };
 

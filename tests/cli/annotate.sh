@@ -77,6 +77,21 @@ annotate no_such_function
 check "an unknown function is an error that names the hottest" contains 'hint: the hottest are .*crunch' err
 annotate crun
 check "… or the one that was meant" contains "hint: did you mean 'crunch'" err
+cat >ends.cpp <<'C'
+template <class T> struct holder {
+	__attribute__((noinline, noclone)) static long alpha(long n) { volatile long s = 0; for (long i = 0; i < n; i++) s += i; return s; }
+	__attribute__((noinline, noclone)) static long omega(long n) { volatile long s = 0; for (long i = 0; i < n; i++) s ^= i; return s; }
+};
+int main() { return holder<long>::alpha(100000000) + holder<long>::omega(50000000) + holder<int>::omega(50000000) == 7; }
+C
+if c++ -O1 -g -w ends.cpp -o ends 2>out && timeout 60 "$TALLY" record -q -e cpu-clock -F 999 -o ends.data -- ./ends >out 2>&1; then
+	timeout 60 "$TALLY" annotate --stdio -i ends.data alpha >out 2>err
+	check "a name's end will do" contains '^holder<long>::alpha'
+	timeout 60 "$TALLY" annotate --stdio -i ends.data omega >out 2>err
+	check "… unless several have it" contains "no samples are of a function 'omega'" err
+else
+	skip "a name's end will do" "no C++ compiler"
+fi
 timeout 60 "$TALLY" record -q --call-graph dwarf -e cpu-clock -F 499 -o stacks.data -- "$ANNOTATED" >out 2>err
 timeout 60 "$TALLY" annotate -i stacks.data main >out 2>err
 check "a function that only called what has samples is told so" eval "contains \"no samples are in 'main' itself; [0-9.]*% are in what it calls\" err || contains '^main '"
