@@ -207,7 +207,7 @@ __attribute__((noinline)) long inner(char *room)
 }
 __attribute__((noinline)) long behind(void)
 {
-	char room[40000];
+	char room[400000]; // deeper than what ran before main touched
 	return inner(room) + 1;
 }
 int main(void) { return behind() == 7; }

@@ -72,10 +72,7 @@ keys f zzz Enter
 check "a filter hides what hasn't its word" shows "nothing passes the filter"
 keys Escape
 check "Escape ends it" hides "nothing passes"
-keys s s q P C-u 60 Enter
-check "a percent limit counts what it hides" shows "more below the limit"
-keys P C-u 0 Enter
-check "and shows it again" hides "below the limit"
+keys s s q
 keys t
 check "t tells threads apart" shows "TID"
 keys t c
@@ -101,6 +98,15 @@ tmux resize-window -t "pane$panes" -x 140 -y 40
 check "... when it grows, too" shows "d object"
 keys q
 check "q leaves, with 0" shows "left with 0"
+
+"$TALLY" record -q -e cpu-clock -F 999 -o two.data -- sh -c '"$0" recursion; "$0" recursion' "$WORKLOAD" >screen 2>&1 </dev/null
+pane 80 24 "\"\$TALLY\" report -i two.data --sort pid" # about half each
+shows "? help"
+keys P C-u 80 Enter
+check "a percent limit hides what is below" shows "all is below the limit"
+keys P C-u 0 Enter
+check "and shows it again" hides "below the limit"
+keys q
 
 pane 100 30 "\"\$TALLY\" report"
 shows "? help"
