@@ -49,7 +49,7 @@ pane 80 24 "\"\$TALLY\" report --cpu 0-4095"
 check "a report opens on a terminal" shows "? help"
 check "it says what was measured" grep -q "samples of cpu-clock" screen
 check "it has a line for each function" grep -q "FUNCTION" screen
-check "nothing is wider than the terminal" [ "$(awk '{ if (length($0) > w) w = length($0) } END { print w + 0 }' screen)" -le 80 ]
+check "nothing is wider than the terminal" [ "$(wc -L <screen)" -le 80 ]
 keys s a
 check "the menu sorts by total" shows "[x] heaviest total first"
 keys q / inner Enter
