@@ -137,11 +137,11 @@ run 2 ./tally record -e cpu-clock -G some true && has 'add -a'
 check "-G without -a is refused"
 run 2 ./tally record -u no-such-user true && has "no user 'no-such-user'"
 check "a user that is not there is told of"
-if [ $is_root = yes ] && setpriv --reuid=65534 --clear-groups true 2>/dev/null; then
-	setpriv --reuid=65534 --clear-groups ./shares 3000 >/dev/null &
+if [ $is_root = yes ] && setpriv --reuid=64321 --clear-groups true 2>/dev/null; then # a user that no other test is
+	setpriv --reuid=64321 --clear-groups ./shares 3000 >/dev/null &
 	other=$!
 	sleep 0.2
-	run 0 ./tally record -u 65534 -e cpu-clock -o user -- sleep 0.5 && [ "$(samples user)" -gt 20 ] &&
+	run 0 ./tally record -u 64321 -e cpu-clock -o user -- sleep 0.5 && [ "$(samples user)" -gt 20 ] &&
 		[ "$(./tally script --stdio -i user 2>>out | times | wc -l)" = "$(./tally script --stdio --pid $other -i user 2>>out | times | wc -l)" ]
 	check "-u takes a user's processes, and no others"
 	kill $other
