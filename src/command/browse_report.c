@@ -92,6 +92,20 @@ static void add_number(struct arguments *arguments, const char *option, uint32_t
 	add_argument(arguments, option, text);
 }
 
+/* As the one name of a list of patterns. */
+static void add_name(struct arguments *arguments, const char *option, const char *name)
+{
+	size_t length = 0;
+	char *quoted = tally_arena_alloc(&arguments->arena, 2 * strlen(name) + 1);
+	if (!quoted)
+		return;
+	for (; *name; quoted[length++] = *name++)
+		if (strchr("*?,\\", *name))
+			quoted[length++] = '\\';
+	quoted[length] = '\0';
+	add_argument(arguments, option, quoted);
+}
+
 /* Whose line it is: the samples of python3's memcpy() are not those of gcc's. */
 static void add_entry(struct arguments *arguments, const struct report_browser *view)
 {
@@ -99,8 +113,8 @@ static void add_entry(struct arguments *arguments, const struct report_browser *
 	const bool *by = view->options.by;
 	const char *comm = entry && by[TALLY_SORT_COMM] ?
 		tally_strings_text(&view->profile->recording->tasks.strings, entry->key[TALLY_SORT_COMM]) : NULL;
-	if (comm && *comm && !strchr(comm, ',')) /* where lists are divided */
-		add_argument(arguments, "comm", comm);
+	if (comm && *comm)
+		add_name(arguments, "comm", comm);
 	if (entry && by[TALLY_SORT_PID])
 		add_number(arguments, "pid", entry->key[TALLY_SORT_PID]);
 	if (entry && by[TALLY_SORT_TID])

@@ -168,12 +168,17 @@ static size_t only_end(const struct tally_profile *profile, const struct tally_h
 static void put_short(const char *name, char *list, size_t size)
 {
 	enum { HEAD = 30, TAIL = 31 };
-	size_t used = strlen(list), length = strlen(name);
+	size_t used = strlen(list), length = strlen(name), head = HEAD, tail = length - TAIL;
 	const char *comma = used ? ", " : "";
-	if (length <= HEAD + TAIL + 3)
+	if (length <= HEAD + TAIL + 3) {
 		snprintf(list + used, size - used, "%s%s", comma, name);
-	else
-		snprintf(list + used, size - used, "%s%.*s...%s", comma, HEAD, name, name + length - TAIL);
+		return;
+	}
+	while (head && (name[head] & 0xc0) == 0x80) /* not within a letter of UTF-8 */
+		head--;
+	while ((name[tail] & 0xc0) == 0x80)
+		tail++;
+	snprintf(list + used, size - used, "%s%.*s...%s", comma, (int)head, name, name + tail);
 }
 
 static int none_is_chosen(const struct tally_profile *profile, const struct tally_hot_functions *all,

@@ -74,7 +74,23 @@ bool tally_number_set_has(const struct tally_number_set *set, uint32_t number)
 	return low < set->count && set->items[low].first <= number;
 }
 
-/* `*` stands for any characters, `?` for one.  A star that led nowhere takes one more: nothing is gone over twice. */
+/* The pattern's next letter and the word's, if they agree: `?` is any one, what a backslash stands before is itself. */
+static bool take_letter(const char **pattern, const char *end, const char **word)
+{
+	const char *at = *pattern;
+	bool is_quoted = at + 1 < end && *at == '\\';
+	at += is_quoted;
+	if (at == end || (*at != **word && (*at != '?' || is_quoted)))
+		return false;
+	if (*at == '?' && !is_quoted) /* of several bytes in UTF-8 */
+		while (((*word)[1] & 0xc0) == 0x80)
+			++*word;
+	++*word;
+	*pattern = at + 1;
+	return true;
+}
+
+/* `*` stands for any letters.  A star that led nowhere takes one more: nothing is gone over twice. */
 static bool fits(const char *pattern, const char *end, const char *word)
 {
 	const char *star = NULL, *taken = NULL;
@@ -82,9 +98,8 @@ static bool fits(const char *pattern, const char *end, const char *word)
 		if (pattern < end && *pattern == '*') {
 			star = pattern++;
 			taken = word;
-		} else if (pattern < end && (*pattern == '?' || *pattern == *word)) {
-			pattern++;
-			word++;
+		} else if (take_letter(&pattern, end, &word)) {
+			continue;
 		} else if (star) {
 			pattern = star + 1;
 			word = ++taken;
@@ -97,10 +112,18 @@ static bool fits(const char *pattern, const char *end, const char *word)
 	return pattern == end;
 }
 
+static size_t length_of_one(const char *list)
+{
+	size_t length = 0;
+	while (list[length] && list[length] != ',')
+		length += list[length] == '\\' && list[length + 1] ? 2 : 1;
+	return length;
+}
+
 bool tally_list_has(const char *list, const char *word)
 {
 	while (list && *list) {
-		size_t one = strcspn(list, ",");
+		size_t one = length_of_one(list);
 		if (fits(list, list + one, word))
 			return true;
 		list += one + (list[one] == ',');

@@ -55,7 +55,8 @@ bool tally_sample_filter_passes(struct tally_sample_filter *filter, const struct
 int tally_number_set_parse(struct tally_number_set *set, const char *text, struct tally_error *err);
 bool tally_number_set_has(const struct tally_number_set *set, uint32_t number);
 
-/* Whether a comma-separated list has a word, or a pattern that it fits: `*` is anything, `?` one character. */
+/* Whether a comma-separated list has a word, or a pattern that it fits: `*` is anything, `?` one character; these, a
+ * comma and a backslash stand for themselves behind a backslash. */
 bool tally_list_has(const char *list, const char *word);
 
 /* The event of a name — also "page-faults" for the "page-faults:u" that it became where the kernel's part was not to

@@ -1,5 +1,7 @@
 #include "test.h"
 
+#include "profile/sample_filter.h"
+
 #include "profile_fixture.h"
 
 #include <errno.h>
@@ -20,6 +22,19 @@ static void every_sample_counts_once(void **state)
 	(void)state;
 	assert_int_equal(period_with(NULL, 0), 75);
 	assert_int_equal(period_with(NULL, 1), 100);
+}
+
+static void a_backslash_makes_a_pattern_s_letters_ordinary(void **state)
+{
+	(void)state;
+	assert_true(tally_list_has("operator\\*", "operator*"));
+	assert_false(tally_list_has("operator\\*", "operator+"));
+	assert_true(tally_list_has("x,a\\,b\\?\\\\", "a,b?\\"));
+	assert_false(tally_list_has("a\\,b", "a"));
+	assert_true(tally_list_has("*\\*", "a**"));
+	assert_true(tally_list_has("a?b", "a\xc3\xa9" "b"));
+	assert_false(tally_list_has("a??b", "a\xc3\xa9" "b"));
+	assert_true(tally_list_has("a\\", "a\\"));
 }
 
 static void filters_take_what_they_name(void **state)
@@ -314,6 +329,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_sample_counts_once),
+		cmocka_unit_test(a_backslash_makes_a_pattern_s_letters_ordinary),
 		cmocka_unit_test(filters_take_what_they_name),
 		cmocka_unit_test(an_event_is_found_by_name_and_number),
 		cmocka_unit_test(what_is_amiss_is_told_and_counted),
