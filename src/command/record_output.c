@@ -123,6 +123,8 @@ int record_output_open(struct record_request *request, const sigset_t *signals_b
 		return result;
 	int fd = fifo ? open_fifo(request->output, signals_before) :
 			open(request->output, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd >= 0 && !fifo) /* of a link to nothing the file is there now */
+		follow_link(request);
 	request->pipe = fd >= 0 && lseek(fd, 0, SEEK_CUR) < 0;
 	if (fd >= 0 && !isatty(fd))
 		return fd;

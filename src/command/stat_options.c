@@ -302,7 +302,7 @@ const struct tally_option stat_options[] = {
 	  "begin to count so long after the start; -1: when --control says so" },
 	{ 0, "control", TALLY_ARGUMENT_REQUIRED, "fifo:CTL[,ACK]|fd:CTL[,ACK]",
 	  "take commands from a FIFO or a descriptor: enable [EVENT],\ndisable [EVENT], ping, evlist, stop; "
-	  "each is answered with \"ack\"",
+	  "each of them is answered with \"ack\"",
 	  NULL, OPTION_CONTROL },
 	{ 'r', "repeat", TALLY_ARGUMENT_REQUIRED, "N", "run the command N times; show mean ± σ" },
 	{ 'I', "interval-print", TALLY_ARGUMENT_REQUIRED, "MS", "print what was counted in each interval" },

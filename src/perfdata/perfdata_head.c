@@ -307,8 +307,7 @@ static int read_features(struct tally_perfdata *data, const struct tally_disk_he
 		at += sizeof(entry);
 	}
 	const struct tally_disk_section own = { at, sizeof(struct tally_disk_own) };
-	const uint8_t *mark = data->source.memory + at;
-	if (fits(data, &own) && !memcmp(mark, TALLY_DISK_OWN_MARK, sizeof(TALLY_DISK_OWN_MARK) - 1))
+	if (fits(data, &own) && !memcmp(data->source.memory + at, TALLY_DISK_OWN_MARK, sizeof(TALLY_DISK_OWN_MARK) - 1))
 		return read_section(data, TALLY_FEATURE_TALLY, at + offsetof(struct tally_disk_own, section));
 	return 0;
 }

@@ -215,7 +215,7 @@ static int add_slice(struct tally_row_maker *maker, const struct tally_hashed_sa
 static size_t count_common(const struct last_chain *last, const struct tally_hashed_sample *sample)
 {
 	size_t common = 0, most = sample->count < last->count ? sample->count : last->count;
-	if (last->pid != sample->pid || last->user_maps != sample->user_maps || last->kernel_maps != sample->kernel_maps)
+	if (!most || last->pid != sample->pid || last->user_maps != sample->user_maps || last->kernel_maps != sample->kernel_maps)
 		return 0;
 	const uint64_t *a = last->words + last->count, *b = sample->words + sample->count;
 	while (common < most && a[-1 - (ptrdiff_t)common] == b[-1 - (ptrdiff_t)common])
@@ -248,6 +248,8 @@ static int find_places(struct tally_row_maker *maker, const struct tally_hashed_
 	size_t common = count_common(last, sample), from = sample->count - common, kept = last->count - common, at;
 	uint8_t ignored[TALLY_PLACE_BYTES_MAX], *put, *begin = *leaf;
 	uint64_t address;
+	if (!sample->count)
+		return 0;
 	if (make_room(last, sample->count > last->count ? sample->count : last->count) < 0)
 		return -ENOMEM;
 	memmove(last->states + from, last->states + kept, common);

@@ -237,7 +237,9 @@ static double clock_period_s(const struct tally_attr *attr)
 			(attr->config == TALLY_SW_CPU_CLOCK || attr->config == TALLY_SW_TASK_CLOCK);
 	if (!is_clock || attr->flags & (TALLY_ATTR_EXCLUDE_USER | TALLY_ATTR_EXCLUDE_KERNEL) || !attr->sample_period)
 		return 0;
-	return attr->flags & TALLY_ATTR_FREQ ? 1 / (double)attr->sample_period : (double)attr->sample_period / 1e9;
+	const double least_s = 1e-5; /* kernel/events/core.c: perf_swevent_start_hrtimer() */
+	double period_s = attr->flags & TALLY_ATTR_FREQ ? 1 / (double)attr->sample_period : (double)attr->sample_period / 1e9;
+	return period_s > least_s ? period_s : least_s;
 }
 
 bool tally_recorder_coverage(const struct tally_recorder *recorder, double *sampled_s, double *used_s)

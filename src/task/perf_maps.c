@@ -38,6 +38,12 @@ static bool take(struct tally_perf_maps *maps, struct tally_perf_map_watch *watc
 	return true;
 }
 
+static uint64_t size_of(const struct tally_perf_map_watch *watch)
+{
+	struct stat status;
+	return watch->count && !fstat(watch->fds[watch->count - 1], &status) ? (uint64_t)status.st_size : 0;
+}
+
 static void see_size(struct tally_perf_map_watch *watch)
 {
 	struct stat status;
@@ -106,6 +112,7 @@ static void see_end(struct tally_perf_maps *maps, uint32_t pid)
 		return;
 	take(maps, watch);
 	watch->has_ended = true;
+	watch->ended_size = size_of(watch);
 	if (!watch->count)
 		forget(maps, watch);
 }
@@ -130,6 +137,8 @@ void tally_perf_maps_look(struct tally_perf_maps *maps, uint64_t now_ns, bool la
 		return;
 	for (size_t i = 0; i < maps->watches.count; i++) {
 		struct tally_perf_map_watch *watch = &maps->watches.items[i];
+		if (watch->has_ended && size_of(watch) != watch->ended_size)
+			watch->has_ended = false; /* its leader has, its threads haven't */
 		if (!watch->has_ended && !last)
 			see_size(watch);
 		if (!watch->has_ended && (last || now_ns >= watch->next_ns))

@@ -25,6 +25,7 @@ struct tally_perf_map_watch {
 	int fds[TALLY_PERF_MAPS_OF_PROCESS]; /* oldest first */
 	uint64_t seen[2]; /* bytes of the newest at the last look but one, and at the last */
 	bool has_ended;
+	uint64_t ended_size; /* of the newest, when the leader ended: where it grows, threads live on */
 	uint64_t next_ns, pause_ns; /* when to look for it, and how long to wait from then on */
 };
 

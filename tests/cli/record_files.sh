@@ -134,6 +134,10 @@ for signal in INT TERM HUP; do
 	check "after SIG$signal the file is whole, the status the command's"
 	rm -f ended
 done
+mkdir disk && ln -s disk/run.data linked
+for i in 1 2; do run 0 ./tally record -q --timestamp-filename -e cpu-clock -o linked -- true; done
+[ -L linked ] && [ "$(ls disk | wc -l)" = 2 ] && [ "$(ls -d linked* | wc -l)" = 1 ]
+check "where a link leads to nothing yet, recordings come there, and the link stays"
 ./tally record -o - -e cpu-clock -F 2000 -- ./shares 400 2>out | head -c 4096 >/dev/null
 status=${PIPESTATUS[0]}
 echo "status $status" >>out
