@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 /* What simulating costs (docs/simulated.md has the measurements). */
-#define TALLY_SIMULATED_COST "2 to 20 times slower once started, with caches up to 40; starting takes 0.1 s, large programs seconds"
+#define TALLY_SIMULATED_COST "2 to 40 times slower, and 0.1 to 3 s to start"
 
 struct tally_machine_facts {
 	char kernel[128]; /* release */
