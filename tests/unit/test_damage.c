@@ -9,7 +9,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { CUTS = 1000, FLIPS = 1000, BYTES_MAX = 8 << 20 };
+#ifndef __has_feature
+#define __has_feature(feature) 0
+#endif
+
+/* A walk through all takes 80 ms in sanitized builds, six times as long as in others. */
+enum { CUTS = __has_feature(address_sanitizer) ? 250 : 1000, FLIPS = CUTS, BYTES_MAX = 8 << 20 };
 
 struct bytes {
 	uint8_t *at;
