@@ -10,6 +10,7 @@ const path = require('path');
 const zlib = require('zlib');
 const { find, Browser, Page } = require('./chromium.js');
 const npm = require('./npm.js');
+const { run } = require('./tap.js');
 
 const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'tally-export-'));
 const recording = path.join(directory, 'tally.data');
@@ -163,26 +164,11 @@ async function main() {
 	const chromium = find();
 	const made = spawnSync(process.env.TALLY, ['record', '-q', '-o', recording, '-e', 'cpu-clock:u', '-F', '999', '--',
 		process.env.SHARES, '1000'], { encoding: 'utf8' });
-	let number = 0;
 	if (chromium) {
 		browser = new Browser(chromium);
 		page = await Page.open(browser);
 	}
-	for (const [name, test] of Object.entries(tests)) {
-		number++;
-		try {
-			if (made.status !== 0)
-				throw new Skip('no sampling here: ' + made.stderr.split('\n')[0]);
-			await test();
-			console.log(`ok ${number} - ${name}`);
-		} catch (error) {
-			if (error instanceof Skip)
-				console.log(`ok ${number} - ${name} # SKIP ${error.message}`);
-			else
-				console.log(`not ok ${number} - ${name}\n${String(error.stack).replace(/^/gm, '# ')}`);
-		}
-	}
-	console.log(`1..${number}`);
+	await run(tests, made.status !== 0 ? 'no sampling here: ' + made.stderr.split('\n')[0] : null);
 	if (browser)
 		await browser.close();
 	fs.rmSync(directory, { recursive: true, force: true });

