@@ -84,6 +84,13 @@ static void what_ended_is_known_for_another_pass(void **state)
 	release(&fixture);
 }
 
+/* So many passes that whoever has ended is forgotten. */
+static void pass_thrice(struct fixture *fixture)
+{
+	for (int i = 0; i < 3; i++)
+		tally_endings_pass(&fixture->endings, &fixture->tasks);
+}
+
 static void who_has_the_number_now_stays(void **state)
 {
 	struct fixture fixture = { 0 };
@@ -91,8 +98,7 @@ static void who_has_the_number_now_stays(void **state)
 	start(&fixture, 7, "old");
 	task_record(&fixture, TALLY_RECORD_EXIT, 7, 7, 1);
 	start(&fixture, 7, "new");
-	for (int i = 0; i < 3; i++)
-		tally_endings_pass(&fixture.endings, &fixture.tasks);
+	pass_thrice(&fixture);
 	assert_true(is_mapped(&fixture, 7) && is_called(&fixture, 7, 7, "new"));
 	release(&fixture);
 }
@@ -104,12 +110,10 @@ static void maps_stay_while_a_thread_lives(void **state)
 	start(&fixture, 7, "leader");
 	task_record(&fixture, TALLY_RECORD_FORK, 7, 9, 7);
 	task_record(&fixture, TALLY_RECORD_EXIT, 7, 7, 7);
-	for (int i = 0; i < 3; i++)
-		tally_endings_pass(&fixture.endings, &fixture.tasks);
+	pass_thrice(&fixture);
 	assert_true(is_mapped(&fixture, 7) && is_called(&fixture, 7, 9, "leader"));
 	task_record(&fixture, TALLY_RECORD_EXIT, 7, 9, 7);
-	for (int i = 0; i < 3; i++)
-		tally_endings_pass(&fixture.endings, &fixture.tasks);
+	pass_thrice(&fixture);
 	assert_false(is_mapped(&fixture, 7));
 	release(&fixture);
 }
@@ -175,12 +179,10 @@ static void threads_that_nobody_told_of_do_not_end_a_process(void **state)
 	comm(&fixture, 7, 8, "eight");
 	map(&fixture, 7);
 	task_record(&fixture, TALLY_RECORD_EXIT, 7, 8, 7);
-	for (int i = 0; i < 3; i++)
-		tally_endings_pass(&fixture.endings, &fixture.tasks);
+	pass_thrice(&fixture);
 	assert_true(is_mapped(&fixture, 7));
 	task_record(&fixture, TALLY_RECORD_EXIT, 7, 7, 7);
-	for (int i = 0; i < 3; i++)
-		tally_endings_pass(&fixture.endings, &fixture.tasks);
+	pass_thrice(&fixture);
 	assert_false(is_mapped(&fixture, 7));
 	release(&fixture);
 }
@@ -196,12 +198,10 @@ static void a_thread_that_executes_a_program_is_the_leader_then(void **state)
 	task_record(&fixture, TALLY_RECORD_FORK, 7, 9, 7);
 	task_record(&fixture, TALLY_RECORD_EXIT, 7, 7, 7); /* the leader; the thread 9 is 7 from now on */
 	tell(&fixture, &exec);
-	for (int i = 0; i < 3; i++)
-		tally_endings_pass(&fixture.endings, &fixture.tasks);
+	pass_thrice(&fixture);
 	assert_true(is_mapped(&fixture, 7));
 	task_record(&fixture, TALLY_RECORD_EXIT, 7, 7, 7);
-	for (int i = 0; i < 3; i++)
-		tally_endings_pass(&fixture.endings, &fixture.tasks);
+	pass_thrice(&fixture);
 	assert_false(is_mapped(&fixture, 7));
 	release(&fixture);
 }
@@ -212,8 +212,7 @@ static void who_has_indices_of_threads_keeps_them(void **state)
 	(void)state;
 	start(&fixture, 7, "seven");
 	task_record(&fixture, TALLY_RECORD_EXIT, 7, 7, 1);
-	for (int i = 0; i < 3; i++)
-		tally_endings_pass(&fixture.endings, &fixture.tasks);
+	pass_thrice(&fixture);
 	assert_true(!is_mapped(&fixture, 7) && is_called(&fixture, 7, 7, "seven"));
 	release(&fixture);
 }
@@ -226,8 +225,7 @@ static void the_maps_of_code_that_was_made_stay(void **state)
 	assert_int_equal(tally_tasks_use_jits(&fixture.tasks), 0);
 	assert_non_null(tally_map_put(&fixture.tasks.jits->of_process, 7, NULL));
 	task_record(&fixture, TALLY_RECORD_EXIT, 7, 7, 1);
-	for (int i = 0; i < 3; i++)
-		tally_endings_pass(&fixture.endings, &fixture.tasks);
+	pass_thrice(&fixture);
 	assert_true(is_mapped(&fixture, 7));
 	release(&fixture);
 }
