@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-enum { KSYMBOL_BPF = 1, PROGRAM_LOADED = 1 };
+enum { PROGRAM_LOADED = 1 };
 
 int tally_synthesize_symbol(struct tally_synthesis *synthesis, uint64_t start, uint32_t size, uint16_t type, const char *name)
 {
@@ -42,7 +42,7 @@ int tally_synthesize_bpf(struct tally_synthesis *synthesis, const struct tally_b
 	for (size_t i = 0; !result && i < codes->count; i++) {
 		const struct tally_bpf_code *code = &codes->items[i];
 		bool is_last = i + 1 == codes->count || codes->items[i + 1].program != code->program;
-		result = tally_synthesize_symbol(synthesis, code->start, code->size, KSYMBOL_BPF, code->name);
+		result = tally_synthesize_symbol(synthesis, code->start, code->size, TALLY_KSYMBOL_BPF, code->name);
 		if (!result && is_last && code->program)
 			result = write_program(synthesis, code);
 	}

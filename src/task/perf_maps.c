@@ -46,11 +46,10 @@ static uint64_t size_of(const struct tally_perf_map_watch *watch)
 
 static void see_size(struct tally_perf_map_watch *watch)
 {
-	struct stat status;
-	if (!watch->count || fstat(watch->fds[watch->count - 1], &status) < 0)
+	if (!watch->count)
 		return;
 	watch->seen[0] = watch->seen[1];
-	watch->seen[1] = (uint64_t)status.st_size;
+	watch->seen[1] = size_of(watch);
 }
 
 static void look(struct tally_perf_maps *maps, struct tally_perf_map_watch *watch, uint64_t now_ns)
