@@ -40,14 +40,22 @@ only() { timeline -i switches --comm sh --by task && grep -q '^sh ' out && ! gre
 check "--comm shows this command alone" only
 # same OPTION RECORDING: the rows of the tasks that it leaves are those of all, to the last digit
 rows() { grep -E '^[^ ].* [0-9.]+ s$' out | awk '{ print $1, $2, $(NF - 1) }'; }
-same() {
-	timeline -i "$2" -n 1000 --by task && rows | grep '^shares ' >wanted && [ -s wanted ] &&
-		id=$(awk 'NR == 1 { print $2 }' wanted) && case $1 in
-		--comm) timeline -i "$2" --by task --comm shares ;;
-		--tid) grep " $id " wanted >one; mv one wanted; timeline -i "$2" --by task --tid "$id" ;;
-		--pid) grep " $id " wanted >one; mv one wanted; timeline -i "$2" --by task --pid "$id" && rows >all &&
-			grep " $id " all >out.one && ! grep -v '^shares ' all && diff wanted out.one; return ;;
-		esac && rows | diff wanted -
+same() { # the whole of each process that ran shares, or the task that ran longest
+	local option=$1 recording=$2
+	timeline -i "$recording" -n 1000 --by task && rows >every && grep '^shares ' every >wanted || return
+	case $option in
+	--comm) set -- shares ;;
+	--tid) set -- "$(awk 'NR == 1 { print $2 }' wanted)" && grep " $1 " every >wanted ;;
+	--pid)
+		"$TALLY" script -i "$recording" --comm shares -F pid,tid 2>errors | tr -d ' ' | sort -u >tasks
+		# shellcheck disable=SC2046 # words
+		set -- $(cut -d/ -f1 tasks | sort -u) ;;
+	esac
+	[ $# -gt 0 ] || return
+	for one; do
+		[ $option != --pid ] || awk -F'[/ ]' -v pid="$one" 'NR == FNR { of[$2] = $1; next } of[$2] == pid' tasks every >wanted
+		[ -s wanted ] && timeline -i "$recording" -n 1000 --by task $option "$one" && rows | diff wanted - || return
+	done
 }
 for option in --comm --tid --pid; do
 	check "$option leaves tasks as long as they ran, and no others" same $option switches
