@@ -9,6 +9,7 @@
 #include <langinfo.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { OPTION_EXPLAIN = 256, SCENARIO_BYTES_MAX = 1 << 20, LINE_SHOWN_MAX = 100 };
@@ -185,6 +186,17 @@ static int play(struct sim *sim, int argc, char **argv, struct tally_error *err)
 	return code;
 }
 
+/* Tables and messages go there, and names have no place beside it. */
+static bool is_standard_stream(const char *path)
+{
+	struct stat there, stream;
+	bool is_one = !strcmp(path, "-");
+	if (!is_one && !stat(path, &there) && S_ISREG(there.st_mode))
+		for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
+			is_one |= !fstat(fd, &stream) && stream.st_dev == there.st_dev && stream.st_ino == there.st_ino;
+	return is_one;
+}
+
 static int take_option(struct sim *sim, int id, const char *value)
 {
 	if (id == 'o')
@@ -218,6 +230,8 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	if (!sim.path || walk.index < argc)
 		return tally_command_misuse(command, sim.path ? "there is one scenario too many"
 							      : "which scenario? Try examples/tour.sim");
+	if (sim.output && is_standard_stream(sim.output))
+		return tally_command_misuse(command, "-o %s: what is printed goes there; -o names a file of its own", sim.output);
 	sim.view.out = &sim.text;
 	sim.view.is_ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
 	sim.view.has_colours = tally_terminal_colours(STDOUT_FILENO);

@@ -145,6 +145,10 @@ printf 'program p\n yield\nend\ncount cycles of p\n' | scenario; wrong "measurin
 printf 'say "x\n' | scenario; wrong "an open quotation" 5 "the quotation mark has no other"
 mkfifo pipe && run 2 timeout 10 "$TALLY" sim -o pipe "$examples/stacks.sim" && has 'pipe is no regular file' && [ -p pipe ] && [ ! -e pipe.elf ]
 check "-o wants a file: nothing is left beside a device"
+for stream in - /dev/stdout /dev/stderr; do
+	run 2 timeout 10 "$TALLY" sim -o $stream "$examples/stacks.sim" && has "-o $stream: what is printed goes there" && [ ! -e ./- ] && [ ! -e ./-.elf ] && [ ! -e out.elf ]
+	check "-o $stream is no file for a recording"
+done
 printf 'task t\n yield\nend\ncount cyclse of t\n' | scenario; run 2 "$TALLY" sim s.sim && has "line 8: there is no event 'cyclse'" && has "did you mean 'cycles'"
 check "an event that the machine doesn't have"
 printf 'task t\n yield\nend\ncount cycles of t\n' | scenario; run 2 "$TALLY" sim -o a.data s.sim && has "nothing is sampled" && has "hint:"
