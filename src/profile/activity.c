@@ -30,6 +30,7 @@ struct activity_reader {
 	struct tally_sample_filter shown; /* tasks, CPUs, times */
 	struct tally_sample_filter event; /* of marks and samples, alone */
 	uint64_t left_out; /* samples that nothing but the filters kept from being shown */
+	bool idle_passes;  /* the idle task, which is not drawn, is one of those asked for, and was there */
 	struct ran_list by_source[TALLY_ACTIVITY_SAMPLES + 1];
 	struct { struct on_cpu *items; size_t count, capacity; } cpus[TALLY_ACTIVITY_SAMPLES];
 	struct tally_map thread_of; /* tid → thread: switches don't tell processes */
@@ -62,7 +63,9 @@ const char *tally_activity_comm(const struct tally_activity *activity, uint32_t 
 {
 	const struct tally_tasks *tasks = &activity->recording->tasks;
 	const struct tally_thread *task = &tasks->threads.items[thread];
-	return task->comm == TALLY_STRING_NONE ? "[unknown]" : tally_strings_text(&tasks->strings, task->comm);
+	if (task->comm != TALLY_STRING_NONE)
+		return tally_strings_text(&tasks->strings, task->comm);
+	return task->tid ? "[unknown]" : "swapper";
 }
 
 /* ---- what is shown -------------------------------------------------------------------------------------- */
@@ -96,6 +99,13 @@ static bool is_named(const struct activity_reader *reader, uint32_t thread)
 {
 	const char *comms = reader->shown.comms;
 	return !comms || tally_list_has(comms, tally_activity_comm(reader->activity, thread));
+}
+
+/* Its name is the same all the time. */
+static void see_idle(struct activity_reader *reader, uint32_t thread, uint32_t cpu, uint64_t time)
+{
+	reader->idle_passes |= time >= reader->shown.time_start_ns && time <= reader->shown.time_end_ns &&
+			       is_shown(reader, thread, cpu) && is_named(reader, thread);
 }
 
 /* ---- switches ------------------------------------------------------------------------------------------ */
@@ -141,6 +151,8 @@ static int enter(struct activity_reader *reader, enum tally_activity_source sour
 	if (!on)
 		return cpu >= CPUS_MAX ? 0 : -ENOMEM;
 	bool is_idle = reader->activity->recording->tasks.threads.items[thread].tid == 0;
+	if (is_idle)
+		see_idle(reader, thread, cpu, time);
 	*on = (struct on_cpu){ .since = time, .thread = thread, .known = true, .busy = !is_idle };
 	return 0;
 }
@@ -277,7 +289,10 @@ static int take_sample(struct activity_reader *reader, const struct tally_raw_re
 	uint64_t span = span_of(attr, sample);
 	struct tally_ran ran = { .start = sample->time > span ? sample->time - span : 0, .end = sample->time,
 				 .thread = thread, .cpu = cpu };
-	return sample->tid ? add_ran(reader, TALLY_ACTIVITY_SAMPLES, &ran) : 0;
+	if (sample->tid)
+		return add_ran(reader, TALLY_ACTIVITY_SAMPLES, &ran);
+	see_idle(reader, thread, cpu, sample->time);
+	return 0;
 }
 
 /* ---- all of it ----------------------------------------------------------------------------------------- */
@@ -430,6 +445,11 @@ static int fill(struct activity_reader *reader, struct tally_error *err)
 	choose_marks(reader);
 	if (reader->activity->ran.count || reader->activity->marks.count)
 		return 0;
+	if (reader->idle_passes) {
+		tally_error_set(err, -ENOENT, "only the idle task ran, which a timeline leaves empty");
+		tally_error_hint(err, "'tally report --sort comm,cpu' counts the idle task's samples");
+		return -ENOENT;
+	}
 	if (!recording->counts.samples || reader->left_out)
 		return tally_recording_is_empty(recording, reader->left_out, err);
 	tally_error_set(err, -ENOENT, "the recording doesn't tell what happened when");

@@ -368,6 +368,17 @@ def memory_rows(path):
     write_file(path, [event], records, features)
 
 
+def idle(path):
+    """CPU 0 is idle; on CPU 1 a task runs."""
+    event = Event("cpu-clock", [5], type=1, config=0, period=1000000, sample_type=IP | TID | TIME | CPU | PERIOD)
+    records = side_band("worker", u32(1, 0))
+    for i in range(10):
+        for cpu, pid in enumerate((0, LIBRARY_PID)):
+            body = u64(0xffffffff81000010) + u32(pid, pid) + u64(2000 + (i + 1) * 1000000) + u32(cpu, 0) + u64(1000000)
+            records.append(record("SAMPLE", body, KERNEL))
+    write_file(path, [event], records, common_features([event]))
+
+
 def bpf_output(path):
     """What BPF programs and perf trace write: raw bytes of any length, printable and not."""
     event = Event("bpf-output", [5], type=1, config=10, sample_type=IP | TID | TIME | PERIOD | RAW)

@@ -9,7 +9,15 @@ export LC_ALL=C.UTF-8 NO_COLOR=1
 finish() { echo "1..$number"; exit; }
 timeline() { "$TALLY" timeline "$@" >out 2>errors; }
 
-if ! "$TALLY" record -q --switch-events -e task-clock,page-faults -o switches -- \
+"$(dirname "$0")/make_recording.py" idle idle >out 2>&1 || cat out >&2
+idle() { ! timeline -i idle "$@" && grep -q 'only the idle task ran' errors && grep -q '^hint: .*report --sort comm,cpu' errors; }
+check "nothing but the idle task is told as that" idle -C 0
+check "… who asks for it, too" idle --comm swapper
+check "… but not where others ran" eval 'timeline -i idle && grep -q "^worker" out && ! grep -q "idle task" errors'
+check "… nor for who asks for somebody else" eval '! timeline -i idle --comm nobody && grep -q "passes the filters" errors'
+
+# Of each fault, so that no task is without a sample.
+if ! "$TALLY" record -q --switch-events -e task-clock,page-faults/period=1,name=page-faults/ -o switches -- \
 	sh -c "$SHARES 200; sleep 0.3; $SHARES 200 2" >measured 2>out; then
 	skip "timeline" "no recording here: $(head -1 out)"
 	finish
