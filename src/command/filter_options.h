@@ -12,8 +12,8 @@ enum { TALLY_OPTION_COMMS = 0x1000, TALLY_OPTION_PIDS, TALLY_OPTION_TIDS, TALLY_
 #define TALLY_FILTER_OPTIONS \
 	{ 0, "comm", TALLY_ARGUMENT_REQUIRED, "LIST", "only these commands; cc* is any that begins so", NULL, TALLY_OPTION_COMMS }, \
 	{ 'C', "cpu", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples on these CPUs", NULL, TALLY_OPTION_CPUS }, \
-	{ 0, "time", TALLY_ARGUMENT_REQUIRED, "START,END", "only this part, in seconds as script prints them", NULL, \
-	  TALLY_OPTION_TIME }
+	{ 0, "time", TALLY_ARGUMENT_REQUIRED, "RANGE", "only START,END in seconds as script prints them, or a share: 10%-20%, 10%/2", \
+	  NULL, TALLY_OPTION_TIME }
 
 /* The tasks' names differ where a command has a --pid of another meaning. */
 #define TALLY_FILTER_TASK_OPTIONS(pid, tid) \
@@ -24,7 +24,7 @@ enum { TALLY_OPTION_COMMS = 0x1000, TALLY_OPTION_PIDS, TALLY_OPTION_TIDS, TALLY_
  * message that names it. */
 int tally_filter_option(int id, const char *value, struct tally_profile_filter *filter, struct tally_error *err);
 
-/* "--comm cc1 --time 1.500000000,": the options that make such a filter, behind one another; nothing for one that takes all. */
+/* "--comm cc1 --time 1.5,": the options that make such a filter, behind one another; nothing for one that takes all. */
 void tally_filter_text(const struct tally_profile_filter *filter, struct tally_buffer *out);
 
 /* Whether anything was asked for. */

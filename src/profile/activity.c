@@ -74,8 +74,9 @@ const char *tally_activity_comm(const struct tally_activity *activity, uint32_t 
 static int parse_filter(struct activity_reader *reader, struct tally_error *err)
 {
 	const struct tally_profile_filter *asked = &reader->options->filter, event = { .event = asked->event };
-	int result = tally_sample_filter_init(&reader->shown, asked, err);
-	return result < 0 ? result : tally_sample_filter_init(&reader->event, &event, err);
+	const struct tally_perfdata *data = reader->activity->recording->data;
+	int result = tally_sample_filter_init(&reader->shown, asked, data, err);
+	return result < 0 ? result : tally_sample_filter_init(&reader->event, &event, data, err);
 }
 
 static void leave_out(struct activity_reader *reader, uint32_t thread)
@@ -253,8 +254,7 @@ static int add_mark(struct activity_reader *reader, const struct tally_raw_recor
 		    uint32_t thread, uint32_t cpu)
 {
 	struct tally_activity *activity = reader->activity;
-	if (!is_shown(reader, thread, cpu) || sample->time < reader->shown.time_start_ns ||
-	    sample->time > reader->shown.time_end_ns) {
+	if (!is_shown(reader, thread, cpu) || !tally_time_ranges_have(&reader->shown.times, sample->time)) {
 		leave_out(reader, thread);
 		return 0;
 	}
@@ -364,16 +364,27 @@ static int close_open(struct activity_reader *reader, enum tally_activity_source
 	return 0;
 }
 
-/* Cut to the time asked for; 0 or -ENOMEM. */
-static int keep_ran(struct activity_reader *reader, struct tally_ran ran)
+/* Cut to the times asked for; 0 or -ENOMEM. */
+static int keep_ran(struct activity_reader *reader, const struct tally_ran *ran)
 {
-	if (ran.start < reader->shown.time_start_ns)
-		ran.start = reader->shown.time_start_ns;
-	if (ran.end > reader->shown.time_end_ns)
-		ran.end = reader->shown.time_end_ns;
-	if (ran.end > ran.start && is_shown(reader, ran.thread, ran.cpu) && is_named(reader, ran.thread))
-		return tally_vector_push(&reader->activity->ran, ran);
-	leave_out(reader, ran.thread);
+	const struct tally_time_range any = { 0, UINT64_MAX };
+	const struct tally_time_ranges *times = &reader->shown.times;
+	bool is_kept = false;
+	for (size_t i = 0; i < times->count || !i; i++) {
+		const struct tally_time_range *range = times->count ? &times->items[i] : &any;
+		struct tally_ran part = *ran;
+		if (part.start < range->start_ns)
+			part.start = range->start_ns;
+		if (part.end > range->end_ns)
+			part.end = range->end_ns;
+		if (part.end <= part.start || !is_shown(reader, ran->thread, ran->cpu) || !is_named(reader, ran->thread))
+			continue;
+		if (tally_vector_push(&reader->activity->ran, part) < 0)
+			return -ENOMEM;
+		is_kept = true;
+	}
+	if (!is_kept)
+		leave_out(reader, ran->thread);
 	return 0;
 }
 
@@ -390,7 +401,7 @@ static int choose_source(struct activity_reader *reader)
 		if (chosen)
 			reader->activity->source = source;
 		for (size_t i = 0; !result && i < list->count; i++)
-			result = keep_ran(reader, list->items[i]);
+			result = keep_ran(reader, &list->items[i]);
 	}
 	return result;
 }
@@ -407,11 +418,11 @@ static void choose_marks(struct activity_reader *reader)
 	activity->marks.count = kept;
 }
 
-static void bound_time(struct tally_activity *activity, const struct tally_profile_filter *filter)
+static void bound_time(struct tally_activity *activity, const struct tally_sample_filter *filter)
 {
 	if (filter->time_start_ns > activity->first)
 		activity->first = filter->time_start_ns;
-	if (filter->time_end_ns && filter->time_end_ns < activity->last)
+	if (filter->time_end_ns < activity->last)
 		activity->last = filter->time_end_ns;
 }
 
@@ -468,7 +479,8 @@ int tally_activity_new(struct tally_recording *recording, const struct tally_act
 	}
 	activity->recording = recording;
 	int result = fill(&reader, err);
-	bound_time(activity, &options->filter);
+	if (!result)
+		bound_time(activity, &reader.shown);
 	release_reader(&reader);
 	if (result < 0) {
 		tally_activity_free(activity);

@@ -232,7 +232,7 @@ int tally_recording_filter(struct tally_recording *recording, const struct tally
 	    tally_event_find(events, count, filter->event) == count)
 		return tally_event_not_found(recording->data, filter->event, err);
 	tally_sample_filter_release(&recording->filter);
-	return tally_sample_filter_init(&recording->filter, filter, err);
+	return tally_sample_filter_init(&recording->filter, filter, recording->data, err);
 }
 
 static void leave_out_sample(struct tally_recording *recording, const struct tally_sample *sample)

@@ -1,6 +1,7 @@
 #include "profile/sample_filter.h"
 
 #include "base/buffer.h"
+#include "base/reader.h"
 #include "base/vector.h"
 
 #include <errno.h>
@@ -180,14 +181,45 @@ static bool is_event(struct tally_sample_filter *filter, const struct tally_perf
 
 /* ---- the filter ---------------------------------------------------------------------------------------- */
 
+/* When the first and the last sample were taken; a pipe tells nothing of it, and perf not without build-ids. */
+static bool recorded_times(const struct tally_perfdata *data, uint64_t *first_ns, uint64_t *last_ns)
+{
+	struct tally_feature_bytes told = tally_perfdata_feature(data, TALLY_FEATURE_SAMPLE_TIME);
+	struct tally_reader reader;
+	tally_reader_init(&reader, told.bytes, told.size, false);
+	*first_ns = tally_reader_u64(&reader);
+	*last_ns = tally_reader_u64(&reader);
+	return !reader.failed && *last_ns && *first_ns <= *last_ns;
+}
+
+static int parse_times(struct tally_sample_filter *filter, const char *text, const struct tally_perfdata *data,
+		       struct tally_error *err)
+{
+	uint64_t first_ns = 0, last_ns = 0;
+	if (tally_time_is_share(text) && !recorded_times(data, &first_ns, &last_ns)) {
+		tally_error_set(err, -ENODATA, "no share '%s' of the time: the recording doesn't tell when its first and its "
+					       "last sample were taken%s", text,
+				tally_perfdata_is_pipe(data) ? " (it came from a pipe)" : "");
+		tally_error_hint(err, "give START,END in seconds, as 'tally script -F time' prints them%s",
+				 tally_perfdata_is_pipe(data) ? "; or record to a file" : "; perf record --timestamp-boundary "
+											 "keeps these times");
+		return -ENODATA;
+	}
+	int result = tally_time_ranges_parse(&filter->times, text, first_ns, last_ns, err);
+	if (!result) {
+		filter->time_start_ns = filter->times.items[0].start_ns;
+		filter->time_end_ns = filter->times.items[filter->times.count - 1].end_ns;
+	}
+	return result;
+}
+
 int tally_sample_filter_init(struct tally_sample_filter *filter, const struct tally_profile_filter *asked,
-			     struct tally_error *err)
+			     const struct tally_perfdata *data, struct tally_error *err)
 {
 	*filter = (struct tally_sample_filter){
 		.comms = asked->comms,
 		.event = asked->event,
-		.time_start_ns = asked->time_start_ns,
-		.time_end_ns = asked->time_end_ns ? asked->time_end_ns : UINT64_MAX,
+		.time_end_ns = UINT64_MAX,
 		.event_index = SIZE_MAX,
 	};
 	int result = asked->pids ? tally_number_set_parse(&filter->pids, asked->pids, err) : 0;
@@ -195,10 +227,12 @@ int tally_sample_filter_init(struct tally_sample_filter *filter, const struct ta
 		result = tally_number_set_parse(&filter->tids, asked->tids, err);
 	if (!result && asked->cpus)
 		result = tally_number_set_parse(&filter->cpus, asked->cpus, err);
+	if (!result && asked->time)
+		result = parse_times(filter, asked->time, data, err);
 	if (result)
 		tally_sample_filter_release(filter);
 	filter->takes_all = !asked->pids && !asked->tids && !asked->cpus && !asked->comms && !asked->event &&
-			    !asked->time_start_ns && !asked->time_end_ns;
+			    !asked->time;
 	return result;
 }
 
@@ -207,6 +241,7 @@ void tally_sample_filter_release(struct tally_sample_filter *filter)
 	tally_vector_release(&filter->pids);
 	tally_vector_release(&filter->tids);
 	tally_vector_release(&filter->cpus);
+	tally_time_ranges_release(&filter->times);
 }
 
 bool tally_sample_filter_passes(struct tally_sample_filter *filter, const struct tally_perfdata *data,
@@ -216,7 +251,7 @@ bool tally_sample_filter_passes(struct tally_sample_filter *filter, const struct
 	char buffer[16];
 	if (filter->takes_all)
 		return true;
-	if (sample->time < filter->time_start_ns || sample->time > filter->time_end_ns)
+	if (!tally_time_ranges_have(&filter->times, sample->time))
 		return false;
 	if (filter->pids.count && !tally_number_set_has(&filter->pids, sample->pid))
 		return false;

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "perfdata/perfdata.h"
+#include "profile/time_ranges.h"
 #include "task/tasks.h"
 
 #include <stdbool.h>
@@ -19,7 +20,7 @@
 struct tally_profile_filter {
 	const char *event; /* a name, or a number */
 	const char *comms, *pids, *tids, *cpus;
-	uint64_t time_start_ns, time_end_ns; /* of the recording's clock, both ends belong to it; 0: open */
+	const char *time; /* as time_ranges.h has it */
 	const char *objects, *symbols; /* of the leaf: see tally_profile_new() */
 };
 
@@ -34,16 +35,18 @@ struct tally_number_set {
 
 struct tally_sample_filter {
 	struct tally_number_set pids, tids, cpus;
+	struct tally_time_ranges times;
 	const char *comms, *event;
-	uint64_t time_start_ns, time_end_ns;
+	uint64_t time_start_ns, time_end_ns; /* from the first range to the last; 0 and UINT64_MAX: open */
 	size_t events_seen;    /* how many events there were when `event` was looked up among them */
 	size_t event_index;    /* SIZE_MAX: not found yet */
 	bool takes_all;
 };
 
-/* Texts are kept by reference.  -EINVAL with a message that names what is no number; -ENOMEM. */
+/* Texts are kept by reference.  -EINVAL with a message that names what is no number; -ENODATA where a share of the time was
+ * asked for, and the recording doesn't tell when it began and ended; -ENOMEM. */
 int tally_sample_filter_init(struct tally_sample_filter *filter, const struct tally_profile_filter *asked,
-			     struct tally_error *err);
+			     const struct tally_perfdata *data, struct tally_error *err);
 void tally_sample_filter_release(struct tally_sample_filter *filter);
 
 /* Whether the sample counts; `tasks` as they are at its time, `event` one of `data`'s. */

@@ -76,6 +76,7 @@ check "a sort key that is none is wrong use" eval 'report --sort colour; [ $? = 
 "$TALLY" report --event none-such -i perf.data 2>err
 check "an event that is not there: those that have samples are told" eval 'grep -q "^hint: it has: " err && ! grep -q dummy err'
 check "a time that is none is wrong use" eval 'report --time now,then; [ $? = 2 ]'
+check "a share of the time that is none is wrong use" eval 'report --time 50%-40%; [ $? = 2 ]'
 
 # ---- what a person sees --------------------------------------------------------------------------------
 report && ! LC_ALL=C grep -q $'\033' out

@@ -247,10 +247,18 @@ if record -a -e cpu-clock,task-clock -F 2000 sh -c 'cp "$(command -v sleep)" "my
 	check "--cpu takes a CPU's samples" filtered '$2 == "[000]"' --cpu 0
 	check "--event takes an event's samples" filtered '/ task-clock[:a-zA-Z]*: /' --event task-clock
 	check "--time takes what is behind a moment" filtered "substr(\$3, 1, length(\$3) - 1) + 0 >= $middle" --time "$middle,"
+	for share in 30% 10%/4 5%-15%,50.5%-100%; do
+		perf script -i perf.data -F tid,cpu,time,event --time $share 2>/dev/null | sort >perf.part
+		"$TALLY" script --stdio -i perf.data -F tid,cpu,time,event --time $share 2>err | sort >tally.part
+		check "--time $share is the part that perf takes" cmp perf.part tally.part
+	done
 	check "filters go together" filtered "\$1 == $tid && / cpu-clock[:a-zA-Z]*: /" --tid "$tid" -e cpu-clock
 else
 	skip "filters take what they name" "perf can't record it"
 fi
+timeout 60 "$TALLY" record -q -e cpu-clock -o - true 2>err >pipe.data
+"$TALLY" script --stdio -i - --time 10% <pipe.data >out 2>err
+check "a pipe has no shares of a time that isn't over" eval '[ ! -s out ] && grep -q "came from a pipe" err && grep -q "^hint: give START,END" err'
 check "an event that isn't there is an error" eval '! "$TALLY" script --event nope -i perf.data >out 2>&1 && grep -q "no event .nope" out'
 awk '{ for (i = 1; i < NF; i += 2) sum[$i] += $(i + 1); recordings++ }
      END { printf "# in all: recordings %d", recordings; for (name in sum) printf ", %s %d", name, sum[name]; print "" }' causes

@@ -33,13 +33,29 @@ static void check_events(const struct tally_script_fields *fields)
 	}
 }
 
+/* A share of any time begins and ends in it; ranges are in order, and each has its own ends. */
+static void check_ranges(const char *text)
+{
+	struct tally_time_ranges ranges = { 0 };
+	struct tally_error err = TALLY_ERROR_NONE;
+	must(tally_time_ranges_parse(&ranges, text, 5, UINT64_MAX - 5, &err) == 0 && ranges.count);
+	for (size_t i = 0; i < ranges.count; i++) {
+		const struct tally_time_range *range = &ranges.items[i];
+		must(range->start_ns <= range->end_ns && (!i || range[-1].end_ns < range->start_ns));
+		must(!tally_time_is_share(text) || (range->start_ns >= 5 && range->end_ns <= UINT64_MAX - 5));
+		must(tally_time_ranges_have(&ranges, range->start_ns) && tally_time_ranges_have(&ranges, range->end_ns));
+	}
+	tally_time_ranges_release(&ranges);
+}
+
 static void check_time(const char *text)
 {
 	struct tally_profile_filter filter = { 0 };
 	struct tally_error err = TALLY_ERROR_NONE;
 	int result = tally_filter_option(TALLY_OPTION_TIME, text, &filter, &err);
 	must(result == 1 || (result < 0 && err.message[0]));
-	must(result < 0 || !filter.time_end_ns || filter.time_start_ns <= filter.time_end_ns);
+	if (result == 1)
+		check_ranges(text);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

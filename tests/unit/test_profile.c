@@ -1,10 +1,13 @@
 #include "test.h"
 
+#include "base/buffer.h"
 #include "profile/sample_filter.h"
 
 #include "profile_fixture.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <string.h>
 
 static uint64_t period_with(const struct tally_profile_filter *filter, uint32_t event)
 {
@@ -62,12 +65,60 @@ static void filters_take_what_they_name(void **state)
 		{ { .symbols = "loop,main" }, 5 },
 		{ { .objects = "nothing" }, 0 },
 		{ { .comms = "alpha", .cpus = "1" }, 5 },
-		{ { .time_start_ns = 5 }, 65 },
-		{ { .time_end_ns = 4 }, 10 },
-		{ { .time_start_ns = 5, .time_end_ns = 6 }, 60 },
+		{ { .time = "0.000000005," }, 65 },
+		{ { .time = ",0.000000004" }, 10 },
+		{ { .time = "0.000000005,0.000000006" }, 60 },
 	};
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_int_equal(period_with(&cases[i].filter, 0), cases[i].period);
+}
+
+/* Of the times 1000 to 2000, as text. */
+static const char *times_of(const char *asked, struct tally_buffer *out)
+{
+	struct tally_time_ranges ranges = { 0 };
+	out->length = 0;
+	bool is_sound = !tally_time_ranges_parse(&ranges, asked, 1000, 2000, NULL);
+	if (!is_sound)
+		tally_buffer_text(out, "none");
+	for (size_t i = 0; is_sound && i < ranges.count; i++)
+		tally_buffer_printf(out, "%s%" PRIu64 "-%" PRIu64, i ? " " : "", ranges.items[i].start_ns, ranges.items[i].end_ns);
+	tally_time_ranges_release(&ranges);
+	return tally_buffer_string(out);
+}
+
+static void shares_of_the_time_meet_and_do_not_overlap(void **state)
+{
+	const char *const cases[][2] = {
+		{ "10%", "1000-1099" }, { "10%/2", "1100-1199" }, { "10%/10", "1900-2000" }, { "100%", "1000-2000" },
+		{ "0%-10%", "1000-1099" }, { "90%-100%", "1900-2000" }, { "33.3%-66.6%", "1333-1665" },
+		{ "10%/3,10%", "1000-1099 1200-1299" }, { "10%-30%,20%-40%", "1100-1399" }, { "5%,", "1000-1049" },
+		{ "10%/0", "none" }, { "10%/11", "none" }, { "10%/1.5", "none" }, { "110%", "none" }, { "20%-10%", "none" },
+		{ "0%", "none" }, { "0%/1", "none" }, { "10%-", "none" }, { "-10%", "none" }, { "10% 20%", "none" }, { "%", "none" },
+		{ "10%/99999999999999999999", "none" }, { ",10%", "none" }, { "10%,1,2", "none" },
+		{ "1,2", "1000000000-2000000000" }, { "0.000000005,", "5-18446744073709551615" }, { ",0.5", "0-500000000" },
+		{ "3,4 1,2", "1000000000-2000000000 3000000000-4000000000" }, { ",", "0-18446744073709551615" },
+		{ "2,1", "none" }, { "1", "none" }, { "1,2,3", "none" }, { "", "none" }, { "18446744079,", "none" },
+	};
+	struct tally_buffer out = { 0 };
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_string_equal(times_of(cases[i][0], &out), cases[i][1]);
+	tally_buffer_release(&out);
+}
+
+static void a_recording_without_times_has_no_shares_of_them(void **state)
+{
+	struct profile_fixture fixture;
+	struct tally_error err = TALLY_ERROR_NONE;
+	const struct tally_profile_filter half = { .time = "50%" };
+	(void)state;
+	fixture_usual(&fixture);
+	struct tally_profile *profile = fixture_profile(&fixture, NULL);
+	assert_int_equal(tally_recording_filter(profile->recording, &half, &err), -ENODATA);
+	assert_non_null(strstr(err.message, "'50%'"));
+	assert_non_null(strstr(err.hint, "seconds"));
+	fixture_release(&fixture, profile);
 }
 
 static void an_event_is_found_by_name_and_number(void **state)
@@ -331,6 +382,8 @@ int main(void)
 		cmocka_unit_test(every_sample_counts_once),
 		cmocka_unit_test(a_backslash_makes_a_pattern_s_letters_ordinary),
 		cmocka_unit_test(filters_take_what_they_name),
+		cmocka_unit_test(shares_of_the_time_meet_and_do_not_overlap),
+		cmocka_unit_test(a_recording_without_times_has_no_shares_of_them),
 		cmocka_unit_test(an_event_is_found_by_name_and_number),
 		cmocka_unit_test(what_is_amiss_is_told_and_counted),
 		cmocka_unit_test(a_map_of_another_user_is_not_believed),

@@ -1,0 +1,161 @@
+#include "profile/time_ranges.h"
+
+#include "base/vector.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DECIMALS = 9 };
+
+#define UNIT UINT64_C(1000000000) /* of a second, and of a per cent */
+#define WHOLE (100 * UNIT)
+
+/* "12.345678" in billionths, to the last digit: a double would lose some of them after a hundred days of uptime.  The end
+ * of the number, NULL where there is none. */
+static const char *parse_decimal(const char *text, uint64_t *value)
+{
+	const uint64_t most = UINT64_MAX / UNIT - 1;
+	uint64_t whole = 0, part = 0;
+	unsigned digits = 0, decimals = 0;
+	for (; *text >= '0' && *text <= '9' && whole <= most / 10; text++, digits++)
+		whole = 10 * whole + (uint64_t)(*text - '0');
+	if (*text == '.')
+		for (text++; *text >= '0' && *text <= '9'; text++, digits++)
+			if (decimals < DECIMALS) {
+				part = 10 * part + (uint64_t)(*text - '0');
+				decimals++;
+			}
+	for (; decimals < DECIMALS; decimals++)
+		part *= 10;
+	*value = whole * UNIT + part;
+	return digits && whole <= most ? text : NULL;
+}
+
+/* ---- seconds ------------------------------------------------------------------------------------------- */
+
+/* "12.5,13": its end, NULL where it is none. */
+static const char *parse_seconds(const char *text, struct tally_time_range *range)
+{
+	*range = (struct tally_time_range){ 0, UINT64_MAX };
+	if (*text != ',')
+		text = parse_decimal(text, &range->start_ns);
+	if (!text || *text++ != ',')
+		return NULL;
+	if (*text && *text != ' ')
+		text = parse_decimal(text, &range->end_ns);
+	return text && range->start_ns <= range->end_ns ? text : NULL;
+}
+
+/* ---- shares -------------------------------------------------------------------------------------------- */
+
+static const char *parse_percent(const char *text, uint64_t *share)
+{
+	text = parse_decimal(text, share);
+	return text && *text == '%' && *share <= WHOLE ? text + 1 : NULL;
+}
+
+/* "10%-20%", "10%/2", "10%": its end, NULL where it is none. */
+static const char *parse_share(const char *text, uint64_t *from, uint64_t *to)
+{
+	uint64_t number = UNIT;
+	*from = 0;
+	text = parse_percent(text, to);
+	if (text && *text == '-') {
+		*from = *to;
+		text = parse_percent(text + 1, to);
+	} else if (text && *text == '/') {
+		text = parse_decimal(text + 1, &number);
+		if (!text || number % UNIT || number < UNIT || !*to || number / UNIT > WHOLE / *to)
+			return NULL;
+		*from = (number / UNIT - 1) * *to;
+		*to += *from;
+	}
+	return text && *from < *to ? text : NULL;
+}
+
+__extension__ typedef unsigned __int128 wide;
+
+static uint64_t time_at(uint64_t share, uint64_t first_ns, uint64_t last_ns)
+{
+	return first_ns + (uint64_t)((wide)(last_ns - first_ns) * share / WHOLE);
+}
+
+/* What one share ends with is the next one's, but for the last sample. */
+static struct tally_time_range range_of(uint64_t from, uint64_t to, uint64_t first_ns, uint64_t last_ns)
+{
+	struct tally_time_range range = { time_at(from, first_ns, last_ns), time_at(to, first_ns, last_ns) };
+	if (to < WHOLE && range.end_ns > range.start_ns)
+		range.end_ns--;
+	return range;
+}
+
+/* ---- ranges -------------------------------------------------------------------------------------------- */
+
+static int compare(const void *a, const void *b)
+{
+	const struct tally_time_range *x = a, *y = b;
+	return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+/* Sorts, and makes one of ranges that touch. */
+static void normalise(struct tally_time_ranges *ranges)
+{
+	size_t kept = 0;
+	qsort(ranges->items, ranges->count, sizeof(*ranges->items), compare);
+	for (size_t i = 1; i < ranges->count; i++) {
+		struct tally_time_range *last = &ranges->items[kept];
+		if (ranges->items[i].start_ns > last->end_ns)
+			ranges->items[++kept] = ranges->items[i];
+		else if (ranges->items[i].end_ns > last->end_ns)
+			last->end_ns = ranges->items[i].end_ns;
+	}
+	ranges->count = kept + 1;
+}
+
+bool tally_time_is_share(const char *text)
+{
+	return strchr(text, '%') != NULL;
+}
+
+int tally_time_ranges_parse(struct tally_time_ranges *ranges, const char *text, uint64_t first_ns, uint64_t last_ns,
+			    struct tally_error *err)
+{
+	bool is_share = tally_time_is_share(text);
+	char between = is_share ? ',' : ' ';
+	const char *at = text;
+	do {
+		struct tally_time_range range;
+		uint64_t from = 0, to = 0;
+		at = is_share ? parse_share(at, &from, &to) : parse_seconds(at, &range);
+		if (!at || (*at && *at != between))
+			return tally_error_set(err, -EINVAL, "'%s' is neither START,END in seconds nor a share of the time "
+							     "like 10%%-20%% or 10%%/2", text);
+		if (is_share)
+			range = range_of(from, to, first_ns, last_ns);
+		if (tally_vector_push(ranges, range) < 0)
+			return tally_error_set(err, -ENOMEM, "out of memory");
+		while (*at == between)
+			at++;
+	} while (*at);
+	normalise(ranges);
+	return 0;
+}
+
+void tally_time_ranges_release(struct tally_time_ranges *ranges)
+{
+	tally_vector_release(ranges);
+}
+
+bool tally_time_ranges_have(const struct tally_time_ranges *ranges, uint64_t time_ns)
+{
+	size_t low = 0, high = ranges->count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (ranges->items[middle].end_ns < time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return !ranges->count || (low < ranges->count && ranges->items[low].start_ns <= time_ns);
+}

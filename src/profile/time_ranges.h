@@ -1,0 +1,41 @@
+/* The times that are asked for: parts of a recording, as text.
+ *
+ *     12.5,13.25          seconds of the recording's clock; either end may be left out
+ *     12.5,13 20,         several, apart by blanks
+ *     10%-20%,50%-60%     of the time from the first sample to the last
+ *     30%   10%/2         the first 30 %; the second tenth
+ *
+ * Pure.  Not thread-safe.
+ */
+#ifndef TALLY_PROFILE_TIME_RANGES_H
+#define TALLY_PROFILE_TIME_RANGES_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Both ends belong to it. */
+struct tally_time_range {
+	uint64_t start_ns, end_ns;
+};
+
+struct tally_time_ranges {
+	struct tally_time_range *items; /* sorted, apart from one another; none: any time */
+	size_t count, capacity;
+};
+
+/* Whether the text is of shares, which only who knows the recording's first and last time can parse. */
+bool tally_time_is_share(const char *text);
+
+/* Adds the ranges of a text to those that there are; the times of the first and the last sample count for shares alone.
+ * -EINVAL, -ENOMEM. */
+int tally_time_ranges_parse(struct tally_time_ranges *ranges, const char *text, uint64_t first_ns, uint64_t last_ns,
+			    struct tally_error *err);
+
+void tally_time_ranges_release(struct tally_time_ranges *ranges);
+
+bool tally_time_ranges_have(const struct tally_time_ranges *ranges, uint64_t time_ns);
+
+#endif
