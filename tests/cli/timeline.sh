@@ -8,6 +8,8 @@ export LC_ALL=C.UTF-8 NO_COLOR=1
 
 finish() { echo "1..$number"; exit; }
 timeline() { "$TALLY" timeline "$@" >out 2>errors; }
+own=shares.$$ # what the whole system is recorded with may run shares, too
+cp "$SHARES" "$own"
 
 "$(dirname "$0")/make_recording.py" idle idle >out 2>&1 || cat out >&2
 idle() { ! timeline -i idle "$@" && grep -q 'only the idle task ran' errors && grep -q '^hint: .*report --sort comm,cpu' errors; }
@@ -18,7 +20,7 @@ check "… nor for who asks for somebody else" eval '! timeline -i idle --comm n
 
 # Of each fault, so that no task is without a sample.
 if ! "$TALLY" record -q --switch-events -e task-clock,page-faults/period=1,name=page-faults/ -o switches -- \
-	sh -c "$SHARES 200; sleep 0.3; $SHARES 200 2" >measured 2>out; then
+	sh -c "./$own 200; sleep 0.3; ./$own 200 2" >measured 2>out; then
 	skip "timeline" "no recording here: $(head -1 out)"
 	finish
 fi
@@ -27,15 +29,15 @@ fi
 seconds_of() { awk -v name="$1" '$1 == name && $NF == "s" { sum += $(NF - 1) } END { print sum + 0 }' out; }
 about() { awk -v found="$1" -v wanted="$2" 'BEGIN { exit !(found > 0.9 * wanted - 0.01 && found < 1.1 * wanted + 0.05) }'; }
 measures() {
-	timeline -i switches -n 100 && grep -q 'by its context switches$' out && about "$(seconds_of shares)" 0.6
+	timeline -i switches -n 100 && grep -q 'by its context switches$' out && about "$(seconds_of "$own")" 0.6
 }
 check "tasks ran as long as they measured themselves" measures
 cpus() { grep -cE '^CPU [0-9]+ .* [0-9.]+ %$' out | grep -qvx 0 && grep -qE '^  page-faults .* [0-9]+ x$' out; }
 check "CPUs have their share, and page faults their marks" cpus
 gap() { # while the shell slept, nobody ran: the middle of the first second
 	timeline -i switches --by task --width 134 && ! grep -q '^CPU' out &&
-		[ "$(grep '^shares' out | cut -c23-122 | tr -d ' ' | wc -m)" -gt 10 ] &&
-		grep '^shares' out | grep -q '   '
+		[ "$(grep "^$own" out | cut -c23-122 | tr -d ' ' | wc -m)" -gt 10 ] &&
+		grep "^$own" out | grep -q '   '
 }
 check "time in which nobody ran is empty" gap
 width() { timeline -i switches -w 80 && [ "$(wc -L <out)" -le 80 ]; }
@@ -44,18 +46,18 @@ ascii() { LC_ALL=C timeline -i switches && ! grep -qP '[^\x00-\x7f]' out; }
 check "in an ASCII locale there are no other characters" ascii
 limited() { timeline switches -n 1 --by task && [ "$(grep -cE '^[a-z].* s$' out)" = 1 ] && grep -q 'tasks more; -n shows them' out; }
 check "-n takes those that ran longest, and options may stand behind the file" limited
-only() { timeline -i switches --comm sh --by task && grep -q '^sh ' out && ! grep -q '^shares' out; }
+only() { timeline -i switches --comm sh --by task && grep -q '^sh ' out && ! grep -q "^$own" out; }
 check "--comm shows this command alone" only
 # same OPTION RECORDING: the rows of the tasks that it leaves are those of all, to the last digit
 rows() { grep -E '^[^ ].* [0-9.]+ s$' out | awk '{ print $1, $2, $(NF - 1) }'; }
 same() { # the whole of each process that ran shares, or the task that ran longest
 	local option=$1 recording=$2
-	timeline -i "$recording" -n 1000 --by task && rows >every && grep '^shares ' every >wanted || return
+	timeline -i "$recording" -n 1000 --by task && rows >every && grep "^$own " every >wanted || return
 	case $option in
-	--comm) set -- shares ;;
+	--comm) set -- "$own" ;;
 	--tid) set -- "$(awk 'NR == 1 { print $2 }' wanted)" && grep " $1 " every >wanted ;;
 	--pid)
-		"$TALLY" script -i "$recording" --comm shares -F pid,tid 2>errors | tr -d ' ' | sort -u >tasks
+		"$TALLY" script -i "$recording" --comm "$own" -F pid,tid 2>errors | tr -d ' ' | sort -u >tasks
 		# shellcheck disable=SC2046 # words
 		set -- $(cut -d/ -f1 tasks | sort -u) ;;
 	esac
@@ -70,8 +72,8 @@ for option in --comm --tid --pid; do
 done
 
 trace() {
-	"$TALLY" timeline -i switches -o trace.json 2>out && python3 - >out 2>&1 <<'END'
-import json
+	"$TALLY" timeline -i switches -o trace.json 2>out && python3 - "$own" >out 2>&1 <<'END'
+import json, sys
 events = json.load(open("trace.json"))["traceEvents"]
 ran = [e for e in events if e["ph"] == "X"]
 cpus = [e for e in ran if e["pid"] == 0]
@@ -81,16 +83,16 @@ for track in {e["tid"] for e in cpus}:
     for e in sorted((e for e in cpus if e["tid"] == track), key=lambda e: e["ts"]):
         assert e["ts"] >= ends - 1e-3, "one task at a time on a CPU"
         ends = e["ts"] + e["dur"]
-assert 0.5e6 < sum(e["dur"] for e in cpus if e["name"].startswith("shares ")) < 0.75e6
+assert 0.5e6 < sum(e["dur"] for e in cpus if e["name"].startswith(sys.argv[1] + " ")) < 0.75e6
 assert any(e["ph"] == "i" and e["name"].startswith("page-faults") for e in events)
 names = {e["args"]["name"] for e in events if e["ph"] == "M"}
-assert {"CPUs", "CPU 0", "shares"} <= names, names
+assert {"CPUs", "CPU 0", sys.argv[1]} <= names, names
 END
 }
 check "trace events: one task at a time on each CPU" trace
 
-if "$TALLY" record -q -a -e sched:sched_switch -o sched -- "$SHARES" 200 >measured 2>out; then
-	switched() { timeline -i sched -n 100 && grep -q 'by sched:sched_switch$' out && about "$(seconds_of shares)" 0.2; }
+if "$TALLY" record -q -a -e sched:sched_switch -o sched -- "./$own" 200 >measured 2>out; then
+	switched() { timeline -i sched -n 100 && grep -q 'by sched:sched_switch$' out && about "$(seconds_of "$own")" 0.2; }
 	check "the tracepoint sched:sched_switch tells the same" switched
 	for option in --comm --tid --pid; do
 		check "$option does so by sched:sched_switch, which is recorded as its predecessor's" same $option sched
@@ -98,8 +100,8 @@ if "$TALLY" record -q -a -e sched:sched_switch -o sched -- "$SHARES" 200 >measur
 else
 	skip "the tracepoint sched:sched_switch tells the same, filtered too" "it can't be recorded here"
 fi
-"$TALLY" record -q -e cpu-clock -F 999 -o samples -- "$SHARES" 200 >measured 2>out
-sampled() { timeline -i samples && grep -q 'by samples: ' out && about "$(seconds_of shares)" 0.2; }
+"$TALLY" record -q -e cpu-clock -F 999 -o samples -- "./$own" 200 >measured 2>out
+sampled() { timeline -i samples && grep -q 'by samples: ' out && about "$(seconds_of "$own")" 0.2; }
 check "without switches samples tell it, and it says so" sampled
 "$TALLY" record -q -e cpu-clock -F 999 --call-graph dwarf,256 -o cut -- python3 -c 'sum(range(3000000))' >out 2>&1
 if "$TALLY" script --stdio -i cut 2>&1 >out | grep -q 'cut short'; then
@@ -113,7 +115,7 @@ fi
 empty() { ! timeline -i few && grep -q 'the recording has no samples' errors; }
 check "a recording without samples is told as that" empty
 passes_nothing() {
-	! timeline -i samples --comm nobody && grep -q 'passes the filters' errors && grep -q 'commands are shares[;,]' errors
+	! timeline -i samples --comm nobody && grep -q 'passes the filters' errors && grep -q "commands are $own[;,]" errors
 }
 check "filters that nothing passes are told as that" passes_nothing
 unprinted() {
