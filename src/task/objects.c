@@ -57,6 +57,14 @@ static bool is_of_arch(const struct tally_object *object, enum tally_arch arch)
 	return true;
 }
 
+static void drop_other_arch(const struct tally_objects *objects, struct tally_object_entry *entry)
+{
+	if (!entry->object || is_of_arch(entry->object, objects->arch))
+		return;
+	tally_object_unref(entry->object);
+	entry->object = NULL;
+}
+
 static void open_recorded(const struct tally_objects *objects, struct tally_object_entry *entry,
 			  const struct tally_mapped_file *file, const char *path)
 {
@@ -65,10 +73,7 @@ static void open_recorded(const struct tally_objects *objects, struct tally_obje
 		entry->object = NULL;
 	if (rc == -ENOMEM)
 		entry->lack = rc;
-	if (entry->object && !is_of_arch(entry->object, objects->arch)) {
-		tally_object_unref(entry->object); /* this machine's, of the same path */
-		entry->object = NULL;
-	}
+	drop_other_arch(objects, entry); /* this machine's, of the same path */
 	if (entry->object && !is_wanted(entry->object, &file->build_id)) {
 		tally_object_unref(entry->object);
 		entry->object = NULL;
@@ -132,6 +137,7 @@ static void open_entry(const struct tally_objects *objects, struct tally_object_
 		bool may_be = file->build_id.size || !objects->is_foreign;
 		if (image && may_be && tally_object_open_memory(path, image, size, &entry->object, NULL) < 0)
 			entry->object = NULL;
+		drop_other_arch(objects, entry);
 		if (entry->object && !is_wanted(entry->object, &file->build_id)) {
 			tally_object_unref(entry->object);
 			entry->object = tally_search_by_build_id(&objects->search, &file->build_id);

@@ -1,5 +1,7 @@
 /* Makes code that counts down, says in its perf map what it is called, runs it, replaces the map by that of more code, runs that,
- * and takes the map away; "made_code ROUNDS keep": leaves it there.  77 where that can't be done. */
+ * and takes the map away; "made_code ROUNDS keep": leaves it there; "made_code ROUNDS stop": before it runs anything it waits for
+ * a SIGCONT.  77 where that can't be done. */
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,10 +38,12 @@ int main(int argc, char **argv)
 	void (*code)(uint64_t) = (void (*)(uint64_t))make("made_first", map, "w");
 	if (!code)
 		return 77;
+	if (argc > 2 && !strcmp(argv[2], "stop"))
+		raise(SIGSTOP);
 	code(rounds);
 	void (*more)(uint64_t) = (void (*)(uint64_t))make("made_later", next, "w");
 	if (!more || rename(next, map) < 0) /* which says nothing of the first */
 		return 1;
 	more(rounds);
-	return argc > 2 ? 0 : unlink(map);
+	return argc > 2 && !strcmp(argv[2], "keep") ? 0 : unlink(map);
 }
