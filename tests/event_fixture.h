@@ -35,11 +35,13 @@ static struct tally_pmu fixture_pmus[] = {
 
 static struct tally_tracepoint_name fixture_tracepoints[] = {
 	{ "irq", "softirq_entry", 50 },
+	{ "mine", "hit", 300 },
 	{ "sched", "sched_process_exec", 102 },
 	{ "sched", "sched_switch", 100 },
 	{ "sched", "sched_wakeup", 101 },
 	{ "syscalls", "sys_enter_open", 200 },
 	{ "syscalls", "sys_enter_openat", 201 },
+	{ "yours", "hit", 301 },
 };
 
 #define FIXTURE_COUNT(a) (sizeof(a) / sizeof((a)[0]))

@@ -1,7 +1,7 @@
 /* Event expressions → attributes: perf's grammar, over a catalogue handed in.  Pure.
  *
  *     cycles:u  {a,b}:S  L1-dcache-load-misses  r1a8  cpu/event=0x3c,umask=1,period=1000,name=foo/
- *     mem:0x1000/8:rw  sched:sched_switch  sched:*
+ *     mem:0x1000/8:rw  sched:sched_switch  sched:*  sched_switch
  */
 #ifndef TALLY_EVENT_EVENT_H
 #define TALLY_EVENT_EVENT_H

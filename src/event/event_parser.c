@@ -5,13 +5,13 @@
  *     event       base [':' modifiers]
  *     base        name ['/' terms '/']              hardware, software, cache, a PMU's event
  *                 pmu '/' terms '/' [modifiers]
- *                 system ':' name                   tracepoint, both may be globs
+ *                 [system ':'] name                 tracepoint; with a system both may be globs
  *                 'r' hex  |  type ':' config
  *                 'mem:' address ['/' length] [':' access]
  *
  * "name:word" is ambiguous: where the name is an event's, the word is modifiers, else name and word are a
- * tracepoint's.  Known names are asked first, then what looks raw, and PMUs' events last, since finding those may
- * mean reading all of sysfs.
+ * tracepoint's.  Known names are asked first, then what looks raw, and PMUs' events and bare tracepoints last, since finding
+ * those may mean reading all of sysfs and of tracefs.
  */
 #include "event/event_parser.h"
 
@@ -146,6 +146,13 @@ static int numbered(struct tally_event_parser *parser, struct tally_event_token 
 		       : -ENOMEM;
 }
 
+/* A PMU's event or a tracepoint, without saying whose: how many were added. */
+static int bare_name(struct tally_event_parser *parser, size_t position, const char *name)
+{
+	int found = tally_event_bare_pmu_event(parser, name);
+	return found ? found : tally_event_bare_tracepoint(parser, position, name);
+}
+
 /* Behind "name:", where `name` is no event by itself. */
 static int system_or_unknown(struct tally_event_parser *parser, struct tally_event_token first, const char *name)
 {
@@ -157,8 +164,7 @@ static int system_or_unknown(struct tally_event_parser *parser, struct tally_eve
 	char *second = tally_event_token_text(parser, parser->token);
 	if (!second)
 		return tally_event_no_memory(parser);
-	int found = tally_event_is_glob(name) || !is_modifiers(second) ? 0
-								       : tally_event_bare_pmu_event(parser, name);
+	int found = tally_event_is_glob(name) || !is_modifiers(second) ? 0 : bare_name(parser, first.start, name);
 	if (found < 0)
 		return found;
 	if (found) /* the word is its modifiers: give ':' back */
@@ -194,7 +200,7 @@ static int parse_base(struct tally_event_parser *parser, size_t *letters)
 			parser->token = after;
 		}
 	} else if (code == 0) {
-		code = tally_event_bare_pmu_event(parser, name);
+		code = bare_name(parser, first.start, name);
 		if (code == 0)
 			code = tally_event_unknown(parser, first.start, name);
 	}

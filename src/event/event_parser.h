@@ -90,6 +90,8 @@ int tally_event_parse_breakpoint(struct tally_event_parser *parser, size_t *modi
 /* system:name, both may be globs (event_tracepoints.c) */
 int tally_event_add_tracepoints(struct tally_event_parser *parser, struct tally_event_token system,
 				struct tally_event_token name);
+/* The one tracepoint of that name, whatever its system: 1, 0 when there is none, -EINVAL when there are several. */
+int tally_event_bare_tracepoint(struct tally_event_parser *parser, size_t position, const char *name);
 bool tally_event_is_glob(const char *text);
 
 #endif

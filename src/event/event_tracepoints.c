@@ -1,7 +1,7 @@
-/* system:name, exact or by globs, over the catalogue's tracepoints.
+/* system:name, exact or by globs, and a name alone, over the catalogue's tracepoints.
  *
- * An exact name costs one look-up (tracepoint_id) where the provider has one; only globs, and mistakes, make it
- * walk all names.
+ * An exact name costs one look-up (tracepoint_id) where the provider has one; only globs, names without a system, and
+ * mistakes make it walk all names.
  */
 #include "event/event_parser.h"
 
@@ -119,6 +119,39 @@ static int add_matching(struct tally_event_parser *parser, size_t position, cons
 	tally_event_fail(parser, -ENOENT, position, "no tracepoint matches '%.100s:%.100s'", system, name);
 	tally_error_hint(parser->err, "'tally list tracepoint' shows what there is");
 	return -ENOENT;
+}
+
+/* Of all that share the name, for a hint. */
+static void list_systems(struct tally_event_parser *parser, const char *name)
+{
+	const struct tally_catalogue *catalogue = parser->catalogue;
+	char list[400];
+	size_t used = 0;
+	for (size_t i = 0; i < catalogue->tracepoint_count && used < sizeof(list); i++)
+		if (!strcmp(catalogue->tracepoints[i].name, name))
+			used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s:%s", used ? ", " : "",
+						 catalogue->tracepoints[i].system, name);
+	tally_error_hint(parser->err, "write which: %s%s", list, used < sizeof(list) ? "" : "…");
+}
+
+int tally_event_bare_tracepoint(struct tally_event_parser *parser, size_t position, const char *name)
+{
+	struct tally_catalogue *catalogue = parser->catalogue;
+	const struct tally_tracepoint_name *found = NULL;
+	unsigned count = 0;
+	if (!catalogue->tracepoint_count && catalogue->load_tracepoints)
+		catalogue->load_tracepoints(catalogue, catalogue->context, NULL);
+	for (size_t i = 0; i < catalogue->tracepoint_count; i++)
+		if (!strcmp(catalogue->tracepoints[i].name, name)) {
+			found = &catalogue->tracepoints[i];
+			count++;
+		}
+	if (count > 1) {
+		tally_event_fail(parser, -EINVAL, position, "'%.200s' is a tracepoint of %u systems", name, count);
+		list_systems(parser, name);
+		return -EINVAL;
+	}
+	return found ? add(parser, position, found->system, found->name, found->id, false) : 0;
 }
 
 int tally_event_add_tracepoints(struct tally_event_parser *parser, struct tally_event_token system_token,

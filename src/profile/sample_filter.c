@@ -136,7 +136,7 @@ bool tally_list_has(const char *list, const char *word)
 
 size_t tally_event_find(const struct tally_recorded_event *events, size_t count, const char *name)
 {
-	size_t length = strlen(name);
+	size_t length = strlen(name), found = count;
 	uint32_t number;
 	const char *end = parse_number(name, &number);
 	if (end && !*end && number < count)
@@ -147,7 +147,12 @@ size_t tally_event_find(const struct tally_recorded_event *events, size_t count,
 	for (size_t i = 0; i < count; i++)
 		if (!strncmp(events[i].name, name, length) && events[i].name[length] == ':' && !strchr(name, ':'))
 			return i;
-	return count;
+	for (size_t i = 0; i < count; i++) {
+		const char *colon = events[i].attr.type == TALLY_TYPE_TRACEPOINT ? strchr(events[i].name, ':') : NULL;
+		if (colon && !strncmp(colon + 1, name, length) && (!colon[1 + length] || colon[1 + length] == ':'))
+			found = found == count ? i : SIZE_MAX;
+	}
+	return found < count ? found : count;
 }
 
 int tally_event_not_found(const struct tally_perfdata *data, const char *name, struct tally_error *err)

@@ -63,7 +63,7 @@ bool tally_number_set_has(const struct tally_number_set *set, uint32_t number);
 bool tally_list_has(const char *list, const char *word);
 
 /* The event of a name — also "page-faults" for the "page-faults:u" that it became where the kernel's part was not to
- * be had — or of a number; `count` when there is none. */
+ * be had, and "sched_switch" for the one tracepoint that is called so — or of a number; `count` when there is none. */
 size_t tally_event_find(const struct tally_recorded_event *events, size_t count, const char *name);
 
 /* -ENOENT with the list of the events that there are. */

@@ -140,6 +140,22 @@ static void an_event_is_found_by_name_and_number(void **state)
 	fixture_release(&fixture, profile);
 }
 
+static void a_tracepoint_is_found_without_its_system(void **state)
+{
+	const struct tally_attr tracepoint = { .type = TALLY_TYPE_TRACEPOINT }, clock = { .type = TALLY_TYPE_SOFTWARE };
+	const struct tally_recorded_event events[] = {
+		{ .name = "sched:sched_switch", .attr = tracepoint }, { .name = "mine:hit:u", .attr = tracepoint },
+		{ .name = "yours:hit", .attr = tracepoint }, { .name = "cpu-clock:u", .attr = clock },
+	};
+	(void)state;
+	assert_int_equal(tally_event_find(events, 4, "sched_switch"), 0);
+	assert_int_equal(tally_event_find(events, 4, "mine:hit"), 4);
+	assert_int_equal(tally_event_find(events, 4, "hit"), 4); /* whose? */
+	assert_int_equal(tally_event_find(events, 2, "hit"), 1);
+	assert_int_equal(tally_event_find(events, 4, "u"), 4);
+	assert_int_equal(tally_event_find(events, 4, "cpu-clock"), 3);
+}
+
 static void what_is_amiss_is_told_and_counted(void **state)
 {
 	struct profile_fixture fixture;
@@ -385,6 +401,7 @@ int main(void)
 		cmocka_unit_test(shares_of_the_time_meet_and_do_not_overlap),
 		cmocka_unit_test(a_recording_without_times_has_no_shares_of_them),
 		cmocka_unit_test(an_event_is_found_by_name_and_number),
+		cmocka_unit_test(a_tracepoint_is_found_without_its_system),
 		cmocka_unit_test(what_is_amiss_is_told_and_counted),
 		cmocka_unit_test(a_map_of_another_user_is_not_believed),
 		cmocka_unit_test(a_map_that_is_a_link_is_not_followed),
