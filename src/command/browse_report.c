@@ -95,14 +95,10 @@ static void add_number(struct arguments *arguments, const char *option, uint32_t
 /* As the one name of a list of patterns. */
 static void add_name(struct arguments *arguments, const char *option, const char *name)
 {
-	size_t length = 0;
 	char *quoted = tally_arena_alloc(&arguments->arena, 2 * strlen(name) + 1);
 	if (!quoted)
 		return;
-	for (; *name; quoted[length++] = *name++)
-		if (strchr("*?,\\", *name))
-			quoted[length++] = '\\';
-	quoted[length] = '\0';
+	tally_list_quote(name, quoted);
 	add_argument(arguments, option, quoted);
 }
 

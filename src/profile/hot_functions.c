@@ -1,8 +1,8 @@
 #include "profile/hot_functions.h"
 
-#include "base/suggest.h"
 #include "base/vector.h"
 #include "profile/function_code.h"
+#include "profile/meant_name.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -120,32 +120,9 @@ static int sum_functions(const struct tally_profile *profile, uint32_t event, st
 	return result;
 }
 
-/* The hottest whose name holds what was typed, else the one whose name is nearest; "": none is near. */
-static void meant(const struct tally_profile *profile, const struct tally_hot_functions *all, const char *typed,
-		  char out[TALLY_HOT_FUNCTION_NAME])
-{
-	unsigned least = (unsigned)strlen(typed) / 3 + 1;
-	*out = '\0';
-	for (size_t i = 0; i < all->count; i++) {
-		char name[TALLY_HOT_FUNCTION_NAME];
-		tally_hot_function_name(profile, &all->items[i], name);
-		unsigned distance = tally_edit_distance(typed, name);
-		bool holds = strcasestr(name, typed);
-		if (!holds && distance >= least)
-			continue;
-		memcpy(out, name, sizeof(name));
-		least = distance;
-		if (holds)
-			return;
-	}
-}
-
-/* "alpha" is the end of "L<long>::alpha". */
 static bool ends_in(const struct tally_profile *profile, const struct tally_hot_function *hot, const char *typed)
 {
-	const char *name = hot->end ? "" : tally_names_plain_text(&profile->recording->names, hot->function);
-	size_t length = strlen(name), end = strlen(typed);
-	return end && length > end + 2 && !memcmp(name + length - end - 2, "::", 2) && !strcmp(name + length - end, typed);
+	return !hot->end && tally_name_ends_in(tally_names_plain_text(&profile->recording->names, hot->function), typed);
 }
 
 /* The only one whose name ends in what was typed; SIZE_MAX: none, or several. */
@@ -185,7 +162,8 @@ static int none_is_chosen(const struct tally_profile *profile, const struct tall
 			  const struct tally_function_choice *choice, struct tally_error *err)
 {
 	enum { LISTED = 5 };
-	char list[400] = "", name[TALLY_HOT_FUNCTION_NAME] = "";
+	struct tally_meant_name meant = { .typed = choice->name };
+	char list[400] = "", name[TALLY_HOT_FUNCTION_NAME];
 	for (size_t i = 0; i < all->count && i < LISTED; i++) {
 		tally_hot_function_name(profile, &all->items[i], name);
 		put_short(all->items[i].end ? name : tally_names_plain_text(&profile->recording->names, all->items[i].function),
@@ -196,11 +174,12 @@ static int none_is_chosen(const struct tally_profile *profile, const struct tall
 				choice->object ? " of " : "", choice->object ? choice->object : "");
 	else
 		tally_error_set(err, -ENOENT, "no samples are in '%s'", choice->object);
-	*name = '\0';
-	if (choice->name)
-		meant(profile, all, choice->name, name);
-	if (*name)
-		tally_error_hint(err, "did you mean '%.64s'? 'tally report --sort sym' lists the functions", name);
+	for (size_t i = 0; choice->name && i < all->count; i++) {
+		tally_hot_function_name(profile, &all->items[i], name);
+		tally_meant_name_see(&meant, name);
+	}
+	if (meant.nearness != TALLY_NEAR_NOT)
+		tally_error_hint(err, "did you mean '%s'? 'tally report --sort sym' lists the functions", meant.name);
 	else
 		tally_error_hint(err, "the hottest are %s; 'tally report --sort sym' lists them", list);
 	return -ENOENT;

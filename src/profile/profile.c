@@ -3,6 +3,7 @@
 #include "base/buffer.h"
 #include "base/vector.h"
 #include "profile/fetch_names.h"
+#include "profile/meant_name.h"
 #include "profile/sample_reader.h"
 
 #include <errno.h>
@@ -42,6 +43,7 @@ static void release(struct tally_profile *profile)
 	tally_place_table_release(&profile->places);
 	tally_facts_release(&profile->facts);
 	tally_map_release(&profile->merged_threads);
+	tally_map_release(&profile->leaves_left_out);
 	tally_vector_release(&profile->spreads);
 	free(profile->names);
 }
@@ -126,6 +128,7 @@ int tally_profile_new(struct tally_recording *recording, const struct tally_prof
 	recording->marks_cut = true;
 	if (options)
 		chosen = *options;
+	profile->asked = chosen.filter;
 	recording->endings.keeps_threads &= !chosen.only_places;
 	profile->places.merges_unknown = chosen.merge_unknown;
 	/* Whose samples pass is known when their leaf is named. */
@@ -219,5 +222,7 @@ int tally_profile_event(const struct tally_profile *profile, const char *name, u
 	}
 	if (*event < count)
 		return 0;
-	return tally_recording_is_empty(profile->recording, profile->filtered, err);
+	tally_recording_is_empty(profile->recording, profile->filtered, err);
+	tally_hint_meant(&profile->recording->names, &profile->leaves_left_out, &profile->asked, err);
+	return -ENOENT;
 }

@@ -59,6 +59,8 @@ struct tally_profile {
 	bool has_stacks;
 	bool of_branches; /* `samples` and periods of rows are numbers of branches */
 	bool of_costs;    /* periods are what accesses cost */
+	struct tally_profile_filter asked; /* what the samples passed */
+	struct tally_map leaves_left_out; /* functions, for a hint: a set */
 	size_t filtered; /* samples left out for their leaf; recording->counts.filtered has those left out before */
 };
 

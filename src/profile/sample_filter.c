@@ -132,6 +132,14 @@ bool tally_list_has(const char *list, const char *word)
 	return false;
 }
 
+void tally_list_quote(const char *word, char *list)
+{
+	for (; *word; *list++ = *word++)
+		if (strchr("*?,\\", *word))
+			*list++ = '\\';
+	*list = '\0';
+}
+
 /* ---- events -------------------------------------------------------------------------------------------- */
 
 size_t tally_event_find(const struct tally_recorded_event *events, size_t count, const char *name)

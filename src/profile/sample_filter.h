@@ -62,6 +62,9 @@ bool tally_number_set_has(const struct tally_number_set *set, uint32_t number);
  * comma and a backslash stand for themselves behind a backslash. */
 bool tally_list_has(const char *list, const char *word);
 
+/* The list that has this word alone, into twice the word's bytes and one. */
+void tally_list_quote(const char *word, char *list);
+
 /* The event of a name — also "page-faults" for the "page-faults:u" that it became where the kernel's part was not to
  * be had, and "sched_switch" for the one tracepoint that is called so — or of a number; `count` when there is none. */
 size_t tally_event_find(const struct tally_recorded_event *events, size_t count, const char *name);

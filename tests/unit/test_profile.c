@@ -1,6 +1,7 @@
 #include "test.h"
 
 #include "base/buffer.h"
+#include "profile/meant_name.h"
 #include "profile/sample_filter.h"
 
 #include "profile_fixture.h"
@@ -38,6 +39,10 @@ static void a_backslash_makes_a_pattern_s_letters_ordinary(void **state)
 	assert_true(tally_list_has("a?b", "a\xc3\xa9" "b"));
 	assert_false(tally_list_has("a??b", "a\xc3\xa9" "b"));
 	assert_true(tally_list_has("a\\", "a\\"));
+	char quoted[16];
+	tally_list_quote("a*?,\\b", quoted);
+	assert_string_equal(quoted, "a\\*\\?\\,\\\\b");
+	assert_true(tally_list_has(quoted, "a*?,\\b"));
 }
 
 static void filters_take_what_they_name(void **state)
@@ -119,6 +124,55 @@ static void a_recording_without_times_has_no_shares_of_them(void **state)
 	assert_non_null(strstr(err.message, "'50%'"));
 	assert_non_null(strstr(err.hint, "seconds"));
 	fixture_release(&fixture, profile);
+}
+
+static void expect_meant(const char *typed, const char *const *candidates, const char *wanted)
+{
+	struct tally_meant_name meant = { .typed = typed };
+	for (; *candidates; candidates++)
+		tally_meant_name_see(&meant, *candidates);
+	assert_string_equal(meant.name, wanted ? wanted : "");
+	assert_int_equal(meant.nearness != TALLY_NEAR_NOT, wanted != NULL);
+}
+
+static void a_name_s_end_or_part_or_letters_tell_what_was_meant(void **state)
+{
+	static const char *const names[] = { "runner", "ns::holder<int>::walk", "ns::holder<int>::run", "A<B::C>::rum", NULL };
+	(void)state;
+	expect_meant("run", names, "ns::holder<int>::run");
+	expect_meant("RUN", names, "runner");
+	expect_meant("holder<int>::walk", names, "ns::holder<int>::walk");
+	expect_meant("wlak", names, "ns::holder<int>::walk");
+	expect_meant("ruum", names, "A<B::C>::rum");
+	expect_meant("runer", names, "runner");
+	expect_meant("C>::rum", names, "A<B::C>::rum");
+	expect_meant("something else", names, NULL);
+	expect_meant("", names, NULL);
+}
+
+/* The hint of a profile that is empty by such a filter. */
+static void expect_hint(const struct tally_profile_filter *filter, const char *wanted)
+{
+	struct profile_fixture fixture = { 0 };
+	struct tally_error err = TALLY_ERROR_NONE;
+	fixture_usual(&fixture);
+	struct tally_profile *profile = fixture_profile(&fixture, filter);
+	uint32_t event;
+	assert_int_equal(tally_profile_event(profile, NULL, &event, &err), -ENOENT);
+	assert_non_null(strstr(err.message, "passes the filters"));
+	assert_non_null(strstr(err.hint, wanted));
+	fixture_release(&fixture, profile);
+}
+
+static void a_filter_that_no_function_passes_tells_which_was_meant(void **state)
+{
+	(void)state;
+	expect_hint(&(struct tally_profile_filter){ .symbols = "laef" }, "did you mean --symbol 'leaf'?");
+	expect_hint(&(struct tally_profile_filter){ .symbols = "oop" }, "did you mean --symbol 'loop'?");
+	expect_hint(&(struct tally_profile_filter){ .symbols = "leaf", .objects = "perf" }, "did you mean --dso 'perf-");
+	expect_hint(&(struct tally_profile_filter){ .symbols = "mian" }, "--percent-limit 0"); /* has no samples itself */
+	expect_hint(&(struct tally_profile_filter){ .symbols = "nothing like it" }, "--percent-limit 0");
+	expect_hint(&(struct tally_profile_filter){ .symbols = "laef", .comms = "nobody" }, "its commands are");
 }
 
 static void an_event_is_found_by_name_and_number(void **state)
@@ -400,6 +454,9 @@ int main(void)
 		cmocka_unit_test(filters_take_what_they_name),
 		cmocka_unit_test(shares_of_the_time_meet_and_do_not_overlap),
 		cmocka_unit_test(a_recording_without_times_has_no_shares_of_them),
+
+		cmocka_unit_test(a_name_s_end_or_part_or_letters_tell_what_was_meant),
+		cmocka_unit_test(a_filter_that_no_function_passes_tells_which_was_meant),
 		cmocka_unit_test(an_event_is_found_by_name_and_number),
 		cmocka_unit_test(a_tracepoint_is_found_without_its_system),
 		cmocka_unit_test(what_is_amiss_is_told_and_counted),
