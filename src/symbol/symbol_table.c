@@ -116,12 +116,42 @@ static void give_ends(struct tally_symbols_builder *builder)
 	}
 }
 
+static bool is_mangled(const char *name)
+{
+	return name[0] == '_' && (name[1] == 'Z' || name[1] == 'R');
+}
+
 static size_t leading_underscores(const char *name)
 {
 	/* Mangled names have none once they can be read. */
-	if (name[0] == '_' && (name[1] == 'Z' || name[1] == 'R'))
+	if (is_mangled(name))
 		return 0;
 	return strspn(name, "_");
+}
+
+/* Constructors and destructors of C++ are there twice or thrice: _ZN1AC1Ev, _ZN1AC2Ev. */
+static bool is_same_member(const char *a, const char *b)
+{
+	size_t same = 0;
+	while (a[same] && a[same] == b[same])
+		same++;
+	return same && strchr("CD", a[same - 1]) && a[same] && b[same] && strcmp(a + same + 1, b + same + 1) == 0;
+}
+
+/* As it is read: functions of one code, which linkers fold, differ in their templates' arguments. */
+static size_t readable_length(const char *name)
+{
+	char *readable = tally_demangle(name);
+	size_t length = strlen(readable ? readable : name);
+	free(readable);
+	return length;
+}
+
+static bool is_longer(const char *a, const char *b)
+{
+	if (!is_mangled(a) && !is_mangled(b))
+		return strlen(a) > strlen(b);
+	return !is_same_member(a, b) && readable_length(a) > readable_length(b);
 }
 
 bool tally_symbol_is_better(const struct tally_symbol_entry *a, const struct tally_symbol_entry *b)
@@ -135,7 +165,7 @@ bool tally_symbol_is_better(const struct tally_symbol_entry *a, const struct tal
 	size_t a_underscores = leading_underscores(a->name), b_underscores = leading_underscores(b->name);
 	if (a_underscores != b_underscores)
 		return b_underscores < a_underscores;
-	return strlen(b->name) > strlen(a->name);
+	return is_longer(b->name, a->name);
 }
 
 /* One symbol for each address. */

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Compares `perf script` with `tally script`, line for line; with `--no-inline`, or without where stacks were copied.
 
-    compare_script.py PERF TALLY RECORDS
+    compare_script.py PERF TALLY RECORDS [COMMAND]
 
-RECORDS is `tally script --records` of the same recording.  Every difference must have one of the causes below; each
+RECORDS is `tally script --records` of the same recording.  Where the whole machine was recorded, names are compared of the
+COMMAND's samples, addresses of all: what else ran may be a JIT, or gone by now, and is named by other means.  Every difference must have one of the causes below; each
 is a rule over what both printed (docs/compatibility.md has the reasons).  The last line of the output counts them;
 the exit status is 1 when a difference has no cause.
 """
@@ -24,12 +25,20 @@ STRAYED_MAX, GOES_ON_MIN = 4, 12
 OUTERMOST = {'_start', '__clone3', '__GI___clone3', 'clone3', '__clone', 'clone'}
 
 
-def read_samples(path):
-    """[(head line, [frame lines])]; a blank line ends a stack."""
-    samples = []
+def nameless(line):
+    return re.sub(r'^(.*?: +\d+ +\S+: +|\t *)([0-9a-f]+) .* \(.*\)$', r'\1\2 [unknown] ([unknown])', line)
+
+
+def read_samples(path, command):
+    """[(head line, [frame lines])]; a blank line ends a stack.  Names but `command`'s, where there is one, are left out."""
+    samples, is_named = [], True
     with open(path, errors='surrogateescape', newline='\n') as file:
         for line in file:
             line = line.rstrip('\n')
+            if not line.startswith('\t'):
+                is_named = not command or line.lstrip().startswith(command + ' ')
+            if line and not is_named:
+                line = nameless(line)
             if line.startswith('\t') and FRAME.match(line) and samples:
                 samples[-1][1].append(line)
             elif line:
@@ -216,7 +225,8 @@ def compare(perf, tally, records):
 
 
 def main():
-    perf, tally, records = read_samples(sys.argv[1]), read_samples(sys.argv[2]), read_records(sys.argv[3])
+    command = sys.argv[4] if len(sys.argv) > 4 else None
+    perf, tally, records = read_samples(sys.argv[1], command), read_samples(sys.argv[2], command), read_records(sys.argv[3])
     counts, unexplained = compare(perf, tally, records)
     for number, perf_lines, tally_lines in unexplained[:5]:
         print('sample %d differs without a cause' % number)

@@ -12,12 +12,13 @@ bpf=--no-bpf-event
 record() { timeout 60 perf record $bpf -q -o perf.data "$@" >record.out 2>&1; }
 
 inlines=--no-inline
-# same NAME: ./perf.data printed by both
+# same NAME: ./perf.data printed by both; of a whole machine, the names of $command's samples alone
+command=
 same() {
 	timeout 100 perf script $inlines -i perf.data >perf.txt 2>perf.err
 	timeout 100 "$TALLY" script --stdio $inlines -i perf.data >tally.txt 2>tally.err || { not_ok "$1: tally script fails"; return; }
 	timeout 100 "$TALLY" script --stdio --records -i perf.data >records.txt 2>/dev/null
-	if "$here/compare_script.py" perf.txt tally.txt records.txt >out; then
+	if "$here/compare_script.py" perf.txt tally.txt records.txt $command >out; then
 		ok "$1 ($(tail -n 1 out | sed 's/ [a-z-]* 0//g'))"
 		tail -n 1 out >>causes
 	else
@@ -135,7 +136,9 @@ clock "build-ids in the map records" --buildid-mmap -g -F 999 "$WORKLOAD" spin
 clock "times of running" --running-time -F 999 "$WORKLOAD" spin
 clock "counts at each thread's end" -s -F 999 "$WORKLOAD" threads
 bpf=
-clock "the whole machine" -a -g -F 499 sleep 0.3
+command=${WORKLOAD##*/}
+clock "the whole machine" -a -g -F 499 "$WORKLOAD" spin
+command=
 bpf=--no-bpf-event
 # perf shows inlined functions in stacks that it unwinds itself.
 inlines=

@@ -56,7 +56,9 @@ static void best_alias_is_chosen_as_perf_does(void **state)
 		"fn short,globl\nfn longer,globl\n.skip 16,0x90\n"
 		"label_without_size_longest:\nfn sized\n.skip 16,0x90\n"
 		"fn sized2\nlast_label_longer:\n.skip 16,0x90\n"
-		"locallabel_longer:\nlocallabel:\n.skip 16,0x90\n", "");
+		"locallabel_longer:\nlocallabel:\n.skip 16,0x90\n"
+		"fn _ZN1AI7ClassesE1fEv\nfn _ZN1AImE1fEv\n.skip 16,0x90\n" /* A<unsigned long>::f is the longer one to read */
+		"fn _ZN1AC1Ev\nfn _ZN1AC2Ev\n.skip 16,0x90\n", "");
 	expect(symbols, 0x401001, "glob", 1);
 	expect(symbols, 0x401012, "loc", 2);
 	expect(symbols, 0x401023, "plain", 3);
@@ -64,6 +66,8 @@ static void best_alias_is_chosen_as_perf_does(void **state)
 	expect(symbols, 0x401045, "sized", 5);
 	expect(symbols, 0x401056, "sized2", 6);
 	expect(symbols, 0x401067, "locallabel", 7);
+	expect(symbols, 0x401078, "_ZN1AImE1fEv", 8);
+	expect(symbols, 0x401089, "_ZN1AC1Ev", 9);
 	tally_symbols_free(symbols);
 }
 
