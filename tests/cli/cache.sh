@@ -25,7 +25,7 @@ listed() {
 check "objects and kinds have a row each, names without escapes" listed
 
 aged() {
-	touch -d '3 days ago' caches/tally/1111111111111111111111111111111111111111.symbols.0.blob &&
+	touch -d '73 hours ago' caches/tally/1111111111111111111111111111111111111111.symbols.0.blob &&
 		cache && tail -n 1 out >last && grep -q ' 3 d  symbols  .* /usr/bin/one$' last
 }
 check "what was not used for longest stands last" aged

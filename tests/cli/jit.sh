@@ -14,8 +14,9 @@ cat >work.js <<'JS'
 function fib(n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
 class Shape { constructor(r) { this.r = r; } area() { let s = 0; for (let i = 0; i < 3000; i++) s += Math.sqrt(i * this.r); return s; } }
 let total = 0;
-const end = Date.now() + 700;
-while (Date.now() < end) { total += fib(20); total += new Shape(total % 10).area(); }
+const used = () => { const time = process.cpuUsage(); return time.user + time.system; }; // µs
+const end = used() + 700000;
+while (used() < end) { total += fib(20); total += new Shape(total % 10).area(); }
 JS
 # record NAME node-options…: NAME.data, by tally
 record() {
@@ -46,7 +47,7 @@ else
 	names() { grep -oE '^node.* [0-9]+\.[0-9]+:|JS:.*\+0x[0-9a-f]+ ' "$1" |
 		sed -E 's/^node[^:]* ([0-9]+\.[0-9]+):/\1/; s/ $//'; }
 	timeout 100 perf inject --jit -i perf.data -o injected.data >out 2>&1
-	timeout 100 perf script -i injected.data >perf.txt 2>out
+	timeout 100 perf script --no-inline -i injected.data >perf.txt 2>out
 	timeout 100 "$TALLY" script --stdio --no-inline -i perf.data >tally.txt 2>out
 	names perf.txt >perf.names
 	names tally.txt >tally.names

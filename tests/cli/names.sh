@@ -148,7 +148,7 @@ END
 	touch asked
 	python3 server.py 2>/dev/null &
 	running=$!
-	tries=100; while [ ! -s port.ready ] && [ $((tries -= 1)) -gt 0 ]; do sleep 0.05; done
+	tries=600; while [ ! -s port.ready ] && [ $((tries -= 1)) -gt 0 ]; do sleep 0.05; done
 	url=http://127.0.0.1:$(cat port.ready)
 	cp spin bin/spin
 	timeout 60 "$TALLY" record -e cpu-clock -F 2000 -g -o carried.data -- bin/spin >out 2>&1
@@ -217,12 +217,20 @@ if [ "$(id -u)" = 0 ] && have unshare && unshare -m true 2>/dev/null && gcc -sta
 	mkdir root hole && printf 'int main(void) { return 0; }' | gcc -x c - -o hole/spin
 	# attach OUTPUT RECORD-OPTION…: to the process that has said that it is up
 	attach() {
-		local output=$1 tries=100 pid=
+		local output=$1 tries=600 pid=
 		while [ ! -s up ] && [ $((tries -= 1)) -gt 0 ]; do sleep 0.05; done
 		pid=$(pgrep -n -P $running || echo $running)
-		for tries in 1 2 3 4 5; do # it may not run at all while others do
-			timeout 20 "$TALLY" record --no-pack -e cpu-clock -F 1000 -o "$output" -p "$pid" "${@:2}" -- sleep 0.3 >out 2>err
-			"$TALLY" report --stdio -i "$output" >/dev/null 2>&1 && break
+		for tries in 0.3 0.6 1 2 4; do # it may hardly run while others do
+			timeout 20 "$TALLY" record --no-pack -e cpu-clock -F 1000 -o "$output" -p "$pid" "${@:2}" -- sleep $tries >out 2>err
+			has_some "$output" && break
+		done
+	}
+	has_some() { [ "$("$TALLY" script --stdio -F time -i "$1" 2>/dev/null | grep -c :)" -ge 20 ]; }
+	# perf_attaches OUTPUT RECORD-OPTION…: the same by perf
+	perf_attaches() {
+		for tries in 0.3 0.6 1 2 4; do
+			timeout 20 perf record -q -e cpu-clock -F 1000 "${@:2}" -o "$1" -p $running -- sleep $tries >out 2>&1 || return 1
+			has_some "$1" && return 0
 		done
 	}
 	stop() { pkill -P $running 2>/dev/null; kill $running 2>/dev/null; wait $running 2>/dev/null; running=; rm -f up; }
@@ -231,7 +239,7 @@ if [ "$(id -u)" = 0 ] && have unshare && unshare -m true 2>/dev/null && gcc -sta
 	running=$!
 	attach mount.data -g
 	check "a container's file is named while it lives" shows mount.data leaf_that_is_inlined
-	if have perf && perf record -N -q -e cpu-clock -F 1000 -g -o perf.mount.data -p $running -- sleep 0.3 >out 2>&1; then
+	if have perf && perf_attaches perf.mount.data -N -g; then
 		check "… in perf's recordings, too" shows perf.mount.data leaf_that_is_inlined
 	else
 		skip "… in perf's recordings, too" "perf can't record it"
@@ -270,7 +278,7 @@ if [ "$(id -u)" = 0 ] && have unshare && unshare -m true 2>/dev/null && gcc -sta
 	cp static removed
 	./removed 60 >up &
 	running=$!
-	tries=100; while [ ! -s up ] && [ $((tries -= 1)) -gt 0 ]; do sleep 0.05; done
+	tries=600; while [ ! -s up ] && [ $((tries -= 1)) -gt 0 ]; do sleep 0.05; done
 	rm removed
 	attach removed.data -g
 	check "a removed program is named while it lives" shows removed.data leaf_that_is_inlined
@@ -376,7 +384,7 @@ END
 	if [ -f server.py ]; then
 		mkdir -p "served/buildid/$kernel_id" && cp "kernel_root/usr/lib/debug/boot/vmlinux-$release" "served/buildid/$kernel_id/debuginfo"
 		rm -f port.ready; python3 server.py 2>/dev/null & running=$!
-		tries=100; while [ ! -s port.ready ] && [ $((tries -= 1)) -gt 0 ]; do sleep 0.05; done
+		tries=600; while [ ! -s port.ready ] && [ $((tries -= 1)) -gt 0 ]; do sleep 0.05; done
 		DEBUGINFOD_CACHE_PATH=$scratch/fetched_kernel timeout 60 "$TALLY" fold -i kernel.data "--debuginfod=http://127.0.0.1:$(cat port.ready)" >out 2>err
 		check "--debuginfod fetches vmlinux" grep -q inlined_in_the_kernel out
 		kill $running; wait $running 2>/dev/null; running=
