@@ -49,6 +49,7 @@ static struct tally_tracepoint_name fixture_tracepoints[] = {
 static inline int fixture_catalogue(struct tally_catalogue *catalogue)
 {
 	int code = tally_catalogue_init(catalogue);
+	catalogue->has_tools = true;
 	catalogue->pmus = fixture_pmus;
 	catalogue->pmu_count = FIXTURE_COUNT(fixture_pmus);
 	catalogue->tracepoints = fixture_tracepoints;

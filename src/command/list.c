@@ -49,7 +49,7 @@ static int kind_by_word(const char *word)
 	static const struct { const char *word; enum tally_event_kind kind; } words[] = {
 		{ "hw", TALLY_EVENT_HARDWARE }, { "hardware", TALLY_EVENT_HARDWARE },
 		{ "sw", TALLY_EVENT_SOFTWARE }, { "software", TALLY_EVENT_SOFTWARE },
-		{ "cache", TALLY_EVENT_CACHE }, { "hwcache", TALLY_EVENT_CACHE },
+		{ "tool", TALLY_EVENT_TOOL }, { "cache", TALLY_EVENT_CACHE }, { "hwcache", TALLY_EVENT_CACHE },
 		{ "pmu", TALLY_EVENT_PMU }, { "raw", TALLY_EVENT_RAW },
 		{ "breakpoint", TALLY_EVENT_BREAKPOINT }, { "mem", TALLY_EVENT_BREAKPOINT },
 		{ "pfm", TALLY_EVENT_VENDOR }, { "vendor", TALLY_EVENT_VENDOR },
@@ -277,6 +277,7 @@ static int collect(struct listing *listing, struct tally_error *err)
 		return code;
 	code = add_named(listing, TALLY_EVENT_HARDWARE);
 	code = code || listing->is_simulated ? code : add_named(listing, TALLY_EVENT_SOFTWARE);
+	code = code || listing->is_simulated ? code : add_named(listing, TALLY_EVENT_TOOL);
 	code = code ? code : add_named(listing, TALLY_EVENT_CACHE);
 	for (size_t i = 0; !code && wants(listing, TALLY_EVENT_PMU) && i < listing->catalogue.pmu_count; i++)
 		code = add_pmu(listing, &listing->catalogue.pmus[i]);

@@ -152,6 +152,7 @@ int stat_parse_events(struct stat_command *stat, struct tally_error *err)
 		stat->has_catalogue = result >= 0;
 		if (result < 0)
 			return tally_error_set(err, result, "out of memory");
+		catalogue->has_tools = !is_simulated;
 		result = stat->provider->ops->catalogue ? stat->provider->ops->catalogue(stat->provider, catalogue, err)
 							: tally_kernel_catalogue(catalogue, err);
 	}

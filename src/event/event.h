@@ -17,6 +17,7 @@
 enum tally_event_kind {
 	TALLY_EVENT_HARDWARE,
 	TALLY_EVENT_SOFTWARE,
+	TALLY_EVENT_TOOL, /* what needs no counter: times that whoever counts takes itself */
 	TALLY_EVENT_CACHE,
 	TALLY_EVENT_PMU,
 	TALLY_EVENT_RAW,
@@ -25,6 +26,10 @@ enum tally_event_kind {
 	TALLY_EVENT_VENDOR, /* by a name of the CPU's vendor */
 	TALLY_EVENT_KINDS
 };
+
+/* attr.type and attr.config of TALLY_EVENT_TOOL: no kernel knows them. */
+#define TALLY_TYPE_TOOL UINT32_MAX
+enum tally_tool { TALLY_TOOL_DURATION_TIME = 1, TALLY_TOOL_USER_TIME, TALLY_TOOL_SYSTEM_TIME };
 
 /* A term of a PMU's format: /sys/bus/event_source/devices/PMU/format/TERM, "config:0-7,32-35". */
 struct tally_format_term {
@@ -51,7 +56,7 @@ struct tally_pmu {
 	size_t event_count;
 };
 
-/* An event that has a fixed name: hardware, software, cache. */
+/* An event that has a fixed name: hardware, software, tool, cache. */
 struct tally_named_event {
 	enum tally_event_kind kind;
 	const char *name;
@@ -73,6 +78,7 @@ struct tally_catalogue {
 	struct tally_arena arena;
 	struct tally_named_event *named;
 	size_t named_count;
+	bool has_tools; /* set by who counts those of kind TOOL itself; else naming one is an error */
 	struct tally_pmu *pmus;
 	size_t pmu_count;
 	struct tally_tracepoint_name *tracepoints; /* sorted by system, name */

@@ -1,4 +1,4 @@
-/* The names that the kernel's ABI fixes: hardware, software and cache events. */
+/* The names that the kernel's ABI fixes, hardware, software and cache events, and perf's tool events. */
 #include "event/event_parser.h"
 
 #include <errno.h>
@@ -8,6 +8,8 @@
 	{ TALLY_EVENT_HARDWARE, name, alias, text, TALLY_TYPE_HARDWARE, TALLY_HW_##config, NULL }
 #define SOFTWARE(config, name, alias, text) \
 	{ TALLY_EVENT_SOFTWARE, name, alias, text, TALLY_TYPE_SOFTWARE, TALLY_SW_##config, NULL }
+
+#define TOOL(config, name, text) { TALLY_EVENT_TOOL, name, NULL, text, TALLY_TYPE_TOOL, TALLY_TOOL_##config, NULL }
 
 static const struct tally_named_event fixed[] = {
 	HARDWARE(CPU_CYCLES, "cpu-cycles", "cycles", "core cycles; their rate follows the CPU's frequency"),
@@ -34,6 +36,9 @@ static const struct tally_named_event fixed[] = {
 	SOFTWARE(DUMMY, "dummy", NULL, "counts nothing; carries side-band records"),
 	SOFTWARE(BPF_OUTPUT, "bpf-output", NULL, "what BPF programs send"),
 	SOFTWARE(CGROUP_SWITCHES, "cgroup-switches", NULL, "switches to a task of another cgroup"),
+	TOOL(DURATION_TIME, "duration_time", "time that has passed (tally stat)"),
+	TOOL(USER_TIME, "user_time", "CPU time of a command or of tasks in user mode (tally stat)"),
+	TOOL(SYSTEM_TIME, "system_time", "and in the kernel (tally stat)"),
 };
 
 enum { FIXED = sizeof(fixed) / sizeof(fixed[0]) };
@@ -83,7 +88,7 @@ const char *tally_event_kind_text(enum tally_event_kind kind)
 		[TALLY_EVENT_HARDWARE] = "hardware", [TALLY_EVENT_SOFTWARE] = "software",
 		[TALLY_EVENT_CACHE] = "cache", [TALLY_EVENT_PMU] = "pmu", [TALLY_EVENT_RAW] = "raw",
 		[TALLY_EVENT_BREAKPOINT] = "breakpoint", [TALLY_EVENT_TRACEPOINT] = "tracepoint",
-		[TALLY_EVENT_VENDOR] = "vendor",
+		[TALLY_EVENT_VENDOR] = "vendor", [TALLY_EVENT_TOOL] = "tool",
 	};
 	return (unsigned)kind < TALLY_EVENT_KINDS ? texts[kind] : "unknown";
 }

@@ -105,6 +105,8 @@ static int fixed_name(struct tally_event_parser *parser, size_t position, const 
 {
 	const struct tally_named_event *named = tally_catalogue_named(parser->catalogue, name);
 	uint64_t config;
+	if (named && named->kind == TALLY_EVENT_TOOL && !parser->catalogue->has_tools)
+		return tally_event_tool_alone(parser, position, name);
 	if (named)
 		return tally_event_add(parser, named->kind, named->type, named->config) ? 1 : -ENOMEM;
 	int code = tally_cache_config(name, &config);

@@ -54,6 +54,8 @@ void tally_event_nearest_try(struct tally_event_nearest *nearest, const char *ca
 /* "did you mean 'cycles'?" or `otherwise`. */
 void tally_event_nearest_hint(const struct tally_event_nearest *nearest, struct tally_event_parser *parser,
 			      const char *otherwise);
+/* "duration_time" where it isn't counted: -EINVAL. */
+int tally_event_tool_alone(struct tally_event_parser *parser, size_t position, const char *name);
 int tally_event_unknown(struct tally_event_parser *parser, size_t position, const char *name);
 
 /* Modifiers (event_modifiers.c) */

@@ -69,21 +69,18 @@ static void try_pmus(struct tally_event_nearest *nearest, struct tally_event_par
 		}
 }
 
-/* perf's "tool events": what `stat` prints below the counts anyway. */
-static bool is_tool_event(const char *name)
+int tally_event_tool_alone(struct tally_event_parser *parser, size_t position, const char *name)
 {
-	return !strcmp(name, "duration_time") || !strcmp(name, "user_time") || !strcmp(name, "system_time");
+	tally_event_fail(parser, -EINVAL, position, "'%.200s' is a time that 'tally stat' takes: it can't be recorded, nor simulated",
+			 name);
+	tally_error_hint(parser->err, "cpu-clock and task-clock are times that are sampled");
+	return -EINVAL;
 }
 
 int tally_event_unknown(struct tally_event_parser *parser, size_t position, const char *name)
 {
 	struct tally_event_nearest nearest;
 	tally_event_fail(parser, -ENOENT, position, "there is no event '%.200s'", name);
-	if (is_tool_event(name)) {
-		tally_error_hint(parser->err, "elapsed, user and system time stand below the counts of "
-					      "'tally stat' and in its JSON: they need no event");
-		return -ENOENT;
-	}
 	tally_event_nearest_init(&nearest, name);
 	for (size_t i = 0; i < parser->catalogue->named_count; i++) {
 		tally_event_nearest_try(&nearest, parser->catalogue->named[i].name);

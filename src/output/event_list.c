@@ -261,6 +261,7 @@ static void put_section(struct tally_buffer *out, const struct tally_event_list_
 {
 	static const char *const titles[TALLY_EVENT_KINDS] = {
 		[TALLY_EVENT_HARDWARE] = "hardware events", [TALLY_EVENT_SOFTWARE] = "software events",
+		[TALLY_EVENT_TOOL] = "times of tally stat",
 		[TALLY_EVENT_CACHE] = "cache events", [TALLY_EVENT_PMU] = "PMUs", [TALLY_EVENT_RAW] = "raw events",
 		[TALLY_EVENT_VENDOR] = "the vendor's events (libpfm4)",
 		[TALLY_EVENT_BREAKPOINT] = "breakpoints",

@@ -1,4 +1,5 @@
 /* The rows of a report, in order. */
+#include "event/event.h"
 #include "output/stat_view.h"
 
 #include <stdlib.h>
@@ -36,6 +37,12 @@ static int largest_first(const void *a, const void *b)
 	return x->part < y->part ? -1 : x->part > y->part;
 }
 
+/* A tool's event is of the whole: it stands where the first part does, as perf's. */
+static bool is_of_whole(const struct tally_count *row, size_t part)
+{
+	return part && row->type == TALLY_TYPE_TOOL;
+}
+
 /* Of all threads there are, those that ended before they could be counted are no news. */
 static bool is_hidden(const struct tally_stat_view *view, const struct tally_stat_report *report,
 		      const struct tally_count *row)
@@ -61,7 +68,7 @@ struct tally_stat_row *tally_stat_rows(const struct tally_stat_view *view, const
 		row->count = &row->table.rows[event];
 		if (report->by)
 			row->table.cpu_count = row->part->cpus;
-		*count += !is_hidden(view, report, row->count);
+		*count += !is_hidden(view, report, row->count) && !is_of_whole(row->count, part);
 	}
 	if (rows && report->by == TALLY_COUNT_BY_THREAD)
 		qsort(rows, *count, sizeof(*rows), largest_first);

@@ -5,6 +5,7 @@
  * Columns are as wide as what stands in them; what is said of one row stands on that row.
  */
 #include "base/terminal.h"
+#include "event/event.h"
 #include "output/stat_view.h"
 
 #include <math.h>
@@ -52,9 +53,10 @@ void tally_stat_number(double value, int decimals, char *out, size_t size)
 
 double tally_stat_shown(const struct tally_count *row, double value, const char **unit, int *decimals)
 {
-	bool is_clock = !strcmp(row->unit, "ns");
+	bool is_tool = row->type == TALLY_TYPE_TOOL; /* perf has these in ns */
+	bool is_clock = !strcmp(row->unit, "ns") && !is_tool;
 	*unit = is_clock ? "msec" : row->unit;
-	*decimals = row->unit[0] || row->scale != 1 ? 2 : 0;
+	*decimals = (row->unit[0] && !is_tool) || row->scale != 1 ? 2 : 0;
 	return is_clock ? value / 1e6 : value;
 }
 
@@ -97,6 +99,12 @@ static void comment_of(const struct tally_count_table *table, size_t index, char
 	}
 }
 
+/* A tool's times have no better one, but for /proc's, which are in ticks. */
+static bool has_usual_source(const struct tally_count *row)
+{
+	return row->type == TALLY_TYPE_TOOL ? strcmp(row->source, "/proc") != 0 : !strcmp(row->source, "kernel");
+}
+
 static void tail_of(const struct tally_stat_report *report, const struct tally_count *row, char *out, size_t size)
 {
 	size_t used = 0;
@@ -111,7 +119,7 @@ static void tail_of(const struct tally_stat_report *report, const struct tally_c
 	if (row->quality && used < size) {
 		bool is_user = !strcmp(row->quality, "exact") && row->excludes & TALLY_ATTR_EXCLUDE_KERNEL;
 		used += (size_t)snprintf(out + used, size - used, "(%s%s)  ", row->quality, is_user ? ", user" : "");
-	} else if (strcmp(row->source, "kernel") && used < size)
+	} else if (!has_usual_source(row) && used < size)
 		used += (size_t)snprintf(out + used, size - used, "(%s)  ", row->source);
 	if (row->reason && used < size)
 		snprintf(out + used, size - used, "(%s)", row->reason);

@@ -251,7 +251,7 @@ void tally_kernel_probe_named(struct tally_catalogue *catalogue)
 	for (size_t i = 0; i < catalogue->named_count; i++) {
 		struct tally_named_event *event = &catalogue->named[i];
 		struct tally_attr attr = { .type = event->type, .config = event->config };
-		int code = tally_kernel_probe_available(&attr, -1);
+		int code = event->kind == TALLY_EVENT_TOOL ? 0 : tally_kernel_probe_available(&attr, -1);
 		if (code < 0)
 			event->unavailable = tally_kernel_unavailable_text(&attr, code);
 	}

@@ -252,6 +252,8 @@ static void fill(struct tally_counting *c, const struct tally_resource_usage *us
 		if (!sums) {
 			row->state = TALLY_COUNT_NOT_COUNTED;
 			row->reason = "out of memory";
+		} else if (c->options->events[at % events].kind == TALLY_EVENT_TOOL) {
+			row->state = TALLY_COUNT_NOT_COUNTED;
 		} else if (is_open(c, at % events)) {
 			fill_counted(c, row, at % events, &sums[at]);
 		} else {

@@ -1,6 +1,7 @@
 /* Counting: events opened on a target's tasks or CPUs, read, and turned into rows that tell their own story.
  *
- * One event that can't be counted drags no other down: its row says why.  See counting.c's essay.
+ * One event that can't be counted drags no other down: its row says why.  See counting.c's essay.  Events of kind TOOL are
+ * never opened, and their rows are left to who asked for them.
  */
 #ifndef TALLY_SESSION_COUNTING_H
 #define TALLY_SESSION_COUNTING_H

@@ -158,9 +158,15 @@ static bool counts_on(const struct tally_counting *c, size_t event, struct tally
 	return result;
 }
 
+/* Takes no counter, and is filled in by who reads (stat_tools.c). */
+static bool is_tool(const struct tally_counting *c, size_t event)
+{
+	return c->options->events[event].kind == TALLY_EVENT_TOOL;
+}
+
 static void open_single(struct tally_counting *c, size_t place, size_t event)
 {
-	if (counts_on(c, event, c->places[place]))
+	if (!is_tool(c, event) && counts_on(c, event, c->places[place]))
 		note_result(c, place, event, event, open_event(c, event, c->places[place], -1, false));
 }
 
@@ -170,7 +176,7 @@ static bool open_group(struct tally_counting *c, size_t place, size_t first, siz
 	const struct tally_event *events = c->options->events;
 	size_t leader = SIZE_MAX;
 	for (size_t i = first; i < first + count; i++) {
-		if (!counts_on(c, i, c->places[place]))
+		if (is_tool(c, i) || !counts_on(c, i, c->places[place]))
 			continue;
 		int group = leader == SIZE_MAX ? -1 : tally_counting_slot(c, place, leader)->handle;
 		int handle = open_event(c, i, c->places[place], group, true);
@@ -285,7 +291,7 @@ static void name_row(struct tally_counting *c, size_t part, size_t i)
 	const struct tally_event *event = &c->options->events[i];
 	const struct tally_provider_ops *ops = c->options->provider->ops;
 	struct tally_count *row = &c->rows[part * c->options->event_count + i];
-	bool is_clock = tally_counting_is_clock(&event->attr);
+	bool is_clock = tally_counting_is_clock(&event->attr) || is_tool(c, i);
 	row->name = event->name;
 	row->unit = is_clock ? "ns" : event->unit ? event->unit : "";
 	row->scale = event->scale > 0 ? event->scale : 1;

@@ -13,14 +13,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What the target has used since it started or was attached to. */
-static struct tally_resource_usage usage_now(const struct tally_stat_state *run)
+struct tally_resource_usage tally_stat_usage_of_tasks(const struct tally_stat_state *run)
 {
 	const struct tally_target *target = run->options->target;
 	struct tally_resource_usage usage = { 0 };
-	if (target->all || target->every_thread) {
-		tally_resource_usage_system(&usage);
-	} else if (tally_target_has_tasks(target)) {
+	if (tally_target_has_tasks(target)) {
 		int result = 0;
 		for (size_t i = 0; i < target->pids.count && result >= 0; i++)
 			result = tally_resource_usage_add_process(&usage, target->pids.items[i]);
@@ -33,6 +30,17 @@ static struct tally_resource_usage usage_now(const struct tally_stat_state *run)
 	} else if (run->spawn.pid) {
 		tally_resource_usage_add_process(&usage, run->spawn.pid);
 	}
+	return usage;
+}
+
+/* What the target has used since it started or was attached to. */
+static struct tally_resource_usage usage_now(const struct tally_stat_state *run)
+{
+	const struct tally_target *target = run->options->target;
+	struct tally_resource_usage usage = { 0 };
+	if (!target->all && !target->every_thread)
+		return tally_stat_usage_of_tasks(run);
+	tally_resource_usage_system(&usage);
 	return usage;
 }
 
@@ -91,13 +99,16 @@ void tally_stat_interval(struct tally_stat_state *run)
 {
 	tally_stat_check_online(run);
 	read_counts(run);
-	report(run, (double)(tally_stat_now_ns() - run->start_ns), true);
+	double at_ns = (double)(tally_stat_now_ns() - run->start_ns);
+	tally_stat_read_tools(run, at_ns - run->reported_ns);
+	report(run, at_ns, true);
 }
 
 void tally_stat_begin_counting(struct tally_stat_state *run)
 {
 	if (tally_counting_needs_usage(&run->counting))
 		run->usage_first = run->usage_last = usage_now(run);
+	tally_stat_begin_tools(run, NULL);
 	tally_counting_enable(&run->counting);
 	run->start_ns = tally_stat_now_ns();
 	run->enable_at_ns = INT64_MAX;
@@ -174,6 +185,8 @@ static int start(struct tally_stat_state *run, struct tally_error *err)
 	if (o->target->command)
 		result = tally_spawn_go(&run->spawn, executed, err);
 	run->failed_to_exec = is_exec_failure(result);
+	if (result >= 0 && o->target->command && !o->delay_ms)
+		tally_stat_begin_tools(run, &run->spawn.before);
 	if (result >= 0 && on_command)
 		run->usage_first = run->usage_last = tally_resource_usage_of(&run->spawn.before);
 	return result;
@@ -232,6 +245,7 @@ static int run_once(struct tally_stat_state *run, struct tally_error *err)
 		tally_counting_disable(&run->counting);
 	tally_stat_check_online(run);
 	read_counts(run);
+	tally_stat_read_tools(run, (double)(run->end_ns - run->start_ns) - run->reported_ns);
 	note_status(run);
 	bool sees_all = run->counting_options.command_pid && run->has_ended && !run->options->counting.no_inherit &&
 			!run->options->interval_ms && !run->options->delay_ms && !run->options->control &&
@@ -334,6 +348,7 @@ static void sum_up_intervals(struct tally_stat_state *run)
 	} else {
 		tally_counting_total(&run->counting, NULL);
 	}
+	tally_stat_total_tools(run, (double)(run->end_ns - run->start_ns));
 	run->report.is_summary = true;
 	run->reported_ns = 0;
 }

@@ -30,6 +30,7 @@ struct tally_stat_state {
 	int wait_status;
 	struct rusage rusage; /* of the ended command */
 	struct tally_resource_usage usage_first, usage_last;
+	struct tally_resource_usage tools_first, tools_last; /* of the tasks or the command, for user_time and system_time */
 	double switches, preemptions; /* of the ended commands, over all runs */
 	unsigned long intervals; /* that are over */
 	unsigned long interval_reports;
@@ -44,6 +45,17 @@ int64_t tally_stat_now_ns(void);
 /* stat_run.c */
 void tally_stat_interval(struct tally_stat_state *run); /* reads, reports */
 void tally_stat_begin_counting(struct tally_stat_state *run);
+
+/* What the attached tasks, or else the command, have used since they started. */
+struct tally_resource_usage tally_stat_usage_of_tasks(const struct tally_stat_state *run);
+
+/* stat_tools.c */
+/* Counting begins: what was used before `first` is not counted.  NULL: before now. */
+void tally_stat_begin_tools(struct tally_stat_state *run, const struct rusage *first);
+/* The rows of tool events, which reading has left out: what has passed in that time since the last call. */
+void tally_stat_read_tools(struct tally_stat_state *run, double elapsed_ns);
+/* The same since the start. */
+void tally_stat_total_tools(struct tally_stat_state *run, double elapsed_ns);
 
 /* stat_wait.c */
 int tally_stat_open_waits(struct tally_stat_state *run);

@@ -29,6 +29,26 @@ perf_works=no; ./tally stat -j -e task-clock true 2>out && grep -q '"source":"ke
 run 0 ./tally stat --help && has '--repeat' && has '--provider' && lacks 'scripted'
 check "the help tells all options, and no provider that is for tests"
 
+# --- times that need no counter ----------------------------------------------------------------------------------
+times=duration_time,user_time,system_time
+same="e['duration_time']['value'] == d['elapsed_ns'] and e['user_time']['value'] == d['user_ns'] and e['system_time']['value'] == d['system_ns']"
+spin='i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done'
+run 0 ./tally stat -j -e $times sh -c "$spin" && json "$same and all(x['unit'] == 'ns' and x['state'] == 'counted' for x in e.values())"
+check "duration_time, user_time and system_time are the times that stand below the counts"
+run 0 ./tally stat -j -r 3 -e $times sh -c "$spin" && json "$same and d['runs'] == 3 and e['duration_time']['sigma'] is not None"
+check "of several runs their means"
+run 0 ./tally stat -x, -e duration_time,user_time true && grep -Eq '^([0-9]+),ns,duration_time,\1,100.00,,,clock,$' out && grep -Eq '^([0-9]+),ns,user_time,\1,[0-9.]+,,,wait4,$' out
+check "in CSV they stand as perf's, in ns"
+run 0 ./tally stat -j -I 20 --summary -e $times sh -c 'sleep 0.05' && json "($same and all(x['state'] == 'not-counted' for i in docs[:-1] for x in i['events'] if x['name'] != 'duration_time') and
+	sum(x['value'] for i in docs[:-1] for x in i['events'] if x['name'] == 'duration_time') == d['elapsed_ns'])"
+check "intervals add up to the whole; a command's CPU times are known at its end"
+run 0 ./tally stat -j -e '{duration_time,page-faults},duration_time:u' true && json "len(e) == 3 and e['duration_time']['value'] == e['duration_time:u']['value']"
+check "they may stand in groups and have modifiers"
+run 0 ./tally stat -j -e user_time -p $$ --timeout 20 && json "e['user_time']['state'] == 'counted' and e['user_time']['source'] == '/proc'"
+check "of running processes CPU times are what /proc tells"
+run 2 ./tally record -e duration_time true && has 'tally stat' && has '^'
+check "nothing can be recorded by them"
+
 # --- exit statuses -----------------------------------------------------------------------------------------------
 run 3 ./tally stat sh -c 'exit 3' && has task-clock && has elapsed
 check "the command's exit status is passed on"

@@ -232,7 +232,6 @@ static const struct {
 	{ "sched_swich", -ENOENT, 0, "no event 'sched_swich'", "did you mean 'sched:sched_switch'?" },
 	{ "cs,hit", -EINVAL, 3, "'hit' is a tracepoint of 2 systems", "write which: mine:hit, yours:hit" },
 	{ "hit:u", -EINVAL, 0, "'hit' is a tracepoint of 2 systems", "mine:hit, yours:hit" },
-	{ "duration_time", -ENOENT, 0, "no event", "elapsed" },
 	{ "xyzzy_nothing", -ENOENT, 0, "no event", "tally list" },
 	{ "cycles:z", -EINVAL, 7, "no modifier 'z'", "u user" },
 	{ "cycles:uu", -EINVAL, 8, "'u' is given twice", "" },

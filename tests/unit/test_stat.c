@@ -338,6 +338,21 @@ static void counts_are_taken_apart_by_cpu(void **state)
 	has(text, "\nCPU1,<not counted>,,instructions,"); /* on the other it was opened */
 }
 
+static void a_tool_s_time_stands_once(void **state)
+{
+	struct stat_test *t = *state;
+	t->target.all = true;
+	t->by = TALLY_COUNT_BY_CPU;
+	t->catalogue.has_tools = true;
+	t->ops = &tally_stat_view_csv;
+	const char *text = run(t, "cycles 10\n", "duration_time,cycles,user_time");
+	const char *first = strstr(text, "ns,duration_time");
+	assert_non_null(first);
+	assert_null(strstr(first + 1, "ns,duration_time"));
+	has(text, "of the command alone");
+	assert_int_equal(t->rows[0].state, TALLY_COUNT_OK);
+}
+
 static void cpu_list(struct tally_cpu_list *list, const char *text)
 {
 	tally_cpu_list_release(list);
@@ -499,6 +514,7 @@ int main(void)
 		CASE(a_pmu_is_opened_on_its_own_cpus_alone),
 		CASE(intervals_give_differences),
 		CASE(counts_are_taken_apart_by_cpu),
+		CASE(a_tool_s_time_stands_once),
 		CASE(what_a_cpu_counted_before_it_went_is_kept),
 		CASE(of_a_list_of_cpus_no_others_are_counted_that_come),
 		CASE(csv_has_perfs_columns_and_empty_for_missing),
