@@ -72,11 +72,15 @@ static int syscall_hits_are_user_mode(struct surface *surface)
 	return 0;
 }
 
-/* Of a group of one that a living child inherited. */
+/* Of a group of one that a living child inherited.  One event is not inherited: if all were, the kernel
+ * could swap the two tasks' contexts instead of their events where it switches from one to the other, and the leader would
+ * be in the child's: a member is then refused (EINVAL). */
 static int changed_group_of_a_child(struct surface *surface)
 {
 	struct tally_attr attr = software_attr(surface, TALLY_SW_DUMMY);
 	uint64_t words[8];
+	int alone = open_self(surface, &attr);
+	CHECK_OPENS(alone);
 	attr.flags |= TALLY_ATTR_INHERIT;
 	attr.read_format = TALLY_FORMAT_GROUP;
 	int leader = open_self(surface, &attr);
