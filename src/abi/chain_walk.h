@@ -65,16 +65,13 @@ static inline uint32_t tally_chain_limit(const struct tally_attr *attr)
 	return attr->sample_max_stack ? attr->sample_max_stack : DEFAULT_MAX_STACK;
 }
 
-/* Whether a chain has as many: callers further out were left out, but for the rare stack that is as deep.  Markers don't
- * count (kernel/events/callchain.c), and tally's recorder may have added the leaf's caller. */
-static inline bool tally_chain_is_full(const struct tally_sample *sample, uint32_t limit)
+/* How many frames a chain has; markers don't count against the limit (kernel/events/callchain.c). */
+static inline uint64_t tally_chain_frames(const struct tally_sample *sample)
 {
 	uint64_t frames = 0;
-	if (__builtin_expect(!sample->chain || sample->chain_length < limit, 1))
-		return false;
-	for (uint64_t i = 0; i < sample->chain_length; i++)
+	for (uint64_t i = 0; sample->chain && i < sample->chain_length; i++)
 		frames += sample->chain[i] < TALLY_CONTEXT_MAX;
-	return frames == limit || frames == limit + 1ull;
+	return frames;
 }
 
 #endif

@@ -105,8 +105,8 @@ static bool is_named(const struct activity_reader *reader, uint32_t thread)
 /* Its name is the same all the time. */
 static void see_idle(struct activity_reader *reader, uint32_t thread, uint32_t cpu, uint64_t time)
 {
-	reader->idle_passes |= time >= reader->shown.time_start_ns && time <= reader->shown.time_end_ns &&
-			       is_shown(reader, thread, cpu) && is_named(reader, thread);
+	reader->idle_passes |= tally_time_ranges_have(&reader->shown.times, time) && is_shown(reader, thread, cpu) &&
+			       is_named(reader, thread);
 }
 
 /* ---- switches ------------------------------------------------------------------------------------------ */

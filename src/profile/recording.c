@@ -1,6 +1,5 @@
 #include "profile/recording.h"
 
-#include "abi/chain_walk.h"
 #include "base/reader.h"
 #include "base/vector.h"
 #include "profile/packed_jits.h"
@@ -358,15 +357,6 @@ static int see_text_poke(struct tally_recording *recording, const struct tally_r
 		       tally_text_pokes_add(&recording->text_pokes, &record->text_poke) : 0;
 }
 
-/* A chain that goes on in a copied stack, or in branch records, ends where they do. */
-static void see_limit(struct tally_recording *recording, const struct tally_attr *attr, const struct tally_sample *sample)
-{
-	uint32_t limit = tally_chain_limit(attr);
-	recording->is_chain_full = !sample->stack && !sample->branches && tally_chain_is_full(sample, limit);
-	if (recording->is_chain_full)
-		recording->counts.chain_limit = limit;
-}
-
 /* One of the kernel's, whose header is in `record`: 1, 0 when it can't be used, -ENOMEM. */
 static int apply_record(struct tally_recording *recording, const struct tally_raw_record *raw,
 			struct tally_record *record)
@@ -380,7 +370,7 @@ static int apply_record(struct tally_recording *recording, const struct tally_ra
 		return 0;
 	if (record->header.type == TALLY_RECORD_SAMPLE) {
 		recording->counts.samples++;
-		see_limit(recording, &raw->event->attr, &record->sample);
+		recording->is_chain_full = tally_recording_ends_at_limit(recording, &raw->event->attr, record);
 		if (!recording->keep_groups && make_chain(recording, &raw->event->attr, &record->sample) < 0)
 			return -ENOMEM;
 		if (!recording->keep_groups && tally_deferred_is_due(&record->sample))

@@ -50,7 +50,7 @@ struct tally_recording_counts {
 	uint64_t chains_cut;    /* samples given whose stack was cut when tally recorded it */
 	uint64_t chains_ended;  /* of these: the kernel copied less than it was asked for */
 	uint64_t chains;        /* samples given that have a chain, */
-	uint64_t chains_full;   /* of these: as long as the kernel makes any, the rest left out */
+	uint64_t chains_full;   /* of these: as long as the kernel makes any, and callers left out */
 	uint32_t chain_limit;   /* … which is so long */
 	uint64_t first_time, last_time; /* of the samples given, ns */
 };
@@ -77,6 +77,7 @@ struct tally_recording {
 	} stacks;
 	bool marks_cut;   /* set by who draws trees: a cut stack gets TALLY_PLACE_CUT for its outermost frame */
 	bool is_chain_full; /* of the sample given last: counts.chains_full */
+	bool has_longer_chains; /* than the usual limit, where an attribute has none: the kernel's was another one */
 	bool leaves_only; /* set by who wants no stacks: they are not looked at */
 	struct tally_sample_filter filter; /* by tally_recording_filter() */
 	bool keep_groups; /* set by who wants samples as they were written: see tally_recording_next */
@@ -131,6 +132,14 @@ int tally_recording_addresses(struct tally_recording *recording, const struct ta
  * chain is then words of the recording's, valid until the next sample.  0 or -ENOMEM. */
 int tally_recording_branch_chain(struct tally_recording *recording, const struct tally_attr *attr,
 				 struct tally_sample *sample);
+
+/* Whether a sample has such a stack. */
+bool tally_recording_has_branch_chain(const struct tally_attr *attr, const struct tally_sample *sample);
+
+/* Whether the kernel left callers out of a sample's chain, since it had as many frames as the kernel puts into one.  The chain
+ * must be as the kernel made it. */
+bool tally_recording_ends_at_limit(struct tally_recording *recording, const struct tally_attr *attr,
+				   const struct tally_record *record);
 
 /* Completes a sample's chain by its leaf's caller, where it tells (tally_user_stack_has_leaf_caller()): as above. */
 int tally_recording_complete_chain(struct tally_recording *recording, const struct tally_attr *attr,

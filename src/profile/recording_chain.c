@@ -5,6 +5,7 @@
 #include "base/vector.h"
 
 #include <errno.h>
+#include <string.h>
 
 /* A record has 64 KiB at most: so much of it is left for a stack, as tally's option has it. */
 enum { USER_FRAMES_MAX = 1024, STACK_COPY_MAX = 64512 };
@@ -167,6 +168,59 @@ int tally_recording_chain(struct tally_recording *recording, const struct tally_
 	struct tally_chain_frame cut = { .address = TALLY_PLACE_CUT,
 					 .place = { .file = TALLY_FILE_NONE, .address = TALLY_PLACE_CUT } };
 	return recording->marks_cut && is_cut ? tally_vector_push(&recording->chain, cut) : 0;
+}
+
+/* ---- chains as long as the kernel makes any ------------------------------------------------------------------ */
+
+/* Who has no caller: where programs and threads begin, with glibc, musl, and in Go. */
+static bool is_start(const char *name)
+{
+	static const char *const starts[] = {
+		"_start", "_start_c", "__libc_start_call_main", "__libc_start_main", "__libc_start_main_impl", "start_thread",
+		"thread_start", "clone", "__clone", "clone3", "__clone3", "runtime.goexit", "runtime.goexit.abi0",
+	};
+	for (unsigned i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
+		if (!strcmp(name, starts[i]))
+			return true;
+	return false;
+}
+
+/* The rare stack that is just as deep as the limit.  What comes down a pipe, or is fetched, has its names later. */
+static bool is_whole(struct tally_recording *recording, const struct tally_record *record)
+{
+	struct tally_names *names = &recording->names;
+	struct tally_chain_walk walk = tally_chain_walk_of(&record->sample, is_kernel_mode(record->header.misc));
+	uint64_t address, outermost = 0;
+	if (tally_perfdata_is_pipe(recording->data) || names->sources.asks_debuginfod)
+		return false;
+	while (tally_chain_walk_next(&walk, &address))
+		outermost = address - walk.is_return;
+	if (walk.kernel)
+		return false;
+	struct tally_place place = tally_place_of(&recording->tasks, record->sample.pid, false, outermost);
+	place.before = walk.is_return;
+	return is_start(tally_names_plain_text(names, tally_names_function(names, &place, NULL)));
+}
+
+/* A chain that goes on in a copied stack, or in branch records of calls, ends where they do.  tally's recorder may have added
+ * the leaf's caller. */
+bool tally_recording_ends_at_limit(struct tally_recording *recording, const struct tally_attr *attr,
+				   const struct tally_record *record)
+{
+	const struct tally_sample *sample = &record->sample;
+	uint32_t limit = tally_chain_limit(attr);
+	if (sample->chain_length < limit || sample->stack || tally_recording_has_branch_chain(attr, sample))
+		return false;
+	uint64_t frames = tally_chain_frames(sample);
+	if (frames != limit && frames != limit + 1ull) {
+		recording->has_longer_chains |= frames > limit && !attr->sample_max_stack;
+		return false;
+	}
+	bool is_other_limit = recording->has_longer_chains && !attr->sample_max_stack;
+	if (is_other_limit || is_whole(recording, record))
+		return false;
+	recording->counts.chain_limit = limit;
+	return true;
 }
 
 bool tally_recording_has_stacks(const struct tally_attr *attr)

@@ -25,13 +25,18 @@ static int push(struct tally_recording *recording, uint64_t word)
 	return tally_vector_push(&recording->made_chain, word);
 }
 
+bool tally_recording_has_branch_chain(const struct tally_attr *attr, const struct tally_sample *sample)
+{
+	const uint64_t needed = TALLY_SAMPLE_CALLCHAIN | TALLY_SAMPLE_BRANCH_STACK;
+	return sample->branch_count && sample->branches && (sample->type & needed) == needed &&
+	       attr->branch_sample_type & TALLY_BRANCH_CALL_STACK;
+}
+
 int tally_recording_branch_chain(struct tally_recording *recording, const struct tally_attr *attr,
 				 struct tally_sample *sample)
 {
-	const uint64_t needed = TALLY_SAMPLE_CALLCHAIN | TALLY_SAMPLE_BRANCH_STACK;
 	uint64_t kernel = 0;
-	if (!sample->branch_count || (sample->type & needed) != needed ||
-	    !(attr->branch_sample_type & TALLY_BRANCH_CALL_STACK) || !sample->branches)
+	if (!tally_recording_has_branch_chain(attr, sample))
 		return 0;
 	while (kernel < sample->chain_length && sample->chain[kernel] != TALLY_CONTEXT_USER)
 		kernel++;

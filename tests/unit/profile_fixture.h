@@ -32,14 +32,20 @@ static inline void fixture_map_path(char path[64])
 	snprintf(path, 64, "/tmp/perf-%u.map", fixture_pid());
 }
 
-static inline void fixture_write_map(void)
+/* `begin` is what main is called. */
+static inline void fixture_write_map_of(const char *begin)
 {
 	char path[64];
 	fixture_map_path(path);
 	FILE *map = fopen(path, "w");
 	assert_non_null(map);
-	fprintf(map, "%x 80 main\n%x 80 work\n%x 80 loop\n%x 80 leaf\nnot a line\n", MAIN, WORK, LOOP, LEAF);
+	fprintf(map, "%x 80 %s\n%x 80 work\n%x 80 loop\n%x 80 leaf\nnot a line\n", MAIN, begin, WORK, LOOP, LEAF);
 	fclose(map);
+}
+
+static inline void fixture_write_map(void)
+{
+	fixture_write_map_of("main");
 }
 
 static inline void fixture_remove_map(void)

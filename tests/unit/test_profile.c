@@ -150,6 +150,75 @@ static void a_name_s_end_or_part_or_letters_tell_what_was_meant(void **state)
 	expect_meant("", names, NULL);
 }
 
+enum { CHAIN_LIMIT = 127, CHAIN_MOST = CHAIN_LIMIT + 73 };
+
+/* `frames` of them, loop calling itself, `outermost` last; where `branches` are wanted, one that is no call's stands behind. */
+static void put_chain(struct profile_fixture *fixture, size_t frames, uint64_t outermost, bool branches)
+{
+	uint64_t words[8 + CHAIN_MOST + 4] = { 1, LOOP, fixture_ids_of(fixture_pid(), 101), ++fixture->time_ns, 0, 1, frames + 1,
+					       TALLY_CONTEXT_USER };
+	size_t count = 8;
+	for (size_t i = 0; i < frames; i++)
+		words[count++] = (i + 1 < frames ? LOOP : outermost) + 8;
+	if (branches) {
+		words[count++] = 1;
+		words[count++] = LOOP;
+		words[count++] = LEAF;
+		words[count++] = 0;
+	}
+	fixture_put_words(fixture, TALLY_RECORD_SAMPLE, TALLY_MISC_USER, words, count);
+}
+
+static bool is_marked(const struct tally_profile *profile, size_t row)
+{
+	const uint8_t *end, *stack = tally_row_stack(&profile->rows, row, &end);
+	uint32_t place = UINT32_MAX;
+	while (stack < end)
+		place = tally_stack_next_place(&stack);
+	return profile->places.places.items[place].address == TALLY_PLACE_CUT;
+}
+
+struct chain_case {
+	size_t frames;
+	uint64_t outermost;
+	bool is_marked;
+};
+
+static void expect_marks(const struct chain_case *cases, size_t count, bool branches)
+{
+	struct profile_fixture fixture = { 0 };
+	uint64_t marked = 0;
+	fixture_write_map_of("_start");
+	fixture_comm(&fixture, 101, "deep");
+	fixture_map(&fixture);
+	for (size_t i = 0; i < count; i++)
+		put_chain(&fixture, cases[i].frames, cases[i].outermost, branches);
+	fixture_finish(&fixture, branches ? TALLY_SAMPLE_BRANCH_STACK : 0, 0);
+	struct tally_profile *profile = fixture_profile(&fixture, NULL);
+	assert_int_equal(profile->rows.rows.count, count);
+	for (size_t i = 0; i < count; i++) {
+		assert_int_equal(is_marked(profile, i), cases[i].is_marked);
+		marked += cases[i].is_marked;
+	}
+	assert_int_equal(profile->recording->counts.chains_full, marked);
+	fixture_release(&fixture, profile);
+	fixture_write_map();
+}
+
+static void a_chain_of_just_the_limit_is_cut_unless_it_begins_where_programs_do(void **state)
+{
+	static const struct chain_case cases[] = {
+		{ CHAIN_LIMIT - 1, LOOP, false }, { CHAIN_LIMIT, LOOP, true }, { CHAIN_LIMIT, WORK, true },
+		{ CHAIN_LIMIT, MAIN, false }, { CHAIN_LIMIT + 1, LOOP, true }, { CHAIN_LIMIT + 1, MAIN, false },
+		/* The limit was another one, as is known from here on. */
+		{ CHAIN_LIMIT + 2, LOOP, false }, { CHAIN_LIMIT, LEAF, false },
+	};
+	const size_t count = sizeof(cases) / sizeof(cases[0]);
+	(void)state;
+	expect_marks(cases, count, false);
+	expect_marks(cases, count, true);
+}
+
 /* The hint of a profile that is empty by such a filter. */
 static void expect_hint(const struct tally_profile_filter *filter, const char *wanted)
 {
@@ -457,6 +526,7 @@ int main(void)
 
 		cmocka_unit_test(a_name_s_end_or_part_or_letters_tell_what_was_meant),
 		cmocka_unit_test(a_filter_that_no_function_passes_tells_which_was_meant),
+		cmocka_unit_test(a_chain_of_just_the_limit_is_cut_unless_it_begins_where_programs_do),
 		cmocka_unit_test(an_event_is_found_by_name_and_number),
 		cmocka_unit_test(a_tracepoint_is_found_without_its_system),
 		cmocka_unit_test(what_is_amiss_is_told_and_counted),
