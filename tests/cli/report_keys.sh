@@ -52,7 +52,7 @@ def cell(text, theirs):
         return "nameless"
     if "srcline" in sys.argv[1] and ":" not in text:
         text = text[:20] # perf cuts what has no line, at times
-    return "-" if text == "?" else re.sub("@.*", "", text)
+    return "-" if text == "?" else re.sub("@(?!plt).*", "", text)
 def rows(path, total, theirs):
     found, columns = collections.Counter(), None
     for line in open(path):
