@@ -1,3 +1,4 @@
+#include "command/event_filters.h"
 #include "command/record_request.h"
 
 #include "machine/facts.h"
@@ -57,22 +58,6 @@ static int make_own(struct record_request *request, struct tally_error *err)
 	return result;
 }
 
-static int set_filter(struct record_request *request, size_t first, const char *filter, struct tally_error *err)
-{
-	for (size_t i = first; i < request->events.count; i++) {
-		struct tally_event *event = &request->events.items[i];
-		if (event->kind != TALLY_EVENT_TRACEPOINT) {
-			tally_error_set(err, -EINVAL, "--filter: '%s' is no tracepoint: it has no fields to filter by",
-					event->name);
-			tally_error_hint(err, "filters by address ('start …') are for PMUs that trace, which tally doesn't "
-					      "record; ':u' and ':k' take user mode or the kernel alone");
-			return -EINVAL;
-		}
-		event->filter = filter;
-	}
-	return 0;
-}
-
 static int parse_expressions(struct record_request *request, struct tally_error *err)
 {
 	int result = 0;
@@ -82,7 +67,7 @@ static int parse_expressions(struct record_request *request, struct tally_error 
 		size_t first = request->events.count;
 		result = tally_event_parse(expression->text, &request->catalogue, &request->arena, &request->events, err);
 		if (result >= 0 && expression->filter)
-			result = set_filter(request, first, expression->filter, err);
+			result = event_filters_set(&request->events, first, expression->filter, err);
 		if (result >= 0 && expression->cgroups)
 			result = tally_event_assign_cgroups(&request->events, expression->cgroups, &request->arena, &turns,
 							    err);

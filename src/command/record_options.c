@@ -1,4 +1,5 @@
 /* What `tally record` may be asked for. */
+#include "command/event_filters.h"
 #include "command/record_request.h"
 
 #include "machine/sysctl.h"
@@ -163,14 +164,12 @@ static int take_expression(struct record_request *request, const char *value, st
 	return 0;
 }
 
-/* Several filters of one -e hold together. */
 static int take_filter(struct record_request *request, const char *option, const char *value, struct tally_error *err)
 {
 	if (!request->expression_count)
 		return tally_error_set(err, -EINVAL, "%s belongs behind the -e whose tracepoints it is for", option);
 	struct record_expression *last = &request->expressions[request->expression_count - 1];
-	last->filter = last->filter ? tally_arena_printf(&request->arena, "(%s) && (%s)", last->filter, value) : value;
-	return last->filter ? 0 : tally_error_set(err, -ENOMEM, "out of memory");
+	return event_filters_add(&request->arena, &last->filter, value, err);
 }
 
 static int take_cgroups(struct record_request *request, const char *value, struct tally_error *err)

@@ -17,6 +17,7 @@
 struct stat_expression {
 	enum { STAT_EVENTS, STAT_CGROUPS } kind;
 	const char *text;
+	const char *filter; /* of the tracepoints, or NULL */
 };
 
 struct stat_command {

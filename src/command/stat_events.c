@@ -1,4 +1,5 @@
 /* What `stat` counts: the events that were named, or presets. */
+#include "command/event_filters.h"
 #include "command/stat_command.h"
 #include "provider/kernel_catalogue.h"
 
@@ -134,10 +135,13 @@ static int take_expressions(struct stat_command *stat, struct tally_error *err)
 	int result = 0;
 	for (size_t i = 0; i < stat->expression_count && result >= 0; i++) {
 		const struct stat_expression *e = &stat->expressions[i];
+		size_t first = stat->events.count;
 		if (e->kind == STAT_EVENTS)
 			result = tally_event_parse(e->text, &stat->catalogue, &stat->arena, &stat->events, err);
 		else
 			result = tally_event_assign_cgroups(&stat->events, e->text, &stat->arena, &turns, err);
+		if (result >= 0 && e->filter)
+			result = event_filters_set(&stat->events, first, e->filter, err);
 	}
 	return result;
 }

@@ -1,4 +1,5 @@
 /* The options of `tally stat`. */
+#include "command/event_filters.h"
 #include "command/stat_command.h"
 
 #include <errno.h>
@@ -7,7 +8,7 @@
 enum { OPTION_APPEND = 256, OPTION_TIMEOUT, OPTION_DURATION, OPTION_INTERVAL_COUNT, OPTION_PROVIDER, OPTION_SIM_CPU,
        OPTION_REGION, OPTION_TOGGLE, OPTION_PER_CORE, OPTION_PER_DIE, OPTION_PER_SOCKET, OPTION_PER_NODE,
        OPTION_PER_THREAD, OPTION_EACH_CGROUP, OPTION_CONTROL, OPTION_SUMMARY, OPTION_CLEAR, OPTION_NO_BIG_NUM,
-       OPTION_NO_ZERO };
+       OPTION_NO_ZERO, OPTION_FILTER };
 
 static int take_number(struct stat_command *stat, const char *option, const char *value, unsigned long long minimum,
 		       unsigned long *out)
@@ -78,6 +79,22 @@ static int take_expression(struct stat_command *stat, int id, const char *value)
 	return 0;
 }
 
+/* Of the last -e. */
+static int take_filter(struct stat_command *stat, const char *value)
+{
+	struct tally_error err = TALLY_ERROR_NONE;
+	struct stat_expression *last = NULL;
+	for (size_t i = 0; i < stat->expression_count; i++)
+		if (stat->expressions[i].kind == STAT_EVENTS)
+			last = &stat->expressions[i];
+	if (!last)
+		tally_error_set(&err, -EINVAL, "--filter belongs behind the -e whose tracepoints it is for");
+	else if (!event_filters_add(&stat->arena, &last->filter, value, &err))
+		return 0;
+	tally_command_misuse(stat->command, "%s", err.message);
+	return err.code;
+}
+
 /* Of all events, wherever they stand; several lists are one. */
 static int take_each_cgroup(struct stat_command *stat, const char *names)
 {
@@ -125,6 +142,12 @@ static int take_option(struct stat_command *stat, int id, const char *value)
 	case 'e':
 	case 'G':
 		return take_expression(stat, id, value);
+	case OPTION_FILTER:
+		return take_filter(stat, value);
+	case 'M':
+		tally_command_misuse(stat->command, "-M, --metrics is perf's alone: its metrics are formulas over events of single "
+				     "models of CPU; ratios of what -e names, as of {cycles,instructions}, are shown by themselves");
+		return -EINVAL;
 	case OPTION_EACH_CGROUP:
 		return take_each_cgroup(stat, value);
 	case 'A':
@@ -277,6 +300,10 @@ const struct tally_option stat_options[] = {
 	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENTS",
 	  "count these instead: cycles,instructions, {a,b} as a group,\n'sched:*'" },
 	{ 0, "pfm-events", TALLY_ARGUMENT_REQUIRED, "EVENTS", NULL, NULL, 'e' }, /* perf's: -e takes these names, too */
+	{ 0, "filter", TALLY_ARGUMENT_REQUIRED, "EXPR",
+	  "of the tracepoints of the last -e only hits whose fields are so:\n"
+	  "'prev_pid != 0 && next_comm ~ \"xz*\"'", NULL, OPTION_FILTER },
+	{ 'M', "metrics", TALLY_ARGUMENT_REQUIRED, "NAMES", NULL }, /* perf's: told what there is instead */
 	{ 'd', "detailed", TALLY_ARGUMENT_NONE, NULL, "add loads and misses of L1-dcache, LLC, dTLB and iTLB" },
 	{ 'n', "null", TALLY_ARGUMENT_NONE, NULL, "count nothing, only take the time" },
 	{ 'B', "big-num", TALLY_ARGUMENT_NONE, NULL, NULL }, /* perf's; on by default */

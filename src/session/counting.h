@@ -68,7 +68,8 @@ struct tally_counting {
 	bool has_hardware;               /* a hardware event opened */
 	bool was_enabled;                /* by enable(), not by exec */
 	bool is_enabled;                 /* the same, and not disabled since */
-	int fatal;                       /* −errno that is no event's fault, as of too few descriptors */
+	int fatal;                       /* −errno that is no event's fault, as of too few descriptors, … */
+	const struct tally_event *misfiltered; /* … but for this one's, whose filter is wrong; or NULL */
 	struct tally_cpu_list went_offline, came_online; /* while they were counted */
 	unsigned long reads;
 	double coverage;                 /* share of the command's CPU time in which events were there; 1 unless told */

@@ -16,6 +16,7 @@
  */
 #include "session/cgroup.h"
 #include "session/counting_parts.h"
+#include "session/event_filter.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -74,6 +75,19 @@ static bool may_drop_guest(const struct tally_event *event, const struct tally_a
 	       !(modifiers && strchr(modifiers, 'H'));
 }
 
+/* Without it all hits would be counted. */
+static int put_filter(struct tally_counting *c, size_t event, int handle)
+{
+	struct tally_provider *provider = c->options->provider;
+	int result = tally_event_filter_put(provider, &c->options->events[event], handle);
+	if (result >= 0)
+		return handle;
+	provider->ops->close(provider, handle);
+	c->misfiltered = &c->options->events[event];
+	c->fatal = result;
+	return result;
+}
+
 static int open_handle(struct tally_counting *c, size_t event, struct tally_attr *attr,
 		       struct tally_count_place place, int group)
 {
@@ -91,7 +105,7 @@ static int open_handle(struct tally_counting *c, size_t event, struct tally_attr
 	/* Counts of some of the places would pass for those of all. */
 	if ((handle == -EMFILE || handle == -ENFILE) && !c->fatal)
 		c->fatal = handle;
-	return handle;
+	return handle >= 0 && c->options->events[event].filter ? put_filter(c, event, handle) : handle;
 }
 
 static bool may_drop_kernel(const struct tally_event *event)
@@ -335,6 +349,8 @@ void tally_counting_close_cgroups(struct tally_counting *c)
 static int say_failure(const struct tally_counting *c, int code, struct tally_error *err)
 {
 	struct rlimit limit = { 0 };
+	if (c->misfiltered)
+		return tally_event_filter_explain(c->misfiltered, code, err);
 	getrlimit(RLIMIT_NOFILE, &limit);
 	if (code == -ENOMEM)
 		return tally_error_set(err, code, "out of memory");

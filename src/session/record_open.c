@@ -10,6 +10,7 @@
 #include "provider/advice.h"
 #include "session/cgroup.h"
 #include "session/counting.h"
+#include "session/event_filter.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -195,9 +196,9 @@ static int open_source(struct tally_recorder *recorder, size_t index, const stru
 		if (!i)
 			*handle = opened;
 		if (source->event->filter)
-			result = tally_record_set_filter(recorder, source->event, opened, err);
+			result = tally_event_filter_put(recorder->provider, source->event, opened);
 		if (result < 0)
-			return result;
+			return tally_event_filter_explain(source->event, result, err);
 		result = tally_record_join_ring(recorder, &recorder->rings[place->ring], opened, place->cpu, &sizes->sample_pages,
 				   err);
 	}

@@ -169,10 +169,6 @@ int tally_record_join_ring(struct tally_recorder *recorder, struct tally_ring *r
 			   struct tally_error *err);
 void tally_record_tell_of_small_rings(struct tally_recorder *recorder, const struct tally_record_ring_sizes *sizes);
 
-/* record_filter.c: puts the event's filter on; 0 or -errno with a message that says what is wrong with it. */
-int tally_record_set_filter(struct tally_recorder *recorder, const struct tally_event *event, int handle,
-			    struct tally_error *err);
-
 /* record_copy.c: the ring in which the largest copies have room for long enough, at the rates asked for: up to 32 MiB;
  * 0 where these are not known. */
 size_t tally_record_copies_ring_bytes(const struct tally_recorder *recorder);

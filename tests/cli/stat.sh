@@ -64,6 +64,10 @@ run 127 ./tally stat ./lost && has 'interpreter'
 check "a missing interpreter is named as such"
 run 3 ./tally stat -r 3 sh -c 'exit 3'
 check "-r passes the status on"
+run 2 ./tally stat --filter 'a == 1' true && has 'behind the -e' && run 2 ./tally stat -e cs --filter 'a == 1' true && has 'no tracepoint'
+check "a filter is for tracepoints of an -e"
+run 2 ./tally stat -M IPC true && has 'single models of CPU'
+check "metrics by name are refused with the reason"
 run 2 ./tally stat -r 0 true
 check "-r 0 is wrong use"
 run 2 ./tally stat -e
@@ -267,6 +271,15 @@ if [ $is_root = yes ] && [ $perf_works = yes ] &&
 	eval run 0 $private ./tally stat -j -r 3 -e "'{syscalls:sys_enter_getppid,page-faults}'" ./getppid_loop 77 &&
 		json "e['syscalls:sys_enter_getppid']['value'] == 77 and e['syscalls:sys_enter_getppid']['sigma'] == 0"
 	check "a group with a software event counts each run exactly"
+	eval run 0 $private ./tally stat -j -e syscalls:sys_enter_getppid --filter "'common_pid > 0'" ./getppid_loop 33 &&
+		json "e['syscalls:sys_enter_getppid']['value'] == 33"
+	check "a filter that all hits pass counts all of them"
+	eval run 0 $private ./tally stat -j -e syscalls:sys_enter_getppid --filter "'common_pid > 0'" --filter "'common_pid == 0'" \
+		-e cs ./getppid_loop 33 && json "e['syscalls:sys_enter_getppid']['value'] == 0"
+	check "two filters of an event hold together, and are of no other -e"
+	eval run 1 $private ./tally stat -e syscalls:sys_enter_getppid --filter "'common_pidd > 0'" ./getppid_loop 33 &&
+		has 'no such field' && has '^' && lacks 'sys_enter_getppid  '
+	check "a filter that is wrong is pointed at"
 else
 	skip "known numbers of system calls" "needs root and tracefs"
 fi

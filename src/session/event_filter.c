@@ -1,7 +1,7 @@
 /* Filters on the fields of tracepoints: the kernel runs them (PERF_EVENT_IOC_SET_FILTER), and says EINVAL to a bad one
  * without saying where.  Then it is compiled here, by the event's own format, to find that out.
  */
-#include "session/recorder_state.h"
+#include "session/event_filter.h"
 
 #include "base/buffer.h"
 #include "filter/filter.h"
@@ -75,18 +75,18 @@ static void find_reason(const struct tally_event *event, const struct tally_trac
 	free(fields);
 }
 
-int tally_record_set_filter(struct tally_recorder *recorder, const struct tally_event *event, int handle,
-			    struct tally_error *err)
+int tally_event_filter_put(struct tally_provider *provider, const struct tally_event *event, int handle)
 {
-	int result = recorder->provider->ops->ioctl(recorder->provider, handle, TALLY_IOCTL_SET_FILTER,
-						    (void *)(uintptr_t)event->filter, 0);
-	if (result >= 0)
-		return 0;
-	tally_error_set(err, result, "the kernel refuses the filter '%s' of '%s': %s", event->filter, event->name,
-			tally_errno_text(result));
-	struct tally_tracepoint *tracepoint = result == -EINVAL ? read_format(event) : NULL;
+	return provider->ops->ioctl(provider, handle, TALLY_IOCTL_SET_FILTER, (void *)(uintptr_t)event->filter, 0);
+}
+
+int tally_event_filter_explain(const struct tally_event *event, int code, struct tally_error *err)
+{
+	tally_error_set(err, code, "the kernel refuses the filter '%s' of '%s': %s", event->filter, event->name,
+			tally_errno_text(code));
+	struct tally_tracepoint *tracepoint = code == -EINVAL ? read_format(event) : NULL;
 	if (tracepoint)
 		find_reason(event, tracepoint, err);
 	tally_tracepoint_free(tracepoint);
-	return result;
+	return code;
 }
