@@ -76,7 +76,8 @@ check "--max-size ends recording and command"
 # --- the flight recorder -----------------------------------------------------------------------------------------
 ./tally record --overwrite -m 16K -e cpu-clock -F 2000 --call-graph fp -o flight -- ./shares 1500 >out 2>&1 &
 recorder=$!
-sleep 0.7
+until grep -q 'call graphs' out; do sleep 0.05; done
+sleep 0.5
 kill -USR2 $recorder
 wait $recorder && [ "$(ls flight.[0-9]* | wc -l)" = 1 ] && [ -e flight ] && has 'samples, '
 check "--overwrite: SIGUSR2 writes a file of its own"
@@ -112,11 +113,14 @@ check "-D -1 without anybody to switch on is refused"
 recorder=$!
 exec 5<>ack
 answer() { IFS= read -r -t 20 -u 5 line && [ "$line" = ack ]; }
-echo ping >ctl && answer && echo enable >ctl && answer && sleep 0.3 && echo disable >ctl && answer && sleep 0.5 &&
+echo ping >ctl && answer && begin=$(date +%s%N) && echo enable >ctl && answer && sleep 0.3 && echo disable >ctl && answer &&
+	on=$(($(date +%s%N) - begin)) && sleep 0.7 &&
 	echo fly >ctl && ! IFS= read -r -t 0.5 -u 5 line && echo stop >ctl && answer
 check "each command is answered that is one"
 exec 5>&-
-wait $recorder && has "'fly' is none of enable" && has 'events are on' && has 'events are off' && [ "$(samples controlled)" -gt 50 ] && [ "$(samples controlled)" -lt 700 ]
+wait $recorder && has "'fly' is none of enable" && has 'events are on' && has 'events are off' && [ "$(samples controlled)" -gt 5 ] &&
+	./tally script --stdio -i controlled 2>>out | times |
+	awk -v on="${on:-0}" 'NR == 1 { first = $1 } { last = $1 } END { print "over", last - first, "s of", on / 1e9; exit last - first > on / 1e9 }' >>out
 check "what was on was recorded, stop ends recording and command"
 
 # --- endings -----------------------------------------------------------------------------------------------------
