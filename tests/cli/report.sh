@@ -82,17 +82,18 @@ check "a share of the time that is none is wrong use" eval 'report --time 50%-40
 report && ! LC_ALL=C grep -q $'\033' out
 check "without a terminal there are no colours" [ $? = 0 ]
 if have script; then
-	on_terminal() { script -qec "stty cols $1; TERM=xterm $3 \"\$TALLY\" report -i perf.data $2 </dev/null" /dev/null </dev/null 2>&1 | tr -d '\r' |
-		sed '/ cut short: the kernel keeps /d' >out; } # a deep fault now and then
+	# Warnings are as wide as they are: a kernel that throttled, a stack that was deep.
+	on_terminal() { script -qec "stty cols $1; TERM=xterm $3 \"\$TALLY\" report -i perf.data $2 </dev/null 2>told" /dev/null </dev/null 2>&1 |
+		tr -d '\r' >out; }
 	widest() { sed 's/\x1b\[[0-9;]*[mK]//g' out | python3 -c 'import sys; print(max(len(l.rstrip("\n")) for l in open(0, encoding="utf-8", errors="replace")))'; }
 	for columns in 60 80 160; do
 		on_terminal $columns "-g" "LC_ALL=C.UTF-8"
 		check "it fits $columns columns" [ "$(widest)" -le $columns ]
 	done
 	on_terminal 80 "-g" "LC_ALL=C"
-	check "without UTF-8 all is ASCII" python3 -c 'open("out", encoding="ascii").read()'
+	check "without UTF-8 all is ASCII" python3 -c 'import sys; [open(name, encoding="ascii").read() for name in sys.argv[1:]]' out told
 	on_terminal 80 "" "PAGER=false"
-	check "a pager that is left at once is no error" eval '! grep -q tally out'
+	check "a pager that is left at once is no error" eval '! grep -q tally out && ! grep -v warning: told'
 	on_terminal 80 "" "PAGER='echo paged; cat'" && grep -q paged out && grep -qa $'\033' out
 	for term in dumb ''; do
 		[ $? = 0 ] && on_terminal 80 "" "TERM='$term' PAGER='echo paged; cat'" && grep -q TOTAL out &&
@@ -140,7 +141,7 @@ fi
 cp /dev/null empty
 check "an empty file is said to be empty" eval '! "$TALLY" report --stdio empty >out 2>&1 && grep -q "file is empty" out'
 check "no samples are said to be none" eval 'perf record -q -o perf.data -e cpu-clock -c 1000000000000 true >/dev/null 2>&1; ! report && grep -q "no samples" err'
-record -e cpu-clock -F 999 "$WORKLOAD" spin
+record --per-thread -e cpu-clock -c 100000 "$WORKLOAD" spin 0.3 # mostly samples
 head -c $(($(stat -c %s perf.data) * 3 / 4)) perf.data >cut
 check "a cut recording is used as far as it goes" eval '"$TALLY" report --stdio cut >out 2>err && grep -q "damaged at offset" err && grep -q inner out'
 

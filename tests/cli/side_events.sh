@@ -67,8 +67,9 @@ else
 fi
 
 # What was there before: of a process that sleeps meanwhile.  perf and tally are started by this shell, in its namespaces.
+# Cgroups of other tests come and go.
 around() { perf script -i "$1" --show-namespace-events --show-cgroup-events 2>/dev/null |
-	grep -A 2 "PERF_RECORD_NAMESPACES $sleeper/$sleeper \|PERF_RECORD_CGROUP" | grep -o 'PERF_RECORD_.*\|^\t.*' | sort; }
+	grep -A 2 "PERF_RECORD_NAMESPACES $sleeper/$sleeper \|PERF_RECORD_CGROUP" | grep -o 'PERF_RECORD_.*\|^\t.*' | grep -v tally-test- | sort; }
 sleep 60 & sleeper=$!
 if perf record -q -o perf.data --namespaces --all-cgroups -e cpu-clock -p $sleeper -- true >out 2>&1; then
 	"$TALLY" record -q -o tally.data --namespaces --all-cgroups -e cpu-clock -p $sleeper --duration 200ms >out 2>&1

@@ -233,7 +233,7 @@ fi
 
 # --- targets -----------------------------------------------------------------------------------------------------
 if [ $perf_works = yes ]; then
-	sh -c 'read line <ready; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done' & pid=$!
+	sh -c 'read line <ready; i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done' & pid=$!
 	./tally stat -j -o out -e task-clock -p $pid & tally=$!
 	until grep -q "anon_inode:\[perf_event\]" <(ls -l /proc/$tally/fd 2>/dev/null); do sleep 0.01; done
 	echo >ready
@@ -326,7 +326,7 @@ run 0 ./refuse_perf EPERM ./tally stat true && has '(wait4)' && has 'perf events
 check "a refusal is told once, with the cure"
 run 0 ./refuse_perf EPERM ./tally stat -r 3 -j -e page-faults true && json 'e["page-faults"]["sigma"] is not None'
 check "wait4's figures have a spread too"
-run 0 ./refuse_perf EPERM ./tally stat -I 20 -j -e task-clock,page-faults sh -c 'i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done' &&
+run 0 ./refuse_perf EPERM ./tally stat -I 20 -j -e task-clock,page-faults sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done' &&
 	json 'docs[0]["events"][0]["source"] == "/proc" and d["events"][0]["source"] == "wait4"' &&
 	json 'sum(x["events"][0]["value"] for x in docs) > 1e7'
 check "intervals without perf events come from /proc"

@@ -69,7 +69,7 @@ if [ $may_all = yes ]; then
 	run 0 $tally stat -a --per-socket -j -e cpu-clock sleep 0.1 &&
 		json "sum(x['aggregate-number'] for x in e) == $cpus and e[0]['socket'][0] == 'S'"
 	check "a part says how many CPUs it is of"
-	run 0 $tally stat -a -A -I 50 --summary -j -e context-switches sleep 0.18 && json "
+	run 0 $tally stat -a -A -I 50 --summary -j -e context-switches sleep 0.4 && json "
 		len(docs) >= 4 and d['interval_end_ns'] is None and
 		all(d['events'][cpu]['raw'] == sum(i['events'][cpu]['raw'] for i in docs[:-1]) for cpu in range($cpus))"
 	check "--summary is the sum of the intervals, for each part"

@@ -30,7 +30,7 @@ for signal in 'segv 11' 'term 15' 'int 2' 'abort 6' 'kill 9'; do
 	check "what a program counts before it dies is told, and nothing said: $signal" dies $signal 300000
 done
 
-killed() { run -q -k 1.5 -e $vsim:$instructions:i -- "$WORKLOAD" asleep 1 300000 && has '^signal 9$' && [ "$(total 0)" -ge 600000 ]; }
+killed() { run -q -k 3 -e $vsim:$instructions:i -- "$WORKLOAD" asleep 1 300000 && has '^signal 9$' && [ "$(total 0)" -ge 600000 ]; }
 check "of a sleeping program that is killed from outside, all is told" killed
 
 alone() {
