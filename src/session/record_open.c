@@ -205,25 +205,36 @@ static int open_source(struct tally_recorder *recorder, size_t index, const stru
 	return result;
 }
 
-/* All events on one task and CPU; the side-band first, so that no map is missed. */
-static int open_place(struct tally_recorder *recorder, const struct place *place, struct tally_record_ring_sizes *sizes,
-		      struct tally_error *err)
+static int open_side_band(struct tally_recorder *recorder, const struct place *place, struct tally_record_ring_sizes *sizes,
+			  struct tally_error *err)
 {
-	size_t side = recorder->source_count - 1;
-	int handle = open_one(recorder, side, place, -1, 0), leader = -1, result;
+	int handle = open_one(recorder, recorder->source_count - 1, place, -1, 0);
 	if (handle < 0) {
 		/* What is refused to the side-band's event is refused to all: the user knows the one asked for. */
 		return explain_refusal(recorder, recorder->sources[0].event, handle, place, err);
 	}
-	result = tally_record_join_ring(recorder, &recorder->side_rings[place->ring], handle, place->cpu,
-					&sizes->side_pages, err);
-	for (size_t i = 0; !result && i < side; i++) {
-		int group = leader_of(recorder, i, leader);
+	return tally_record_join_ring(recorder, &recorder->side_rings[place->ring], handle, place->cpu, &sizes->side_pages, err);
+}
+
+static int open_samples(struct tally_recorder *recorder, const struct place *place, struct tally_record_ring_sizes *sizes,
+			struct tally_error *err)
+{
+	int leader = -1, result = 0;
+	for (size_t i = 0; !result && i + 1 < recorder->source_count; i++) {
+		int group = leader_of(recorder, i, leader), handle = -1;
 		result = open_source(recorder, i, place, group, &handle, sizes, err);
 		if (group < 0)
 			leader = handle;
 	}
 	return result;
+}
+
+/* All events on one task and CPU; the side-band first, so that no map is missed. */
+static int open_place(struct tally_recorder *recorder, const struct place *place, struct tally_record_ring_sizes *sizes,
+		      struct tally_error *err)
+{
+	int result = open_side_band(recorder, place, sizes, err);
+	return result ? result : open_samples(recorder, place, sizes, err);
 }
 
 /* On whichever CPU it runs, with a ring of its own. */
@@ -238,15 +249,18 @@ static int open_thread(struct tally_recorder *recorder, pid_t tid, bool may_end,
 	return result == -ESRCH && may_end ? 0 : result < 0 ? result : 1;
 }
 
-/* On all CPUs: 1, 0 when the task has ended, or -errno. */
+/* On all CPUs: 1, 0 when the task has ended, or -errno.  The side-band first on all of them: a child that comes meanwhile has
+ * of both what was open then, and must not be sampled on one CPU and map its files on another, unheard. */
 static int open_task(struct tally_recorder *recorder, pid_t tid, bool may_end, struct tally_record_ring_sizes *sizes,
 		     struct tally_error *err)
 {
 	if (recorder->options.per_thread)
 		return open_thread(recorder, tid, may_end, sizes, err);
-	for (size_t c = 0; c < recorder->ring_count; c++) {
-		struct place place = { .tid = tid, .cpu = (int)recorder->ring_cpus[c].number, .ring = c };
-		int result = open_place(recorder, &place, sizes, err);
+	for (size_t i = 0; i < 2 * recorder->ring_count; i++) {
+		size_t ring = i % recorder->ring_count;
+		struct place place = { .tid = tid, .cpu = (int)recorder->ring_cpus[ring].number, .ring = ring };
+		int result = i < recorder->ring_count ? open_side_band(recorder, &place, sizes, err)
+						      : open_samples(recorder, &place, sizes, err);
 		if (result == -ESRCH && may_end)
 			return 0;
 		if (result < 0)
