@@ -133,6 +133,8 @@ struct tally_data_name {
 	const char *name;   /* NULL: none is known */
 	const char *object;
 	uint64_t offset;    /* from the start of what is named */
+	uint64_t start;     /* of what is named, in its object's terms; of what is not, the place itself */
+	uint32_t pid;       /* whose alone it is, of memory that is no file's; 0 else */
 	bool is_variable;   /* and no code */
 };
 

@@ -21,11 +21,19 @@ static const struct tally_symbol *find_variable(struct tally_names *names, const
 	return symbol;
 }
 
+/* Other processes have other memory at the address; the kernel's is everybody's. */
+static uint32_t owner_of(const struct tally_tasks *tasks, uint32_t pid, const struct tally_place *place)
+{
+	if (place->file == TALLY_FILE_NONE)
+		return pid;
+	return place->file == TALLY_FILE_KERNEL ? 0 : tasks->files.items[place->file].pid;
+}
+
 int tally_names_data(struct tally_names *names, uint32_t pid, uint64_t address, struct tally_data_name *out)
 {
 	const struct tally_mapping *mapping = tally_tasks_find(names->tasks, pid, address >> 63, address);
 	struct tally_place place = tally_place_of(names->tasks, pid, address >> 63, address);
-	*out = (struct tally_data_name){ .offset = 0 };
+	*out = (struct tally_data_name){ .start = place.address, .pid = owner_of(names->tasks, pid, &place) };
 	/* What is nobody's file and no code is called what the kernel calls it, not a JIT's. */
 	if (mapping && !mapping->executable && names->tasks->files.items[mapping->file].pid) {
 		out->object = tally_tasks_path(names->tasks, mapping->file);
@@ -37,6 +45,7 @@ int tally_names_data(struct tally_names *names, uint32_t pid, uint64_t address, 
 	out->object = tally_names_object(names, function);
 	if (names->functions.items[function].name != TALLY_STRING_NONE) {
 		out->name = tally_names_text(names, function);
+		out->start = names->functions.items[function].start;
 		return 0;
 	}
 	if (tally_names_file(names, &place) == TALLY_FILE_NONE || place.file == TALLY_FILE_KERNEL)
@@ -50,6 +59,7 @@ int tally_names_data(struct tally_names *names, uint32_t pid, uint64_t address, 
 	if (text == TALLY_STRING_NONE)
 		return -ENOMEM;
 	out->name = tally_strings_text(&names->strings, text);
+	out->start = symbol->start;
 	out->is_variable = true;
 	return 0;
 }

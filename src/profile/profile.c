@@ -28,7 +28,7 @@ static int read_samples(struct tally_profile *profile, const struct tally_profil
 		if (options->progress && size && !(recording->counts.records % PROGRESS_EVERY))
 			options->progress(options->context, (double)raw.file_offset / (double)size);
 	}
-	if (!result && tally_sample_reader_flush(reader) < 0)
+	if (!result && tally_sample_reader_finish(reader) < 0)
 		result = tally_error_set(err, -ENOMEM, "out of memory");
 	tally_sample_reader_free(reader);
 	tally_row_table_finish(&profile->rows);

@@ -177,7 +177,8 @@ static int submit(struct tally_sample_reader *reader, uint64_t file_offset)
 	return result;
 }
 
-int tally_sample_reader_flush(struct tally_sample_reader *reader)
+/* Empties the batch. */
+static int flush(struct tally_sample_reader *reader)
 {
 	int result = reader->pipe.is_running ? tally_batch_pipe_drain(&reader->pipe) : 0;
 	return result ? result : add_batch(reader);
@@ -186,7 +187,7 @@ int tally_sample_reader_flush(struct tally_sample_reader *reader)
 /* Without a second thread the first does it all, as it did before. */
 static int split(struct tally_sample_reader *reader)
 {
-	int result = tally_sample_reader_flush(reader);
+	int result = flush(reader);
 	for (unsigned i = 1; !result && i < TALLY_PIPE_BATCHES; i++) {
 		reader->batches[i] = calloc(1, sizeof(*reader->batches[i]));
 		result = reader->batches[i] ? 0 : -ENOMEM;
@@ -200,7 +201,7 @@ static int on_change(void *context)
 {
 	struct tally_sample_reader *reader = context;
 	reader->era++;
-	return tally_sample_reader_flush(reader);
+	return flush(reader);
 }
 
 /* ---- samples ------------------------------------------------------------------------------------------- */
@@ -233,7 +234,7 @@ static bool keep_chain(struct tally_sample_reader *reader, struct tally_hashed_s
 static int add_unwound(struct tally_sample_reader *reader, const struct tally_raw_record *raw,
 		       const struct tally_record *record, uint32_t class, uint64_t period)
 {
-	int result = tally_sample_reader_flush(reader);
+	int result = flush(reader);
 	if (!result && tally_recording_chain(reader->recording, raw, record) < 0)
 		result = -ENOMEM;
 	return result ? result : tally_row_maker_add_unwound(reader->rows, class, period);
@@ -378,8 +379,15 @@ int tally_sample_reader_add(struct tally_sample_reader *reader, const struct tal
 			tally_chain_table_prefetch(reader->hasher, waiting->hash);
 	}
 	if (!waiting->is_ip && !keep_chain(reader, waiting))
-		return tally_sample_reader_flush(reader);
+		return flush(reader);
 	return batch->count == reader->batch_samples || batch->blocks_held == BLOCKS ? submit(reader, raw->file_offset) : 0;
+}
+
+int tally_sample_reader_finish(struct tally_sample_reader *reader)
+{
+	int result = flush(reader);
+	tally_sample_values_shorten(&reader->values, &reader->profile->facts);
+	return result;
 }
 
 /* ---- its life ------------------------------------------------------------------------------------------ */

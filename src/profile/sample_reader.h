@@ -19,7 +19,7 @@ void tally_sample_reader_free(struct tally_sample_reader *reader);
 int tally_sample_reader_add(struct tally_sample_reader *reader, const struct tally_raw_record *raw,
 			    const struct tally_record *record);
 
-/* Empties the batch.  0 or -ENOMEM. */
-int tally_sample_reader_flush(struct tally_sample_reader *reader);
+/* When the last was added.  0 or -ENOMEM. */
+int tally_sample_reader_finish(struct tally_sample_reader *reader);
 
 #endif

@@ -145,6 +145,42 @@ uint32_t tally_sample_values_address(struct tally_sample_values *values, enum ta
 	return intern_number(values, value, address);
 }
 
+/* ---- data ---------------------------------------------------------------------------------------------- */
+
+static bool count_owner(struct tally_sample_values *values, uint32_t text)
+{
+	uint64_t *owners = tally_map_put(&values->owners, text, NULL);
+	if (owners)
+		++*owners;
+	return owners != NULL;
+}
+
+/* What two libraries call alike, and what lies at one address of two processes, is not the same. */
+static uint32_t intern_apart(struct tally_sample_values *values, uint32_t text, const struct tally_data_name *name)
+{
+	if (text == TALLY_STRING_NONE)
+		return text;
+	const struct tally_strings *strings = &values->recording->names.strings;
+	if (name->pid)
+		tally_buffer_printf(&values->text, "%s (pid %" PRIu32 ")", tally_strings_text(strings, text), name->pid);
+	else
+		tally_buffer_printf(&values->text, "%s (%s at 0x%" PRIx64 ")", tally_strings_text(strings, text), name->object,
+				    name->start);
+	uint32_t longest = intern_text(values);
+	bool added = false;
+	uint64_t *slot = longest == TALLY_STRING_NONE ? NULL : tally_map_put(&values->longest, longest, &added);
+	if (!slot || !added)
+		return slot ? longest : TALLY_STRING_NONE;
+	uint32_t shorter = longest;
+	if (!name->pid) {
+		tally_buffer_printf(&values->text, "%s (%s)", tally_strings_text(strings, text), tally_object_short(name->object));
+		shorter = intern_text(values);
+	}
+	*slot = (uint64_t)shorter << 32 | text;
+	bool is_known = shorter != TALLY_STRING_NONE && count_owner(values, text) && count_owner(values, shorter);
+	return is_known ? longest : TALLY_STRING_NONE;
+}
+
 /* What lies at an address of data: a variable and how far in it, a function; the line that it is in, from its
  * beginning; or the object. */
 static uint32_t intern_data(struct tally_sample_values *values, enum tally_sample_value value,
@@ -163,7 +199,28 @@ static uint32_t intern_data(struct tally_sample_values *values, enum tally_sampl
 		tally_buffer_printf(&values->text, "%s+0x%" PRIx64, name.name, name.offset);
 	else
 		tally_buffer_text(&values->text, name.name);
-	return intern_text(values);
+	uint32_t text = intern_text(values);
+	return value == TALLY_VALUE_DATA_OBJECT ? text : intern_apart(values, text, &name);
+}
+
+static uint32_t shortest(const struct tally_sample_values *values, uint32_t longest)
+{
+	const uint64_t *texts = tally_map_get(&values->longest, longest);
+	if (!texts)
+		return longest;
+	uint32_t shorter = (uint32_t)(*texts >> 32), text = (uint32_t)*texts;
+	if (*tally_map_get(&values->owners, text) == 1)
+		return text;
+	return *tally_map_get(&values->owners, shorter) == 1 ? shorter : longest;
+}
+
+void tally_sample_values_shorten(const struct tally_sample_values *values, struct tally_fact_table *facts)
+{
+	for (size_t i = 0; values->longest.count && i < facts->facts.count; i++) {
+		uint32_t *texts = facts->facts.items[i].values;
+		texts[TALLY_VALUE_DATA_SYMBOL] = shortest(values, texts[TALLY_VALUE_DATA_SYMBOL]);
+		texts[TALLY_VALUE_CACHELINE] = shortest(values, texts[TALLY_VALUE_CACHELINE]);
+	}
 }
 
 /* What a tracepoint said, without what surrounds it. */
@@ -237,6 +294,8 @@ void tally_sample_values_release(struct tally_sample_values *values)
 {
 	for (unsigned value = 0; value < TALLY_VALUES; value++)
 		tally_map_release(&values->known[value]);
+	tally_map_release(&values->longest);
+	tally_map_release(&values->owners);
 	tally_buffer_release(&values->text);
 	tally_trace_text_release(&values->trace);
 	free(values->packages);

@@ -36,6 +36,8 @@ struct tally_sample_values {
 	uint64_t quantum_ns;               /* of times; to be set */
 	struct tally_map known[TALLY_VALUES]; /* what is told by a number: its text */
 	struct tally_buffer text;
+	struct tally_map longest; /* of data: the text that tells all apart → a shorter one << 32 and the shortest */
+	struct tally_map owners;  /* shorter text → of how many longest ones it is */
 	struct tally_trace_text trace;
 	uint32_t *packages; /* by CPU, once read; NULL: the recording doesn't tell */
 	uint32_t package_count;
@@ -51,6 +53,9 @@ int tally_sample_values_read(struct tally_sample_values *values, const struct ta
 /* "0x7f0012345678" as such an id; TALLY_STRING_NONE when memory is out. */
 uint32_t tally_sample_values_address(struct tally_sample_values *values, enum tally_sample_value value,
 				     uint64_t address);
+
+/* When all have been read: what lies at addresses of data is called as shortly as tells it from all else. */
+void tally_sample_values_shorten(const struct tally_sample_values *values, struct tally_fact_table *facts);
 
 void tally_sample_values_release(struct tally_sample_values *values);
 

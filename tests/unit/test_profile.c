@@ -8,6 +8,9 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <link.h>
+#include <stdlib.h>
 #include <string.h>
 
 static uint64_t period_with(const struct tally_profile_filter *filter, uint32_t event)
@@ -217,6 +220,136 @@ static void a_chain_of_just_the_limit_is_cut_unless_it_begins_where_programs_do(
 	(void)state;
 	expect_marks(cases, count, false);
 	expect_marks(cases, count, true);
+}
+
+/* ---- what lies at addresses of data ------------------------------------------------------------------------- */
+
+volatile int data_twin[32] __attribute__((aligned(64))) = { 1 };
+
+enum { TWIN_HEAP = 0x20000000, TWIN_ONE = 0x40000000, TWIN_TWO = 0x60000000, TWIN_BYTES = 0x10000000 };
+
+/* Where the running program's file has a variable. */
+static int find_in_file(struct dl_phdr_info *info, size_t size, void *context)
+{
+	uint64_t *place = context, address = *place - info->dlpi_addr;
+	(void)size;
+	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+		if (segment->p_type == PT_LOAD && address >= segment->p_vaddr && address - segment->p_vaddr < segment->p_filesz)
+			*place = address - segment->p_vaddr + segment->p_offset;
+	}
+	return 1; /* the program is the first */
+}
+
+/* The program's file from its beginning, or memory of nobody's (NULL). */
+static void put_data_map(struct profile_fixture *fixture, uint32_t pid, uint64_t start, const char *path)
+{
+	uint64_t words[5 + 32] = { fixture_ids_of(pid, pid), start, TWIN_BYTES };
+	size_t room = (path ? strlen(path) / 8 : 0) + 1;
+	if (path)
+		memcpy(&words[4], path, strlen(path));
+	else
+		memcpy(&words[4], "[heap]", 6);
+	uint64_t *id = &words[4 + room];
+	id[0] = fixture_ids_of(pid, pid);
+	id[1] = ++fixture->time_ns;
+	id[3] = 1;
+	fixture_put_words(fixture, TALLY_RECORD_MMAP, TALLY_MISC_USER | TALLY_MISC_MMAP_DATA, words, 8 + room);
+}
+
+static void put_access(struct profile_fixture *fixture, uint32_t pid, uint64_t address)
+{
+	uint64_t words[] = { 1, LEAF, fixture_ids_of(pid, pid), ++fixture->time_ns, address, 0, 1, 2, TALLY_CONTEXT_USER, LEAF };
+	fixture_put_words(fixture, TALLY_RECORD_SAMPLE, TALLY_MISC_USER, words, sizeof(words) / 8);
+}
+
+/* How many of the facts have such a text. */
+static unsigned count_texts(const struct tally_profile *profile, enum tally_sample_value value, const char *wanted)
+{
+	unsigned count = 0;
+	for (size_t i = 0; i < profile->facts.facts.count; i++) {
+		uint32_t text = profile->facts.facts.items[i].values[value];
+		count += !strcmp(tally_strings_text(&profile->recording->names.strings, text), wanted);
+	}
+	return count;
+}
+
+static void link_to_self(char *folder, const char *name, char path[96])
+{
+	char self[PATH_MAX];
+	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	assert_true(length > 0);
+	self[length] = '\0';
+	snprintf(path, 96, "%s/%s", folder, name);
+	assert_int_equal(symlink(self, path), 0);
+}
+
+static struct tally_profile *twins(struct profile_fixture *fixture, const char *one, const char *two, uint64_t place)
+{
+	const uint32_t pids[] = { fixture_pid(), fixture_pid() + 1 };
+	const struct tally_profile_options options = {
+		.facts = TALLY_FACT_VALUE(TALLY_VALUE_DATA_SYMBOL) | TALLY_FACT_VALUE(TALLY_VALUE_CACHELINE),
+	};
+	struct tally_recording *recording;
+	struct tally_profile *profile;
+	put_data_map(fixture, pids[0], TWIN_ONE, one);
+	put_data_map(fixture, pids[0], TWIN_TWO, two);
+	put_access(fixture, pids[0], TWIN_ONE + place + 4);
+	put_access(fixture, pids[0], TWIN_TWO + place + 4);
+	put_access(fixture, pids[0], TWIN_ONE + place + 64 + 4); /* nobody else's */
+	for (unsigned i = 0; i < 2; i++) {
+		put_data_map(fixture, pids[i], TWIN_HEAP, NULL);
+		put_access(fixture, pids[i], TWIN_HEAP + 8);
+	}
+	put_access(fixture, pids[1], TWIN_HEAP + 1032);
+	fixture_finish(fixture, TALLY_SAMPLE_ADDR, 0);
+	assert_int_equal(tally_recording_open_memory(fixture->bytes, fixture->size, &recording, NULL), 0);
+	assert_int_equal(tally_profile_new(recording, &options, &profile, NULL), 0);
+	return profile;
+}
+
+static void expect_twins(const char *first, const char *second, bool is_called_alike)
+{
+	char folder[] = "/tmp/tally-twins-XXXXXX", folders[2][64], paths[2][96], text[3][200];
+	struct profile_fixture fixture = { 0 };
+	uint64_t place = (uintptr_t)data_twin;
+	dl_iterate_phdr(find_in_file, &place);
+	assert_true(place < TWIN_BYTES);
+	assert_non_null(mkdtemp(folder));
+	for (unsigned i = 0; i < 2; i++) {
+		snprintf(folders[i], sizeof(folders[i]), "%s/%u", folder, i);
+		assert_int_equal(mkdir(folders[i], 0700), 0);
+		link_to_self(folders[i], i ? second : first, paths[i]);
+	}
+	struct tally_profile *profile = twins(&fixture, paths[0], paths[1], place);
+	for (unsigned i = 0; i < 2; i++) {
+		if (is_called_alike)
+			snprintf(text[i], sizeof(text[i]), "data_twin+0x4 (%s at 0x", paths[i]);
+		else
+			snprintf(text[i], sizeof(text[i]), "data_twin+0x4 (%s)", i ? second : first);
+		unsigned found = 0;
+		for (size_t j = 0; j < profile->facts.facts.count; j++) {
+			uint32_t id = profile->facts.facts.items[j].values[TALLY_VALUE_DATA_SYMBOL];
+			found += !strncmp(tally_strings_text(&profile->recording->names.strings, id), text[i], strlen(text[i]));
+		}
+		assert_int_equal(found, 1);
+		snprintf(text[2], sizeof(text[2]), "0x%016" PRIx64 " (pid %" PRIu32 ")", (uint64_t)TWIN_HEAP, fixture_pid() + i);
+		assert_int_equal(count_texts(profile, TALLY_VALUE_CACHELINE, text[2]), 1);
+		unlink(paths[i]);
+		rmdir(folders[i]);
+	}
+	assert_int_equal(count_texts(profile, TALLY_VALUE_DATA_SYMBOL, "data_twin+0x44"), 1);
+	snprintf(text[0], sizeof(text[0]), "0x%016" PRIx64, (uint64_t)TWIN_HEAP + 1024);
+	assert_int_equal(count_texts(profile, TALLY_VALUE_CACHELINE, text[0]), 1);
+	rmdir(folder);
+	fixture_release(&fixture, profile);
+}
+
+static void what_objects_call_alike_and_processes_have_at_one_address_is_told_apart(void **state)
+{
+	(void)state;
+	expect_twins("one.so", "two.so", false);
+	expect_twins("same.so", "same.so", true);
 }
 
 /* The hint of a profile that is empty by such a filter. */
@@ -526,6 +659,7 @@ int main(void)
 
 		cmocka_unit_test(a_name_s_end_or_part_or_letters_tell_what_was_meant),
 		cmocka_unit_test(a_filter_that_no_function_passes_tells_which_was_meant),
+		cmocka_unit_test(what_objects_call_alike_and_processes_have_at_one_address_is_told_apart),
 		cmocka_unit_test(a_chain_of_just_the_limit_is_cut_unless_it_begins_where_programs_do),
 		cmocka_unit_test(an_event_is_found_by_name_and_number),
 		cmocka_unit_test(a_tracepoint_is_found_without_its_system),
