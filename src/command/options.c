@@ -74,12 +74,32 @@ static int take_argument(struct tally_options *options, const struct tally_optio
 	return option_id(option);
 }
 
+/* What was meant by a name that no option has: one with a letter or two otherwise, else one that it begins with
+ * (--frequency).  NULL: nobody knows. */
+static const struct tally_option *nearest_option(const struct tally_command *command, const char *typed)
+{
+	enum { BEGINNING_MIN = 4 };
+	const struct tally_option *nearest = NULL, *beginning = NULL;
+	unsigned best = strlen(typed) < 6 ? 2 : 3; /* of three letters, two wrong ones are another word */
+	for (const struct tally_option *o = command->options; o && !is_end(o); o++) {
+		size_t length = o->name ? strlen(o->name) : 0;
+		unsigned distance = length ? tally_edit_distance(typed, o->name) : best;
+		if (distance < best) {
+			best = distance;
+			nearest = o;
+		}
+		if (length >= BEGINNING_MIN && !strncmp(o->name, typed, length))
+			beginning = o;
+	}
+	return nearest ? nearest : beginning;
+}
+
 static int take_long(struct tally_options *options, const char *word)
 {
 	const char *name = word + 2, *equals = strchr(name, '=');
 	size_t length = equals ? (size_t)(equals - name) : strlen(name);
-	const struct tally_option *nearest = NULL, *found = NULL;
-	unsigned matches = 0, best = length < 6 ? 2 : 3; /* of three letters, two wrong ones are another word */
+	const struct tally_option *nearest, *found = NULL;
+	unsigned matches = 0;
 	char typed[64], shown[72];
 	snprintf(typed, sizeof(typed), "%.*s", (int)(length < 60 ? length : 60), name);
 	snprintf(shown, sizeof(shown), "--%s", typed);
@@ -98,16 +118,21 @@ static int take_long(struct tally_options *options, const char *word)
 			found = o;
 			matches++;
 		}
-		unsigned distance = tally_edit_distance(typed, o->name);
-		if (distance < best) {
-			best = distance;
-			nearest = o;
-		}
 	}
 	if (matches == 1)
 		return take_argument(options, found, equals ? equals + 1 : NULL, shown);
 	if (matches > 1)
 		return option_error(options, "option %s could be several; write it out", shown);
+	nearest = nearest_option(options->command, typed);
+	if (nearest)
+		return option_error(options, "there is no option %s; did you mean --%s?", shown, nearest->name);
+	return option_error(options, "there is no option %s", shown);
+}
+
+/* Of a word that another tool would take for a long option: -freq. */
+static int unknown_letter(const struct tally_options *options, const char *shown, const char *word)
+{
+	const struct tally_option *nearest = strlen(word) > 2 ? nearest_option(options->command, word) : NULL;
 	if (nearest)
 		return option_error(options, "there is no option %s; did you mean --%s?", shown, nearest->name);
 	return option_error(options, "there is no option %s", shown);
@@ -115,6 +140,7 @@ static int take_long(struct tally_options *options, const char *word)
 
 static int take_letter(struct tally_options *options)
 {
+	const char *word = options->cluster;
 	char letter = *options->cluster++;
 	char shown[3] = { '-', letter, 0 };
 	if (!*options->cluster)
@@ -131,7 +157,7 @@ static int take_letter(struct tally_options *options)
 	}
 	if (letter == 'h')
 		return TALLY_OPTION_HELP;
-	return option_error(options, "there is no option %s", shown);
+	return unknown_letter(options, shown, word);
 }
 
 int tally_options_next(struct tally_options *options)

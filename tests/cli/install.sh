@@ -83,6 +83,11 @@ run 2 "$tally" no-such-command && has "no-such-command"
 check "an unknown command is wrong use"
 run 2 "$tally" stta && has "did you mean 'tally stat'"
 check "a mistyped command gets the nearest"
+run 2 "$tally" record --callgraph fp true && has "no option --callgraph; did you mean --call-graph?" &&
+	run 2 "$tally" record --frequency 99 true && has "no option --frequency; did you mean --freq?" &&
+	run 2 "$tally" record -freq 99 true && has "no option -f; did you mean --freq?" &&
+	run 2 "$tally" record --nothing-like-it true && has "no option --nothing-like-it" && ! has "did you mean"
+check "… and a mistyped option, too"
 run 2 "$tally" mem record && has "hint: tally record -d -W" && ! has "did you mean" && run 2 "$tally" sched && has "tally timeline"
 check "for perf's other commands it says what does their work"
 run 2 "$tally" help no-such-command && has "no-such-command"
