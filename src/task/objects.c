@@ -135,8 +135,11 @@ static void open_entry(const struct tally_objects *objects, struct tally_object_
 		size_t size;
 		const void *image = tally_vdso_image(&size);
 		bool may_be = file->build_id.size || !objects->is_foreign;
-		if (image && may_be && tally_object_open_memory(path, image, size, &entry->object, NULL) < 0)
+		int rc = image && may_be ? tally_object_open_memory(path, image, size, &entry->object, NULL) : 0;
+		if (rc < 0)
 			entry->object = NULL;
+		if (rc == -ENOMEM)
+			entry->lack = rc;
 		drop_other_arch(objects, entry);
 		if (entry->object && !is_wanted(entry->object, &file->build_id)) {
 			tally_object_unref(entry->object);

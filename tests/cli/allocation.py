@@ -122,11 +122,11 @@ def strided(count, wanted):
     return sorted({1 + i * (count - 1) // max(wanted - 1, 1) for i in range(wanted)}) if count > wanted else list(range(1, count + 1))
 
 
-def record_samples(how, path):
+def record_samples(how, what, path):
     """The workload lasts a tenth of a second: on a busy machine it may not run for a sample's time."""
     for _ in range(20):
         made = subprocess.run([TALLY, "record", "-q", "-e", "cpu-clock", "-F", "200"] + how +
-                              ["-o", path, "--", WORKLOAD, "threads"], capture_output=True, check=False)
+                              ["-o", path, "--", WORKLOAD, what], capture_output=True, check=False)
         if made.returncode or not subprocess.run([TALLY, "report", "--stdio", "-i", path], capture_output=True,
                                                  check=False).returncode:
             break
@@ -139,9 +139,10 @@ def main():
     os.environ["LC_ALL"] = "C"  # where setlocale(3) has no memory it leaves that
     with tempfile.TemporaryDirectory() as scratch:
         paths = {name: os.path.join(scratch, name.lower()) for name in ("NAMED", "FILE", "STACKS", "NEW")}
-        for name, how in (("NAMED", ["-g"]), ("FILE", ["-g", "--no-pack"]),
-                          ("STACKS", ["--call-graph", "dwarf,4096", "--no-pack"])):
-            made = record_samples(how, paths[name])
+        # Whoever asks for the time is in the vdso, whose code is no file's.
+        for name, how, what in (("NAMED", ["-g"], "threads"), ("FILE", ["-g", "--no-pack"], "clock"),
+                                ("STACKS", ["--call-graph", "dwarf,4096", "--no-pack"], "threads")):
+            made = record_samples(how, what, paths[name])
             if made.returncode:
                 print("1..0 # SKIP nothing can be recorded: " + made.stderr.decode().split("\n")[0])
                 return
