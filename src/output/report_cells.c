@@ -10,7 +10,7 @@
 /* What tells instances of a template apart may stand at a long name's end: it loses its middle. */
 static void copy_name(const char *name, const char *behind, char *out, size_t size)
 {
-	static const char dots[] = "…";
+	static const char dots[] = "..."; /* in any locale */
 	size_t length = strlen(name), room = size - sizeof(dots) - strlen(behind);
 	if (length <= room) {
 		snprintf(out, size, "%s%s", name, behind);

@@ -185,13 +185,14 @@ static bool is_start(const char *name)
 	return false;
 }
 
-/* The rare stack that is just as deep as the limit.  What comes down a pipe, or is fetched, has its names later. */
+/* The rare stack that is just as deep as the limit.  What comes down a pipe, or is fetched, has its names later; who notes what
+ * is asked for is shown nothing. */
 static bool is_whole(struct tally_recording *recording, const struct tally_record *record)
 {
 	struct tally_names *names = &recording->names;
 	struct tally_chain_walk walk = tally_chain_walk_of(&record->sample, is_kernel_mode(record->header.misc));
 	uint64_t address, outermost = 0;
-	if (tally_perfdata_is_pipe(recording->data) || names->sources.asks_debuginfod)
+	if (tally_perfdata_is_pipe(recording->data) || names->sources.asks_debuginfod || names->asked)
 		return false;
 	while (tally_chain_walk_next(&walk, &address))
 		outermost = address - walk.is_return;
