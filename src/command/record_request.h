@@ -58,7 +58,7 @@ void record_request_release(struct record_request *request);
 extern const struct tally_option record_options[];
 int record_parse_arguments(const struct tally_command *command, int argc, char **argv, struct record_request *request);
 
-/* record_perf_options.c: ids of perf's options; 1 where it is taken, 0 when `id` is none of them, -EINVAL with what to use. */
+/* perf_options.c: ids of perf's options; 1 where it is taken, 0 when `id` is none of them, -EINVAL with what to use. */
 enum { RECORD_PERF_FIRST = 1000, RECORD_PERF_BEFORE = RECORD_PERF_FIRST - 1,
 #define ROW(id_, ...) RECORD_PERF_##id_,
        RECORD_PERF_OPTIONS(ROW)

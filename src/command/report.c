@@ -7,6 +7,7 @@
 #include "command/name_options.h"
 #include "command/recording_path.h"
 #include "command/recording_warnings.h"
+#include "command/report_perf_options.h"
 #include "command/report_sort.h"
 #include "output/pager.h"
 #include "output/report_cells.h"
@@ -64,6 +65,15 @@ static const struct tally_option options[] = {
 	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "as text, without a pager", NULL, OPTION_STDIO },
 	{ 0, "tui", TALLY_ARGUMENT_NONE, NULL, "browse it on the terminal (the default, on one)", NULL, OPTION_TUI },
 	{ 'j', "json", TALLY_ARGUMENT_NONE, NULL, "JSON (docs/report-json.md)", NULL, 0 },
+	/* as perf calls them */
+	{ 'c', "comms", TALLY_ARGUMENT_REQUIRED, "LIST", NULL, NULL, TALLY_OPTION_COMMS },
+	{ 'd', "dsos", TALLY_ARGUMENT_REQUIRED, "LIST", NULL, NULL, OPTION_DSO },
+	{ 'S', "symbols", TALLY_ARGUMENT_REQUIRED, "LIST", NULL, NULL, OPTION_SYMBOL },
+	{ 'G', "inverted", TALLY_ARGUMENT_NONE, NULL, NULL, NULL, 'g' },
+#define ROW(id_, letter_, name_, kind_, argument_, instead_) \
+	{ letter_, name_, TALLY_ARGUMENT_##kind_, argument_, NULL, NULL, REPORT_PERF_##id_ },
+	REPORT_PERF_OPTIONS(ROW)
+#undef ROW
 	TALLY_OPTIONS_END,
 };
 
@@ -154,6 +164,9 @@ static int apply_option(void *taker, int id, const char *value, struct tally_err
 	default:
 		if (tally_header_option(id, &request->header))
 			return 0;
+		result = report_take_perf_option(id, err);
+		if (result)
+			return result;
 		tally_browse_give(&request->browsing, options, id, value);
 		result = tally_name_option(id, value, &request->names, err);
 		return result ? result : tally_filter_option(id, value, &request->filter, err);

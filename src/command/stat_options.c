@@ -1,6 +1,7 @@
 /* The options of `tally stat`. */
 #include "command/event_filters.h"
 #include "command/stat_command.h"
+#include "command/stat_perf_options.h"
 
 #include <errno.h>
 #include <string.h>
@@ -136,6 +137,15 @@ static int take_region(struct stat_command *stat, const char *function)
 	return result;
 }
 
+static int take_perf_option(struct stat_command *stat, int id)
+{
+	struct tally_error err = TALLY_ERROR_NONE;
+	int result = stat_take_perf_option(id, &err);
+	if (result < 0)
+		tally_command_misuse(stat->command, "%s", err.message);
+	return result;
+}
+
 static int take_option(struct stat_command *stat, int id, const char *value)
 {
 	switch (id) {
@@ -144,10 +154,6 @@ static int take_option(struct stat_command *stat, int id, const char *value)
 		return take_expression(stat, id, value);
 	case OPTION_FILTER:
 		return take_filter(stat, value);
-	case 'M':
-		tally_command_misuse(stat->command, "-M, --metrics is perf's alone: its metrics are formulas over events of single "
-				     "models of CPU; ratios of what -e names, as of {cycles,instructions}, are shown by themselves");
-		return -EINVAL;
 	case OPTION_EACH_CGROUP:
 		return take_each_cgroup(stat, value);
 	case 'A':
@@ -228,7 +234,7 @@ static int take_option(struct stat_command *stat, int id, const char *value)
 	case OPTION_TOGGLE:
 		return take_region(stat, id == OPTION_TOGGLE ? value : NULL);
 	default:
-		return 0;
+		return take_perf_option(stat, id);
 	}
 }
 
@@ -303,7 +309,6 @@ const struct tally_option stat_options[] = {
 	{ 0, "filter", TALLY_ARGUMENT_REQUIRED, "EXPR",
 	  "of the tracepoints of the last -e only hits whose fields are so:\n"
 	  "'prev_pid != 0 && next_comm ~ \"xz*\"'", NULL, OPTION_FILTER },
-	{ 'M', "metrics", TALLY_ARGUMENT_REQUIRED, "NAMES", NULL }, /* perf's: told what there is instead */
 	{ 'd', "detailed", TALLY_ARGUMENT_NONE, NULL, "add loads and misses of L1-dcache, LLC, dTLB and iTLB" },
 	{ 'n', "null", TALLY_ARGUMENT_NONE, NULL, "count nothing, only take the time" },
 	{ 'B', "big-num", TALLY_ARGUMENT_NONE, NULL, NULL }, /* perf's; on by default */
@@ -349,5 +354,9 @@ const struct tally_option stat_options[] = {
 	SIMULATED_OPTION_CPU(OPTION_SIM_CPU),
 	SIMULATED_OPTION_REGION(OPTION_REGION),
 	SIMULATED_OPTION_TOGGLE(OPTION_TOGGLE),
+#define ROW(id_, letter_, name_, kind_, argument_, instead_) \
+	{ letter_, name_, TALLY_ARGUMENT_##kind_, argument_, NULL, NULL, STAT_PERF_##id_ },
+	STAT_PERF_OPTIONS(ROW)
+#undef ROW
 	TALLY_OPTIONS_END,
 };

@@ -1,6 +1,6 @@
 #!/bin/bash
-# perf record's options: each one is tally's too, taken, or refused with what to use instead; and what the less usual of them
-# do, beside perf's.  TAP; $TALLY is the binary, $SHARES MS [THREADS] a program that is busy so long.
+# The options of perf record, stat and report: each one is tally's too, taken, or refused with what to use instead; and what the
+# less usual of record's do, beside perf's.  TAP; $TALLY is the binary, $SHARES MS [THREADS] a program that is busy so long.
 set -u
 . "$(dirname "$0")/tap.sh"
 cd "$scratch" || exit 1
@@ -15,21 +15,29 @@ attributes() { perf evlist -v -i "$1" 2>>out | grep -o "$2[^,]*" | sort -u | tr 
 "$TALLY" record -q -o probe -e cpu-clock true 2>out || skip_all "cpu-clock can't be sampled: $(head -1 out)"
 
 # --- all of perf's -----------------------------------------------------------------------------------------------
-if have perf; then
-	perf record -h 2>&1 | grep -oE '^    (-., |    )--[a-z-]+' | grep -oE -- '--[a-z-]+' | sort -u >options
+for command in record stat report; do
+	if ! have perf; then
+		skip "no option of perf $command is unknown" "there is no perf"
+		skip "the list of them is complete" "there is no perf"
+		continue
+	fi
+	perf $command -h 2>&1 | grep -oE '^    (-., |    )--[a-z-]+' | grep -oE -- '--[a-z-]+' | sort -u >options
 	while read -r option; do
-		timeout 10 "$TALLY" record "$option" --no-such-thing >said 2>&1
+		timeout 10 "$TALLY" $command "$option" --no-such-thing >said 2>&1
 		! grep -q "there is no option $option" said || echo "$option: $(head -1 said)"
 	done <options >out
-	check "no option of perf's is unknown ($(wc -l <options) of them)" test "$(wc -l <options)" -gt 60 -a ! -s out
+	check "no option of perf $command is unknown ($(wc -l <options) of them)" test "$(wc -l <options)" -gt 40 -a ! -s out
+	sed -n "/^## .$command.: perf's options/,/^## [^-]*$/p" "$SOURCE/docs/compatibility.md" >listed
 	while read -r option; do
-		grep -qE -- "$option\`|$option[ =\`[]" "$SOURCE/docs/compatibility.md" || echo "$option"
+		grep -qE -- "$option\`|$option[ =\`[]" listed || echo "$option"
 	done <options >out
 	check "the list of them is complete" test ! -s out
-else
-	skip "no option of perf's is unknown" "there is no perf"
-	skip "the list of them is complete" "there is no perf"
-fi
+done
+run 2 "$TALLY" stat --all-user true && has "-e cycles:u" && run 2 "$TALLY" report --hierarchy && has "--sort dso"
+check "those of stat and report that tally has not are refused with what to use instead"
+"$TALLY" record -q -e page-faults -c 1 -o faults true >out 2>&1
+run 0 "$TALLY" report --stdio -f -v --inline -c 'tr*' -d '*' -i faults && run 0 "$TALLY" report --stdio -c 'nobody,*' -G -S '*' -i faults
+check "perf's names of filters are taken"
 run 0 "$TALLY" record -q -BNPT -v --buildid-all --mmap-flush 4K --no-buffering --sample-cpu --strict-freq -k mono -e cpu-clock -o taken true
 check "those that ask for what is done anyway are taken"
 run 2 "$TALLY" record --aio -o refused true && has "larger rings" && [ ! -e refused ]

@@ -1,0 +1,42 @@
+/* perf's options that tally does not have: taken where they ask for what is done anyway, else refused. */
+#include "command/record_perf_options.h"
+
+#include "command/record_request.h"
+#include "command/report_perf_options.h"
+#include "command/stat_perf_options.h"
+
+#include <errno.h>
+
+struct row {
+	const char *name, *instead;
+};
+
+static int take(const struct row *rows, int count, int at, struct tally_error *err)
+{
+	if (at < 0 || at >= count)
+		return 0;
+	if (!rows[at].instead)
+		return 1;
+	return tally_error_set(err, -EINVAL, "--%s is perf's alone: %s", rows[at].name, rows[at].instead);
+}
+
+#define ROW(id_, letter_, name_, kind_, argument_, instead_) { name_, instead_ },
+#define COUNT(rows) ((int)(sizeof(rows) / sizeof((rows)[0])))
+
+int record_take_perf_option(int id, struct tally_error *err)
+{
+	static const struct row rows[] = { RECORD_PERF_OPTIONS(ROW) };
+	return take(rows, COUNT(rows), id - RECORD_PERF_FIRST, err);
+}
+
+int stat_take_perf_option(int id, struct tally_error *err)
+{
+	static const struct row rows[] = { STAT_PERF_OPTIONS(ROW) };
+	return take(rows, COUNT(rows), id - STAT_PERF_FIRST, err);
+}
+
+int report_take_perf_option(int id, struct tally_error *err)
+{
+	static const struct row rows[] = { REPORT_PERF_OPTIONS(ROW) };
+	return take(rows, COUNT(rows), id - REPORT_PERF_FIRST, err);
+}
