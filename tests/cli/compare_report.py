@@ -17,7 +17,7 @@ CALL_SITES = {'_start', '_dl_start_user', '__pfx_clear_bss', 'secondary_startup_
 
 
 def function_name(name):
-    return '[unknown]' if name is None or re.match(r'(0x)?[0-9a-f]{16}$|0x[0-9a-f]+$', name) or name.endswith('@plt') else name
+    return '[unknown]' if name is None or re.match(r'(0x)?[0-9a-f]{16}$|0x[0-9a-f]+$|\.plt(\.got|\.sec)?$', name) or name.endswith('@plt') else name
 
 
 def read_perf(path, fields):

@@ -528,7 +528,7 @@ for a, b in zip(theirs, ours):
     if a == b or (same_place and depth > 1 and ("+0x0 (" in a or "[unknown] (" in a)):
         continue
     head, _, place = a.rsplit(None, 2)
-    if [head, place] == b.rsplit(None, 2)[::2] and "@plt" in b and ("[unknown]" in a or "@plt" in a):
+    if [head, place] == b.rsplit(None, 2)[::2] and re.search(r"@plt| \.plt(\.got|\.sec)?\+", b) and ("[unknown]" in a or "@plt" in a):
         continue
     vdso = [re.sub(r"\S+ \(\[vdso\]\)", "([vdso])", line) for line in (a, b)]
     if vdso[0] == vdso[1]:

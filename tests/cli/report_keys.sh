@@ -48,7 +48,7 @@ import collections, re, sys
 # What has no symbol perf lists by address, tally by object; where addr2line fails perf has no line.
 def cell(text, theirs):
     text = re.sub(r"^\[[.kHgu]\] +", "", text) if theirs else re.sub(r" \[k\]$", "", text)
-    if re.match(r"0x[0-9a-f]{16}$|\[[^\]]*\]$", text):
+    if re.match(r"0x[0-9a-f]{16}$|\[[^\]]*\]$|\.plt(\.got|\.sec)?$", text):
         return "nameless"
     if "srcline" in sys.argv[1] and ":" not in text:
         text = text[:20] # perf cuts what has no line, at times

@@ -14,7 +14,7 @@ fi
 
 # Of a whole machine anything may be sampled, JITs' code and programs that are gone by now, which perf and tally name by other
 # means: names are compared of the workload.  PLT slots have fewer in perf (docs/compatibility.md).
-names() { sed -E '/^ *record_workload /!s/(: +[0-9a-f]+ ).*/\1/; s/ [^ ]*@plt\+0x[0-9a-f]* \(/ [unknown] (/'; }
+names() { sed -E '/^ *record_workload /!s/(: +[0-9a-f]+ ).*/\1/; s/ [^ ]*(@plt|\.plt|\.plt\.got|\.plt\.sec)\+0x[0-9a-f]* \(/ [unknown] (/'; }
 same_script() {
 	timeout 60 perf script --no-inline -i "$1" 2>perf.err | names >perf.txt
 	timeout 60 "$TALLY" script --no-inline "$1" 2>tally.err | names >tally.txt
