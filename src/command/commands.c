@@ -38,14 +38,24 @@ static const struct {
 	const char *name, *instead;
 } OTHERS[] = {
 	{ "archive", "'tally pack' puts the names into the recording" },
+	{ "bench", "perf bench measures the kernel; 'tally stat -r 5 -- COMMAND' measures a program, with the spread" },
+	{ "buildid-list", "readelf -n shows a file's build-id; recordings carry those of what was sampled" },
 	{ "c2c", "tally record -a -d -W -e cpu/mem-loads/P, then tally script -F +addr,+data_src: look for HITM" },
+	{ "config", "tally has no settings: options say it all" },
+	{ "data", "'tally export' writes a recording for other programs" },
+	{ "evlist", "tally report --header-only shows the events that were recorded; 'tally list' those that there are" },
+	{ "ftrace", "tally record -a -e GROUP:NAME records what ftrace traces, and tally script shows it" },
+	{ "inject", "nothing needs to be put in: tally report reads JITs' dumps, and each recording carries its build-ids" },
 	{ "kmem", "tally record -a -g -e 'kmem:*', then tally report shows who allocates" },
+	{ "kvm", "tally record -a -e 'kvm:*', then tally script shows each exit" },
 	{ "lock", "tally record -a -g -e 'lock:contention_*', then tally report shows who waits, tally timeline when" },
 	{ "mem", "tally record -d -W -e cpu/mem-loads/P -- COMMAND, then tally script -F +addr,+weight,+data_src" },
 	{ "probe", "perf probe makes probes: tally record -e GROUP:NAME records them, and tally script shows them" },
 	{ "sched", "tally record -a -e 'sched:*', then tally timeline shows what ran when, tally script each event" },
+	{ "test", "'tally doctor' tells what works here" },
 	{ "timechart", "tally record -a -e sched:sched_switch, then tally timeline" },
 	{ "trace", "tally record -e 'raw_syscalls:*' -- COMMAND, then tally script shows each system call" },
+	{ "version", "tally --version" },
 };
 
 static const char *what_instead(const char *name)

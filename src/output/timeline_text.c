@@ -243,10 +243,12 @@ static void put_head(const struct chart *chart, size_t tasks)
 	static const char *const sources[] = { "by its context switches", "by sched:sched_switch",
 					       "by samples: a cell is as full as they say" };
 	const struct tally_activity *activity = chart->activity;
-	tally_buffer_printf(chart->out, "%s%.3f s of %zu task%s on %u CPU%s, %s%s\n\n", colour(chart, "\x1b[1m"),
-			    (double)(activity->last - activity->first) / 1e9, tasks, tasks == 1 ? "" : "s",
-			    activity->cpu_count, activity->cpu_count == 1 ? "" : "s",
-			    activity->ran.count ? sources[activity->source] : "by what happened", colour(chart, "\x1b[0m"));
+	tally_buffer_printf(chart->out, "%s%.3f s of %zu task%s", colour(chart, "\x1b[1m"),
+			    (double)(activity->last - activity->first) / 1e9, tasks, tasks == 1 ? "" : "s");
+	if (activity->cpu_count) /* 0: the samples don't tell */
+		tally_buffer_printf(chart->out, " on %u CPU%s", activity->cpu_count, activity->cpu_count == 1 ? "" : "s");
+	tally_buffer_printf(chart->out, ", %s%s\n\n", activity->ran.count ? sources[activity->source] : "by what happened",
+			    colour(chart, "\x1b[0m"));
 }
 
 int tally_timeline_text(const struct tally_activity *activity, const struct tally_timeline_view *view,

@@ -18,6 +18,13 @@ check "… who asks for it, too" idle --comm swapper
 check "… but not where others ran" eval 'timeline -i idle && grep -q "^worker" out && ! grep -q "idle task" errors'
 check "… nor for who asks for somebody else" eval '! timeline -i idle --comm nobody && grep -q "passes the filters" errors'
 
+if have perf && perf record -q -e page-faults -c 1 -o without-cpus true >out 2>&1; then
+	check "CPUs that the samples don't tell are not said to be none" eval \
+		'timeline -i without-cpus && grep -q "^[0-9.]* s of [0-9]* tasks*, by what happened$" out'
+else
+	skip "CPUs that the samples don't tell are not said to be none" "perf can't record here"
+fi
+
 # Seconds that the machine's own host took away since: programs don't count them, timelines do.
 held() { awk -v before="$1" '/^cpu / { print $9 / 100 - before }' /proc/stat; }
 before=$(held 0)
