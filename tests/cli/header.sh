@@ -35,14 +35,17 @@ check "of every feature there is a line" test "$(wc -l <tally.txt)" -gt 40
 "$TALLY" report --header-only unknown.data >out 2>&1
 check "a section that nobody knows is told of" grep -q '^# feature section 77, .*: 15 bytes$' out
 
-same_recording() {
-	timeout 60 perf record -q -o perf.data "${@:2}" >out 2>&1 || return 1
-	same_header perf.data
+same_recording() { # WHAT OPTION…
+	if timeout 60 perf record -q -o perf.data "${@:2}" >out 2>&1; then
+		check "perf's lines: $1" same_header perf.data
+	else
+		skip "perf's lines: $1" "perf can't record it: $(head -c 100 out | tr '\n#' '  ')"
+	fi
 }
-check "perf's lines: clocks" same_recording . -e cpu-clock,task-clock -g -- true
-check "perf's lines: compressed, another clock" same_recording . -z -k monotonic -e cpu-clock -- true
-check "perf's lines: a group" same_recording . -e '{cpu-clock,task-clock}:S' -- true
-check "perf's lines: cgroups, namespaces" same_recording . -e cpu-clock --namespaces --all-cgroups -- true
+same_recording "clocks" -e cpu-clock,task-clock -g -- true
+same_recording "compressed, another clock" -z -k monotonic -e cpu-clock -- true
+same_recording "a group" -e '{cpu-clock,task-clock}:S' -- true
+same_recording "cgroups, namespaces" -e cpu-clock --namespaces --all-cgroups -- true
 
 perf record -q -o - -e cpu-clock -- true >pipe.data 2>/dev/null
 perf report --header-only -i - <pipe.data >perf.txt 2>/dev/null
@@ -54,7 +57,7 @@ check "perf's lines: a pipe, before the samples" diff perf.txt <("$TALLY" script
 "$TALLY" record -o tally.data -e cpu-clock -- seq 1 300000 >out 2>&1
 check "perf shows what tally wrote, as tally does" same_header tally.data
 perf report --header-only -I -i tally.data >out 2>&1
-for line in 'hostname : ' 'os release : ' 'arch : ' 'nrcpus online : ' 'total memory : ' 'cmdline : .*record' 'event : name = cpu-clock, ' \
+for line in 'hostname : ' 'os release : ' 'arch : ' 'nrcpus online : ' 'total memory : ' 'cmdline : .*record' 'event : name = cpu-clock\(:u\)\?, ' \
 	'sibling sockets : ' 'sibling threads : ' 'CPU 0: Core ID ' 'pmu mappings: .*software = 1' 'time of first sample : ' \
 	'clockid: monotonic (1)' 'compressed : Zstd'; do
 	check "perf shows of tally's: $line" grep -q "^# $line" out

@@ -203,7 +203,7 @@ END
 	rm bin/spin
 	mkdir -p fetched2 && DEBUGINFOD_URLS=$url timeout 60 "$TALLY" fold --debuginfod -i fetched.data >out 2>err
 	check "… and a server that is down leaves names out" test $? = 0
-	check "… which is told" grep -q 'debuginfod: [0-9]* of [0-9]* debug files could not be had' err
+	check "… which is told" grep -q 'debuginfod: [0-9]* of [0-9]* debug files\? could not be had' err
 	"$TALLY" report --debuginfod -i fetched.data >out 2>&1
 	check "--debuginfod without a server says what to do" grep -q 'no debuginfod server is named (--debuginfod=http' out
 else

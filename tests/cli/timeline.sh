@@ -43,7 +43,7 @@ measures() {
 	timeline -i switches -n 100 && grep -q 'by its context switches$' out && about "$(seconds_of "$own")" 0.6
 }
 check "tasks ran as long as they measured themselves" measures
-cpus() { grep -cE '^CPU [0-9]+ .* [0-9.]+ %$' out | grep -qvx 0 && grep -qE '^  page-faults .* [0-9]+ x$' out; }
+cpus() { grep -cE '^CPU [0-9]+ .* [0-9.]+ %$' out | grep -qvx 0 && grep -qE '^  page-faults(:u)? .* [0-9]+ x$' out; }
 check "CPUs have their share, and page faults their marks" cpus
 gap() { # while the shell slept, nobody ran: the middle of the first second
 	timeline -i switches --by task --width 134 && ! grep -q '^CPU' out &&
