@@ -81,6 +81,11 @@ int tally_event_unknown(struct tally_event_parser *parser, size_t position, cons
 {
 	struct tally_event_nearest nearest;
 	tally_event_fail(parser, -ENOENT, position, "there is no event '%.200s'", name);
+	if (tally_event_is_glob(name)) {
+		tally_error_hint(parser->err, "only tracepoints are taken by patterns, with their system: 'SYSTEM:%.200s', or '*:%.200s'",
+				 name, name);
+		return -ENOENT;
+	}
 	tally_event_nearest_init(&nearest, name);
 	for (size_t i = 0; i < parser->catalogue->named_count; i++) {
 		tally_event_nearest_try(&nearest, parser->catalogue->named[i].name);

@@ -230,6 +230,7 @@ static const struct {
 	{ "cyclse", -ENOENT, 0, "no event 'cyclse'", "did you mean 'cycles'?" },
 	{ "cs,instrucions:u", -ENOENT, 3, "no event 'instrucions'", "did you mean 'instructions'?" },
 	{ "sched_swich", -ENOENT, 0, "no event 'sched_swich'", "did you mean 'sched:sched_switch'?" },
+	{ "cs,sched_*", -ENOENT, 3, "no event 'sched_*'", "'SYSTEM:sched_*'" },
 	{ "cs,hit", -EINVAL, 3, "'hit' is a tracepoint of 2 systems", "write which: mine:hit, yours:hit" },
 	{ "hit:u", -EINVAL, 0, "'hit' is a tracepoint of 2 systems", "mine:hit, yours:hit" },
 	{ "xyzzy_nothing", -ENOENT, 0, "no event", "tally list" },
