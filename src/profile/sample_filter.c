@@ -199,6 +199,8 @@ static bool recorded_times(const struct tally_perfdata *data, uint64_t *first_ns
 {
 	struct tally_feature_bytes told = tally_perfdata_feature(data, TALLY_FEATURE_SAMPLE_TIME);
 	struct tally_reader reader;
+	if (!told.bytes)
+		return false;
 	tally_reader_init(&reader, told.bytes, told.size, false);
 	*first_ns = tally_reader_u64(&reader);
 	*last_ns = tally_reader_u64(&reader);
