@@ -35,7 +35,7 @@ __attribute__((noinline)) static void outer(void)
 	sum++;
 }
 
-static void spin(double for_seconds)
+__attribute__((noinline)) static void spin(double for_seconds)
 {
 	for (double end = used() + for_seconds; used() < end;)
 		for (int i = 0; i < ROUNDS; i++)
