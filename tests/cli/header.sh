@@ -35,8 +35,9 @@ check "of every feature there is a line" test "$(wc -l <tally.txt)" -gt 40
 "$TALLY" report --header-only unknown.data >out 2>&1
 check "a section that nobody knows is told of" grep -q '^# feature section 77, .*: 15 bytes$' out
 
+# Without the BPF programs that other tests may have loaded: side_events.sh looks at its own.
 same_recording() { # WHAT OPTION…
-	if timeout 60 perf record -q -o perf.data "${@:2}" >out 2>&1; then
+	if timeout 60 perf record --no-bpf-event -q -o perf.data "${@:2}" >out 2>&1; then
 		check "perf's lines: $1" same_header perf.data
 	else
 		skip "perf's lines: $1" "perf can't record it: $(head -c 100 out | tr '\n#' '  ')"
@@ -47,7 +48,7 @@ same_recording "compressed, another clock" -z -k monotonic -e cpu-clock -- true
 same_recording "a group" -e '{cpu-clock,task-clock}:S' -- true
 same_recording "cgroups, namespaces" -e cpu-clock --namespaces --all-cgroups -- true
 
-perf record -q -o - -e cpu-clock -- true >pipe.data 2>/dev/null
+perf record --no-bpf-event -q -o - -e cpu-clock -- true >pipe.data 2>/dev/null
 perf report --header-only -i - <pipe.data >perf.txt 2>/dev/null
 check "perf's lines: a pipe" diff perf.txt <("$TALLY" report --header-only - <pipe.data)
 perf script --header -i - <pipe.data 2>/dev/null | grep '^#' >perf.txt
@@ -62,6 +63,18 @@ for line in 'hostname : ' 'os release : ' 'arch : ' 'nrcpus online : ' 'total me
 	'clockid: monotonic (1)' 'compressed : Zstd'; do
 	check "perf shows of tally's: $line" grep -q "^# $line" out
 done
+# A process that forks while it is joined: what its child maps is heard on each CPU before the child is sampled on any.  The kernel
+# numbers events as they are opened.
+side_band_first() {
+	sleep 60 &
+	timeout 60 "$TALLY" record -q -o joined.data -e cpu-clock -p $! -- true >out 2>&1
+	kill $!
+	"$TALLY" report --header-only joined.data >out 2>&1
+	sed -n 's/^# event : name = \([a-z]*\).* id = { \([0-9, ]*\) }.*/\1, \2/p' out | awk -F', ' '{ for (i = 2; i <= NF; i++) {
+		if ($1 == "dummy" && $i > last) last = $i
+		if ($1 == "cpu" && (!first || $i < first)) first = $i } } END { exit !(last && first > last) }'
+}
+check "the side-band is opened first, on each CPU" side_band_first
 # Where perf record finds these, so does tally.
 perf record -q -o perf.data -e cpu-clock -- true >out 2>&1
 perf report --header-only -I -i perf.data >perf.txt 2>&1
