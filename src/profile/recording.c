@@ -370,7 +370,10 @@ static int apply_record(struct tally_recording *recording, const struct tally_ra
 		return 0;
 	if (record->header.type == TALLY_RECORD_SAMPLE) {
 		recording->counts.samples++;
-		recording->is_chain_full = tally_recording_ends_at_limit(recording, &raw->event->attr, record);
+		int is_full = tally_recording_ends_at_limit(recording, &raw->event->attr, record);
+		if (is_full < 0)
+			return -ENOMEM;
+		recording->is_chain_full = is_full;
 		if (!recording->keep_groups && make_chain(recording, &raw->event->attr, &record->sample) < 0)
 			return -ENOMEM;
 		if (!recording->keep_groups && tally_deferred_is_due(&record->sample))

@@ -186,42 +186,44 @@ static bool is_start(const char *name)
 }
 
 /* The rare stack that is just as deep as the limit.  What comes down a pipe, or is fetched, has its names later; who notes what
- * is asked for is shown nothing. */
-static bool is_whole(struct tally_recording *recording, const struct tally_record *record)
+ * is asked for is shown nothing.  1, 0 or -ENOMEM. */
+static int is_whole(struct tally_recording *recording, const struct tally_record *record)
 {
 	struct tally_names *names = &recording->names;
 	struct tally_chain_walk walk = tally_chain_walk_of(&record->sample, is_kernel_mode(record->header.misc));
 	uint64_t address, outermost = 0;
 	if (tally_perfdata_is_pipe(recording->data) || names->sources.asks_debuginfod || names->asked)
-		return false;
+		return 0;
 	while (tally_chain_walk_next(&walk, &address))
 		outermost = address - walk.is_return;
 	if (walk.kernel)
-		return false;
+		return 0;
 	struct tally_place place = tally_place_of(&recording->tasks, record->sample.pid, false, outermost);
 	place.before = walk.is_return;
-	return is_start(tally_names_plain_text(names, tally_names_function(names, &place, NULL)));
+	uint32_t function = tally_names_function(names, &place, NULL);
+	return function == UINT32_MAX ? -ENOMEM : is_start(tally_names_plain_text(names, function));
 }
 
 /* A chain that goes on in a copied stack, or in branch records of calls, ends where they do.  tally's recorder may have added
  * the leaf's caller. */
-bool tally_recording_ends_at_limit(struct tally_recording *recording, const struct tally_attr *attr,
-				   const struct tally_record *record)
+int tally_recording_ends_at_limit(struct tally_recording *recording, const struct tally_attr *attr,
+				  const struct tally_record *record)
 {
 	const struct tally_sample *sample = &record->sample;
 	uint32_t limit = tally_chain_limit(attr);
 	if (sample->chain_length < limit || sample->stack || tally_recording_has_branch_chain(attr, sample))
-		return false;
+		return 0;
 	uint64_t frames = tally_chain_frames(sample);
 	if (frames != limit && frames != limit + 1ull) {
 		recording->has_longer_chains |= frames > limit && !attr->sample_max_stack;
-		return false;
+		return 0;
 	}
 	bool is_other_limit = recording->has_longer_chains && !attr->sample_max_stack;
-	if (is_other_limit || is_whole(recording, record))
-		return false;
+	int whole = is_other_limit ? 1 : is_whole(recording, record);
+	if (whole)
+		return whole < 0 ? whole : 0;
 	recording->counts.chain_limit = limit;
-	return true;
+	return 1;
 }
 
 bool tally_recording_has_stacks(const struct tally_attr *attr)
