@@ -2,8 +2,13 @@
  * offsets into the bytes that follow. */
 #include "output/header_parts.h"
 
+#include "machine/bpf_types.h"
+
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+
+enum { NAMED_MAX = 4096, SIGNATURE_BYTES_MIN = 8 /* instruction, type */ };
 
 struct bpf_program { /* struct bpf_prog_info, as far as it is shown */
 	uint32_t type, id;
@@ -30,14 +35,54 @@ static const uint8_t *array_at(const uint8_t *data, size_t size, uint64_t offset
 	return data && offset <= size && bytes <= size - offset ? data + offset : NULL;
 }
 
-/* "bpf_prog_" tag "_" name, as the kernel names it to kallsyms.  Of several functions the types know the names. */
-static void put_name(struct tally_buffer *out, const struct bpf_program *program, const uint8_t *tag)
+/* BTF by its number, from the section that follows. */
+static struct tally_feature_bytes types_of(const struct tally_header_part *part, uint32_t wanted)
+{
+	struct tally_feature_bytes section = tally_perfdata_feature(part->data, TALLY_FEATURE_BPF_BTF);
+	struct tally_reader reader;
+	if (!section.bytes || !wanted)
+		return (struct tally_feature_bytes){ 0 };
+	tally_reader_init(&reader, section.bytes, section.size, false);
+	for (uint32_t left = tally_reader_u32(&reader); left && !reader.failed; left--) {
+		uint32_t id = tally_reader_u32(&reader), size = tally_reader_u32(&reader);
+		const uint8_t *bytes = tally_reader_bytes(&reader, size);
+		if (bytes && id == wanted)
+			return (struct tally_feature_bytes){ .bytes = bytes, .size = size };
+	}
+	return (struct tally_feature_bytes){ 0 };
+}
+
+/* What the types call each function, or NULL; for the caller to free.  NULL where there are no types. */
+static const char **function_names(const struct tally_header_part *part, const struct bpf_program *program, const uint8_t *data,
+				   size_t size)
+{
+	struct tally_feature_bytes types = types_of(part, program->types_id);
+	uint64_t count = program->function_count, stride = program->signature_size;
+	bool is_told = count <= NAMED_MAX && count <= program->signature_count && stride >= SIGNATURE_BYTES_MIN;
+	const uint8_t *signatures = is_told ? array_at(data, size, program->signatures, count * stride) : NULL;
+	if (!types.bytes || !signatures)
+		return NULL;
+	uint32_t *ids = calloc(count, sizeof(*ids));
+	const char **names = calloc(count, sizeof(*names));
+	for (uint64_t i = 0; ids && i < count; i++)
+		memcpy(&ids[i], signatures + i * stride + 4, sizeof(ids[i]));
+	if (ids && names)
+		tally_bpf_type_names(types.bytes, types.size, ids, count, names);
+	free(ids);
+	return names;
+}
+
+/* "bpf_prog_" tag "_" name, as the kernel names it to kallsyms. */
+static void put_name(struct tally_buffer *out, const struct bpf_program *program, const uint8_t *tag, const char *name)
 {
 	tally_buffer_text(out, "bpf_prog_");
 	for (unsigned i = 0; i < sizeof(program->tag); i++)
 		tally_buffer_printf(out, "%02x", tag ? tag[i] : 0);
-	tally_buffer_printf(out, "_%.*s", (int)strnlen(program->name, sizeof(program->name)),
-			    program->function_count > 1 ? "F" : program->name);
+	if (name)
+		tally_buffer_printf(out, "_%s", name);
+	else
+		tally_buffer_printf(out, "_%.*s", (int)strnlen(program->name, sizeof(program->name)),
+				    program->function_count > 1 ? "F" : program->name);
 }
 
 static void put_program(struct tally_header_part *part, const struct bpf_program *program, const uint8_t *data, size_t size)
@@ -48,6 +93,7 @@ static void put_program(struct tally_header_part *part, const struct bpf_program
 	const uint8_t *tags = array_at(data, size, program->tags, count * 8);
 	if (!count || !functions || !lengths || program->length_count < count || program->tag_count < count)
 		return;
+	const char **names = function_names(part, program, data, size);
 	tally_buffer_printf(part->out, "# bpf_prog_info %u:%s", program->id, count > 1 ? "\n" : " ");
 	for (uint64_t i = 0; i < count; i++) {
 		uint64_t address;
@@ -56,9 +102,10 @@ static void put_program(struct tally_header_part *part, const struct bpf_program
 		memcpy(&length, lengths + 4 * i, sizeof(length));
 		if (count > 1)
 			tally_buffer_printf(part->out, "# \tsub_prog %" PRIu64 ": ", i);
-		put_name(part->out, program, tags ? tags + 8 * i : NULL);
+		put_name(part->out, program, tags ? tags + 8 * i : NULL, names ? names[i] : NULL);
 		tally_buffer_printf(part->out, " addr 0x%" PRIx64 " size %u\n", address, length);
 	}
+	free(names);
 }
 
 void tally_header_bpf_programs(struct tally_header_part *part)

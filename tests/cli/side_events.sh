@@ -105,6 +105,7 @@ if perf record -q -a -o perf.data -e cpu-clock -F 1999 -- "$BPF_FUNCTIONS" >out 
 	timeout 60 "$TALLY" report --stdio --percent-limit 0 -i perf.data >tally.txt 2>/dev/null
 	inner perf.txt >out
 	check "a BPF program's functions are named as perf names them" test -n "$(inner perf.txt)" -a "$(inner perf.txt)" = "$(inner tally.txt)"
+	check "… and in the header" diff <(perf report --header-only -i perf.data 2>/dev/null) <("$TALLY" report --header-only perf.data 2>/dev/null)
 	busy() { : >loaded; "$BPF_FUNCTIONS" 60000 >loaded & busy=$!; for ((i = 0; i < 200; i++)); do [ -s loaded ] && break; sleep 0.05; done; }
 	# Of that program, that it is there.
 	bpf_events() {
