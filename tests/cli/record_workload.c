@@ -65,7 +65,7 @@ static void on_alarm(int number)
 	outer();
 }
 
-static void signals(void)
+__attribute__((noinline)) static void signals(void)
 {
 	const struct itimerval each = { { 0, 5000 }, { 0, 5000 } };
 	signal(SIGALRM, on_alarm);
@@ -118,7 +118,7 @@ int main(int argc, char **argv)
 	} else {
 		if (!strcmp(what, "escapes"))
 			prctl(PR_SET_NAME, "\x1b[31mred\x1b[0m");
-		spin(seconds); /* in one place: of two calls that a compiler makes one it tells no line */
+		spin(seconds); /* the one call here: of two that a compiler makes one it tells no line */
 	}
 	return 0;
 }
