@@ -26,6 +26,9 @@ OUTERMOST = {'_start', '__clone3', '__GI___clone3', 'clone3', '__clone', 'clone'
 
 
 def nameless(line):
+    # Of a memfd's address the place within its page, as in_memory_file() below says.
+    line = re.sub(r'^(.*?: +\d+ +\S+: +|\t *)[0-9a-f]*?([0-9a-f]{1,3})( .* \((/memfd:.*|/tmp/perf-\d+\.map)\))$', r'\1\2\3', line)
+    line = re.sub(r'^\t +', '\t', line)
     return re.sub(r'^(.*?: +\d+ +\S+: +|\t *)([0-9a-f]+) .* \(.*\)$', r'\1\2 [unknown] ([unknown])', line)
 
 
