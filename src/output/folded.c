@@ -1,5 +1,6 @@
 #include "output/folded.h"
 
+#include "base/terminal.h"
 #include "base/vector.h"
 #include "output/function_name.h"
 
@@ -17,15 +18,15 @@ struct folded_line {
 /* A name that can't end the line, the frame, or upset a terminal. */
 static void append_name(struct tally_buffer *out, const char *name, size_t length, bool full)
 {
-	char *at = tally_buffer_room(out, length);
+	char *clean = tally_buffer_room(out, length + 1), *at = clean;
 	if (!at)
 		return;
-	for (size_t i = 0; i < length; i++) {
-		unsigned char c = (unsigned char)name[i];
-		if (full || (c != '"' && c != '\''))
-			*at++ = c == ';' ? ':' : c < 0x20 || c == 0x7f ? '?' : (char)c;
-	}
-	out->length = (size_t)(at - out->bytes);
+	for (size_t i = 0; i < length; i++)
+		if (full || (name[i] != '"' && name[i] != '\''))
+			*at++ = name[i] == ';' ? ':' : name[i] == '\n' || name[i] == '\t' ? '?' : name[i];
+	*at = '\0';
+	tally_terminal_clean(clean, clean, length + 1);
+	out->length += strlen(clean);
 }
 
 static void append_thread(const struct tally_stacks *stacks, const struct tally_thread_label *thread,

@@ -33,11 +33,16 @@ clean() { # WHAT [least number of bytes]
 cp "$WORKLOAD" "$name"
 if "$TALLY" record -q -e cpu-clock -F 999 -g -o rec -- "./$name" escapes >err 2>&1 && "$TALLY" script -i rec >plain 2>err; then
 	LC_ALL=C grep -aqF "$hostile" plain && ok "the recording holds them" || { cp plain out; not_ok "the recording holds them"; }
-	for command in "report --stdio" "report --stdio -g" "report --stdio --sort comm,dso" "report --header --stdio" "script" "script --header" \
-		       "script --show-mmap-events --show-task-events" "script --records" "report -j" "fold"; do
-		# shellcheck disable=SC2086 # words
-		on_terminal "$TALLY" $command -i rec
-		clean "$command"
+	# Its first faults are its file name's, before it takes a name of its own.
+	"$TALLY" record -q -e page-faults -c 1 -g -o faults -- "./$name" escapes >err 2>&1
+	for recording in rec faults; do
+		for command in "report --stdio" "report --stdio -g" "report --stdio --sort comm,dso" "report --header --stdio" "script" \
+			       "script --header" "script --show-mmap-events --show-task-events" "script --records" "report -j" \
+			       "fold" "fold --full-names" "timeline" "timeline --by task" "annotate"; do
+			# shellcheck disable=SC2086 # words
+			on_terminal "$TALLY" $command -i $recording
+			clean "$recording: $command"
+		done
 	done
 	"$TALLY" record -q -e cpu-clock -F 999 -g --no-pack -o bare -- "./$name" escapes >err 2>&1
 	printf more >>"$name" # not what was recorded
