@@ -28,6 +28,14 @@ void tally_unwind_cache_free(struct tally_unwind_cache *cache)
 	free(cache);
 }
 
+/* 0 where the rule's address doesn't fit: such a rule is not remembered. */
+static uint64_t stretch_of(const struct tally_unwind_rule *rule, uint64_t from, uint64_t more)
+{
+	uint64_t number = (uintptr_t)rule / TALLY_UNWIND_RULE_ALIGN, shift = 2 * TALLY_UNWIND_PLACE_BITS;
+	bool fits = (uintptr_t)rule % TALLY_UNWIND_RULE_ALIGN == 0 && number << shift >> shift == number;
+	return fits ? number << shift | from << TALLY_UNWIND_PLACE_BITS | more : 0;
+}
+
 void tally_unwind_cache_put(struct tally_unwind_cache *cache, uint64_t address, uint64_t space,
 			    const struct tally_unwind_rule *rule, uint64_t below, uint64_t above)
 {
@@ -36,6 +44,9 @@ void tally_unwind_cache_put(struct tally_unwind_cache *cache, uint64_t address, 
 	uint64_t at = address % TALLY_UNWIND_REGION, left = TALLY_UNWIND_REGION - 1 - at;
 	below = below < at ? below : at;
 	above = above < left ? above : left;
+	uint64_t stretch = stretch_of(rule, at - below, below + above);
+	if (!stretch)
+		return;
 	if (tally_unwind_region_is(other, address, space)) {
 		region = other;
 	} else if (!tally_unwind_region_is(region, address, space)) {
@@ -43,6 +54,5 @@ void tally_unwind_cache_put(struct tally_unwind_cache *cache, uint64_t address, 
 		*region = (struct tally_unwind_region){ .address = address - at, .space = space };
 	}
 	memmove(&region->stretches[1], &region->stretches[0], sizeof(region->stretches) - sizeof(*region->stretches));
-	region->stretches[0] = (struct tally_unwind_stretch){ .rule = rule, .from = (uint8_t)(at - below),
-							      .more = (uint8_t)(below + above) };
+	region->stretches[0] = stretch;
 }

@@ -11,16 +11,19 @@
 
 #include "unwind/unwind_rule.h"
 
-enum { TALLY_UNWIND_CACHE_BITS = 15, TALLY_UNWIND_REGION = 256, TALLY_UNWIND_STRETCHES = 3 };
-
-struct tally_unwind_stretch {
-	const struct tally_unwind_rule *rule; /* NULL: none */
-	uint8_t from, more;                   /* the rule's, of the region's bytes: the first, and how many behind it */
+enum {
+	TALLY_UNWIND_CACHE_BITS = 15,
+	TALLY_UNWIND_PLACE_BITS = 9, /* in a region */
+	TALLY_UNWIND_REGION = 1 << TALLY_UNWIND_PLACE_BITS,
+	TALLY_UNWIND_STRETCHES = 6,
+	TALLY_UNWIND_RULE_ALIGN = 8,
 };
 
+/* A line of the CPU's cache.  A stretch is the rule's address (46 bits of it: rules lie at multiples of eight), the first of the
+ * region's bytes that it is for, and how many behind that; 0: none, and none behind it. */
 struct tally_unwind_region {
 	uint64_t address, space; /* of the region's first byte */
-	struct tally_unwind_stretch stretches[TALLY_UNWIND_STRETCHES];
+	uint64_t stretches[TALLY_UNWIND_STRETCHES];
 };
 
 struct tally_unwind_cache {
@@ -49,10 +52,12 @@ static inline bool tally_unwind_region_is(const struct tally_unwind_region *regi
 static inline const struct tally_unwind_rule *tally_unwind_region_rule(const struct tally_unwind_region *region,
 								       uint64_t address)
 {
-	uint8_t at = (uint8_t)(address % TALLY_UNWIND_REGION);
-	for (unsigned i = 0; i < TALLY_UNWIND_STRETCHES; i++)
-		if ((uint8_t)(at - region->stretches[i].from) <= region->stretches[i].more)
-			return region->stretches[i].rule;
+	const uint64_t mask = TALLY_UNWIND_REGION - 1;
+	for (unsigned i = 0; i < TALLY_UNWIND_STRETCHES; i++) {
+		uint64_t stretch = region->stretches[i];
+		if (((address - (stretch >> TALLY_UNWIND_PLACE_BITS)) & mask) <= (stretch & mask))
+			return (const void *)(uintptr_t)((stretch >> 2 * TALLY_UNWIND_PLACE_BITS) * TALLY_UNWIND_RULE_ALIGN);
+	}
 	return NULL;
 }
 

@@ -84,14 +84,14 @@ static void an_address_may_stand_alone(void **state)
 	(void)state;
 	assert_non_null(cache);
 	tally_unwind_cache_put(cache, 0x1200, 1, &ONE, 0, 0);
-	tally_unwind_cache_put(cache, 0x12ff, 1, &TWO, 1, UINT64_MAX);
+	tally_unwind_cache_put(cache, 0x13ff, 1, &TWO, 1, UINT64_MAX);
 	assert_ptr_equal(tally_unwind_cache_get(cache, 0x1200, 1), &ONE);
 	assert_null(tally_unwind_cache_get(cache, 0x1201, 1));
 	assert_null(tally_unwind_cache_get(cache, 0x11ff, 1));
-	assert_null(tally_unwind_cache_get(cache, 0x12fd, 1));
-	assert_ptr_equal(tally_unwind_cache_get(cache, 0x12fe, 1), &TWO);
-	assert_ptr_equal(tally_unwind_cache_get(cache, 0x12ff, 1), &TWO);
-	assert_null(tally_unwind_cache_get(cache, 0x1300, 1)); /* the next region asks for itself */
+	assert_null(tally_unwind_cache_get(cache, 0x13fd, 1));
+	assert_ptr_equal(tally_unwind_cache_get(cache, 0x13fe, 1), &TWO);
+	assert_ptr_equal(tally_unwind_cache_get(cache, 0x13ff, 1), &TWO);
+	assert_null(tally_unwind_cache_get(cache, 0x1400, 1)); /* the next region asks for itself */
 	tally_unwind_cache_free(cache);
 }
 
