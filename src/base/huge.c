@@ -33,8 +33,6 @@ void *tally_huge_calloc(size_t count, size_t item_bytes)
 	size_t size_bytes;
 	if (__builtin_mul_overflow(count, item_bytes, &size_bytes))
 		return NULL;
-	if (size_bytes < WORTH_BYTES)
-		return calloc(count, item_bytes);
 	void *memory = tally_huge_alloc(size_bytes);
 	return memory ? memset(memory, 0, size_bytes) : NULL;
 }

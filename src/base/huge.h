@@ -12,7 +12,8 @@ void tally_huge_advise(void *memory, size_t size_bytes);
 /* malloc's memory, asked for so before it is touched; free() frees it.  NULL when there is none. */
 void *tally_huge_alloc(size_t size_bytes);
 
-/* The same, zeroed. */
+/* The same, zeroed: written to, not as calloc's, each of whose pages costs a fault when it is first read and another one when
+ * it is written, as those of a hash table are. */
 void *tally_huge_calloc(size_t count, size_t item_bytes);
 
 /* realloc's: the first `used_bytes` of `memory` stay what they are.  NULL when there is none, and `memory` stays. */

@@ -1,5 +1,7 @@
 #include "base/map.h"
 
+#include "base/huge.h"
+
 #include <stdlib.h>
 
 static struct tally_map_slot *find(struct tally_map_slot *slots, size_t capacity, uint64_t key)
@@ -21,7 +23,7 @@ uint64_t *tally_map_get(const struct tally_map *map, uint64_t key)
 static bool grow(struct tally_map *map)
 {
 	size_t capacity = map->capacity ? map->capacity * 2 : 64;
-	struct tally_map_slot *slots = calloc(capacity, sizeof(*slots));
+	struct tally_map_slot *slots = tally_huge_calloc(capacity, sizeof(*slots));
 	if (!slots)
 		return false;
 	for (size_t i = 0; i < map->capacity; i++)
