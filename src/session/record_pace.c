@@ -5,6 +5,14 @@
  * samples that are lost; the mark is the event's and can't be moved.  After a loss it therefore looks by itself when a
  * quarter is filled, by what the last passes found: for a second after the first loss, twice as long after each
  * further one.
+ *
+ * Unless that would have come too late as well.  A virtual machine's CPU stops for several milliseconds at times; a ring that
+ * is full after three is lost then however early the last look was, and looking earlier for ever after would cost
+ * a seventh more, for nothing:
+ *
+ *     last look       ¼        ½                  1         1¼ of the time that fills a ring
+ *     |---------------+--------+------------------+---------+--------------
+ *                     looked   woken              full      full, too, had it looked at a quarter
  */
 #include "session/recorder_state.h"
 
@@ -12,15 +20,32 @@ enum { SPAN_NS_MIN = 1000000000, PART = 4, NS_PER_MS = 1000000 };
 
 #define SPAN_NS_MAX ((uint64_t)3600 * SPAN_NS_MIN)
 
+/* Notes how long a ring takes to fill, of a pass that found room in it; and how long the rings were not looked at: a loss
+ * is told by a record that comes with the next pass. */
+static void note_pass(struct tally_record_pace *pace, uint64_t elapsed_ns, uint64_t found_bytes, uint64_t ring_bytes)
+{
+	if (found_bytes && found_bytes <= ring_bytes - ring_bytes / 8)
+		pace->fill_ns = (double)elapsed_ns * (double)ring_bytes / (double)found_bytes;
+	pace->longest_ns = elapsed_ns > pace->elapsed_ns ? elapsed_ns : pace->elapsed_ns;
+	pace->elapsed_ns = elapsed_ns;
+}
+
+static bool would_have_helped(const struct tally_record_pace *pace)
+{
+	return !pace->fill_ns || (double)pace->longest_ns <= pace->fill_ns + pace->fill_ns / PART;
+}
+
 int tally_record_pace_ms(struct tally_record_pace *pace, uint64_t now_ns, uint64_t lost, uint64_t found_bytes,
 			 uint64_t ring_bytes)
 {
 	uint64_t elapsed_ns = now_ns - pace->last_ns;
-	if (lost != pace->lost && now_ns >= pace->until_ns) {
+	note_pass(pace, elapsed_ns, found_bytes, ring_bytes);
+	bool has_lost = lost != pace->lost && would_have_helped(pace);
+	if (has_lost && now_ns >= pace->until_ns) {
 		pace->span_ns = pace->span_ns ? 2 * pace->span_ns : SPAN_NS_MIN;
 		pace->span_ns = pace->span_ns < SPAN_NS_MAX ? pace->span_ns : SPAN_NS_MAX;
 	}
-	if (lost != pace->lost)
+	if (has_lost)
 		pace->until_ns = now_ns + pace->span_ns;
 	pace->lost = lost;
 	pace->last_ns = now_ns;

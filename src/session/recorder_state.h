@@ -49,6 +49,9 @@ enum { TALLY_RECORD_CHAINS = 64 };
 struct tally_record_pace {
 	uint64_t last_ns, lost;
 	uint64_t until_ns, span_ns; /* after a loss: until when, and how long that was meant to be */
+	uint64_t elapsed_ns;        /* before the last pass */
+	uint64_t longest_ns;        /* before the last pass or the one before it */
+	double fill_ns;             /* in which a ring was full, at the last pass that told; 0: not known */
 };
 
 struct tally_record_ring_sizes {

@@ -53,12 +53,33 @@ static void a_week_of_losses_does_no_harm(void **state)
 	assert_int_equal(tally_record_pace_ms(&pace, now += 3600ull * SECOND, 200, RING, RING), -1);
 }
 
+/* A ring that fills in 4 ms, woken at half of it: the recorder stood still for so long before the loss. */
+static int after_standing_still(uint64_t still_ns)
+{
+	struct tally_record_pace pace = { 0 };
+	uint64_t now = SECOND;
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(tally_record_pace_ms(&pace, now += 2 * MS, 0, RING / 2, RING), -1);
+	assert_int_equal(tally_record_pace_ms(&pace, now += still_ns, 0, RING, RING), -1);
+	return tally_record_pace_ms(&pace, now += 2 * MS, 20, RING / 2, RING);
+}
+
+static void what_no_earlier_look_would_have_saved_changes_nothing(void **state)
+{
+	(void)state;
+	assert_int_equal(after_standing_still(4500000), 1);
+	assert_int_equal(after_standing_still(4999999), 1);
+	assert_int_equal(after_standing_still(5000001), -1);
+	assert_int_equal(after_standing_still(20 * MS), -1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_a_loss_it_waits),
 		cmocka_unit_test(a_quarter_of_the_ring_is_timed),
 		cmocka_unit_test(the_time_doubles_with_each_loss),
+		cmocka_unit_test(what_no_earlier_look_would_have_saved_changes_nothing),
 		cmocka_unit_test(a_week_of_losses_does_no_harm),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
