@@ -3,6 +3,7 @@
 
 #include "command/record_request.h"
 #include "command/report_perf_options.h"
+#include "command/script_perf_options.h"
 #include "command/stat_perf_options.h"
 
 #include <errno.h>
@@ -39,4 +40,10 @@ int report_take_perf_option(int id, struct tally_error *err)
 {
 	static const struct row rows[] = { REPORT_PERF_OPTIONS(ROW) };
 	return take(rows, COUNT(rows), id - REPORT_PERF_FIRST, err);
+}
+
+int script_take_perf_option(int id, struct tally_error *err)
+{
+	static const struct row rows[] = { SCRIPT_PERF_OPTIONS(ROW) };
+	return take(rows, COUNT(rows), id - SCRIPT_PERF_FIRST, err);
 }

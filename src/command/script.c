@@ -6,6 +6,7 @@
 #include "command/name_options.h"
 #include "command/recording_path.h"
 #include "command/recording_warnings.h"
+#include "command/script_perf_options.h"
 #include "output/pager.h"
 #include "output/recording_header.h"
 #include "output/script_events.h"
@@ -19,7 +20,8 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPTION_RECORDS = 256, OPTION_MANGLED, OPTION_STDIO, OPTION_NO_INLINE, OPTION_EVENT, OPTION_CSV, OPTION_SHOW = 1 << 16,
+enum { OPTION_RECORDS = 256, OPTION_MANGLED, OPTION_STDIO, OPTION_NO_INLINE, OPTION_EVENT, OPTION_CSV, OPTION_DSO,
+       OPTION_SYMBOL, OPTION_SHOW = 1 << 16,
        FLUSH_BYTES = 1 << 18, FIELD_LISTS_MAX = 64 };
 
 /* The kind's bit is in the option's id. */
@@ -32,6 +34,8 @@ static const struct tally_option options[] = {
 	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "only this event, by name or number", NULL, OPTION_EVENT },
 	TALLY_FILTER_TASK_OPTIONS("pid", "tid"),
 	TALLY_FILTER_OPTIONS,
+	{ 0, "dso", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these objects (libc*)", NULL, OPTION_DSO },
+	{ 0, "symbol", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these functions (std::*)", NULL, OPTION_SYMBOL },
 	TALLY_NAME_OPTIONS,
 	{ 0, "records", TALLY_ARGUMENT_NONE, NULL, "every record with all its fields, not samples alone", NULL,
 	  OPTION_RECORDS },
@@ -51,10 +55,20 @@ static const struct tally_option options[] = {
 	SHOW_OPTION("lost", TALLY_SCRIPT_LOST, "where records were lost, too"),
 	SHOW_OPTION("round", TALLY_SCRIPT_ROUND, "where the recorder finished a round, too"),
 	TALLY_HEADER_OPTIONS,
+	{ 'G', "hide-call-graph", TALLY_ARGUMENT_NONE, NULL, "the sampled address alone of each stack", NULL, 0 },
 	{ 0, "no-demangle", TALLY_ARGUMENT_NONE, NULL, "names as they stand in the file", NULL, OPTION_MANGLED },
 	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL, "symbols' functions alone, not what was inlined in them", NULL,
 	  OPTION_NO_INLINE },
 	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "no pager", NULL, OPTION_STDIO },
+	/* as perf calls them */
+	{ 'c', "comms", TALLY_ARGUMENT_REQUIRED, "LIST", NULL, NULL, TALLY_OPTION_COMMS },
+	{ 0, "dsos", TALLY_ARGUMENT_REQUIRED, "LIST", NULL, NULL, OPTION_DSO },
+	{ 'S', "symbols", TALLY_ARGUMENT_REQUIRED, "LIST", NULL, NULL, OPTION_SYMBOL },
+	{ 'D', "dump-raw-trace", TALLY_ARGUMENT_NONE, NULL, NULL, NULL, OPTION_RECORDS },
+#define ROW(id_, letter_, name_, kind_, argument_, instead_) \
+	{ letter_, name_, TALLY_ARGUMENT_##kind_, argument_, NULL, NULL, SCRIPT_PERF_##id_ },
+	SCRIPT_PERF_OPTIONS(ROW)
+#undef ROW
 	TALLY_OPTIONS_END,
 };
 
@@ -68,7 +82,8 @@ struct request {
 	struct tally_script_fields fields;
 	struct tally_name_sources names;
 	unsigned shown; /* enum tally_script_events */
-	bool records, mangled, no_inlines, no_pager;
+	uint64_t left_out; /* samples, by their leaves' names */
+	bool records, mangled, no_inlines, no_stacks, no_pager;
 };
 
 /* Names from outside can't drive a terminal; elsewhere bytes pass as they are. */
@@ -101,7 +116,21 @@ static void put_feature(const struct tally_recording *recording, const struct ta
 		tally_recording_header_feature(recording->data, (unsigned)feature, full, out);
 }
 
-static int print_all(struct tally_recording *recording, const struct request *request, bool terminal,
+static bool leaf_passes(struct tally_recording *recording, const struct tally_record *record,
+			const struct tally_profile_filter *filter)
+{
+	const struct tally_sample *sample = &record->sample;
+	unsigned mode = record->header.misc & TALLY_MISC_CPUMODE_MASK;
+	bool kernel = mode == TALLY_MISC_KERNEL || mode == TALLY_MISC_GUEST_KERNEL;
+	if (!filter->objects && !filter->symbols)
+		return true;
+	if (!(sample->type & TALLY_SAMPLE_IP))
+		return false;
+	struct tally_place place = tally_place_of(&recording->tasks, sample->pid, kernel, sample->ip);
+	return tally_function_passes(filter, &recording->names, tally_names_function(&recording->names, &place, NULL));
+}
+
+static int print_all(struct tally_recording *recording, struct request *request, bool terminal,
 		     struct tally_error *err)
 {
 	struct tally_script *script = NULL;
@@ -129,6 +158,8 @@ static int print_all(struct tally_recording *recording, const struct request *re
 			tally_record_dump(recording, &raw, &record, &out);
 		else if (record.header.type != TALLY_RECORD_SAMPLE)
 			tally_script_event(recording, &raw, &record, json ? 0 : request->shown, &out);
+		else if (!leaf_passes(recording, &record, &request->filter))
+			request->left_out++;
 		else if (json)
 			result = tally_script_json_sample(json, &raw, &record, &out, err);
 		else
@@ -159,6 +190,9 @@ static int take_option(void *taker, int id, const char *value, struct tally_erro
 		request->field_lists[request->field_list_count++] = value;
 		break;
 	case OPTION_EVENT: request->filter.event = value; break;
+	case OPTION_DSO: request->filter.objects = value; break;
+	case OPTION_SYMBOL: request->filter.symbols = value; break;
+	case 'G': request->no_stacks = true; break;
 	case 'j': request->layout = TALLY_SCRIPT_JSON; break;
 	case OPTION_CSV: request->layout = TALLY_SCRIPT_CSV; break;
 	case OPTION_RECORDS: request->records = true; break;
@@ -172,7 +206,9 @@ static int take_option(void *taker, int id, const char *value, struct tally_erro
 		}
 		if (tally_header_option(id, &request->header))
 			return 0;
-		result = tally_name_option(id, value, &request->names, err);
+		result = script_take_perf_option(id, err);
+		if (!result)
+			result = tally_name_option(id, value, &request->names, err);
 		return result ? result : tally_filter_option(id, value, &request->filter, err);
 	}
 	return 0;
@@ -182,6 +218,7 @@ static int take_fields(struct request *request, struct tally_error *err)
 {
 	int result = 0;
 	tally_script_fields_init(&request->fields, request->layout);
+	request->fields.no_stacks = request->no_stacks;
 	for (size_t i = 0; !result && i < request->field_list_count; i++)
 		result = tally_script_fields_parse(&request->fields, request->field_lists[i], err);
 	return result;
@@ -229,9 +266,9 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		tally_pager_finish(&pager);
 	}
 	tally_command_warn(command, recording);
-	if (!result && recording->counts.records && recording->counts.samples == recording->counts.filtered &&
+	if (!result && recording->counts.records && recording->counts.samples == recording->counts.filtered + request.left_out &&
 	    !request.records && !request.shown) {
-		tally_recording_is_empty(recording, 0, &err);
+		tally_recording_is_empty(recording, request.left_out, &err);
 		fprintf(stderr, "tally script: warning: %s\n", err.message);
 	}
 	/* Damage that left something to print is no failure, damage that left nothing is. */

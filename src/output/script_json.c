@@ -223,6 +223,8 @@ int tally_script_json_sample(struct tally_script_json *script, const struct tall
 		tally_trace_text_put(&script->trace, raw->event, index, &record->sample, &script->said);
 	if (shown & (FRAMES | TALLY_FIELD_STACK))
 		result = tally_recording_addresses(script->recording, raw, record);
+	if (script->fields.no_stacks && script->recording->chain.count > 1)
+		script->recording->chain.count = 1;
 	const struct tally_script_cell cell = { .recording = script->recording, .event = raw->event, .record = record,
 						.trace = tally_buffer_string(&script->said),
 						.wall_offset = script->wall_offset };

@@ -96,7 +96,8 @@ static int make_event_heads(struct tally_script *script, const struct tally_reco
 			result = tally_script_wall_offset(script->recording, &script->wall_offset, err);
 		if (result < 0)
 			return result;
-		head.shows_stacks = head.fields & TALLY_FIELD_IP && tally_recording_has_stacks(&events[i].attr);
+		head.shows_stacks = head.fields & TALLY_FIELD_IP && !script->fields.no_stacks &&
+				    tally_recording_has_stacks(&events[i].attr);
 		head.lines = lines_of(script, head.fields, head.shows_stacks);
 		tally_buffer_printf(&text, "%*s: ", script->name_width, events[i].name);
 		if (text.failed || !head.lines) {

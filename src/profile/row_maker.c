@@ -67,11 +67,7 @@ static bool leaf_passes(const struct tally_row_maker *maker, size_t stack)
 	const uint8_t *at = maker->stack.items + stack;
 	uint32_t place = tally_stack_next_place(&at);
 	uint32_t function = tally_names_function(names, &profile->places.places.items[place], NULL);
-	bool passes = !filter->objects || tally_list_has(filter->objects, tally_names_object(names, function)) ||
-		      tally_list_has(filter->objects, tally_names_short_object(names, function));
-	if (passes && filter->symbols)
-		passes = tally_list_has(filter->symbols, tally_names_plain_text(names, function)) ||
-			 tally_list_has(filter->symbols, tally_names_text(names, function));
+	bool passes = tally_function_passes(filter, names, function);
 	if (!passes)
 		tally_map_put(&profile->leaves_left_out, function, NULL);
 	return passes;

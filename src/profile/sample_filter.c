@@ -3,6 +3,7 @@
 #include "base/buffer.h"
 #include "base/reader.h"
 #include "base/vector.h"
+#include "profile/names.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -130,6 +131,17 @@ bool tally_list_has(const char *list, const char *word)
 		list += one + (list[one] == ',');
 	}
 	return false;
+}
+
+bool tally_function_passes(const struct tally_profile_filter *filter, const struct tally_names *names, uint32_t function)
+{
+	const char *objects = filter->objects, *symbols = filter->symbols;
+	if (function == UINT32_MAX)
+		return false;
+	return (!objects || tally_list_has(objects, tally_names_object(names, function)) ||
+		tally_list_has(objects, tally_names_short_object(names, function))) &&
+	       (!symbols || tally_list_has(symbols, tally_names_plain_text(names, function)) ||
+		tally_list_has(symbols, tally_names_text(names, function)));
 }
 
 void tally_list_quote(const char *word, char *list)

@@ -16,6 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct tally_names;
+
 /* Zero-initialised takes all.  Lists are comma-separated, NULL for any; numbers may be ranges ("0,4-7"). */
 struct tally_profile_filter {
 	const char *event; /* a name, or a number */
@@ -61,6 +63,10 @@ bool tally_number_set_has(const struct tally_number_set *set, uint32_t number);
 /* Whether a comma-separated list has a word, or a pattern that it fits: `*` is anything, `?` one character; these, a
  * comma and a backslash stand for themselves behind a backslash. */
 bool tally_list_has(const char *list, const char *word);
+
+/* Whether the filter's objects and symbols take a function of the names; UINT32_MAX (memory was out)
+ * passes none. */
+bool tally_function_passes(const struct tally_profile_filter *filter, const struct tally_names *names, uint32_t function);
 
 /* The list that has this word alone, into twice the word's bytes and one. */
 void tally_list_quote(const char *word, char *list);

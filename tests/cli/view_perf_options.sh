@@ -1,0 +1,92 @@
+#!/bin/bash
+# The options of perf script: each one is tally's too, taken, or refused with what to use instead; and what those do that
+# are taken by perf's names.  TAP; $TALLY is the binary.
+set -u
+. "$(dirname "$0")/tap.sh"
+cd "$scratch" || exit 1
+export LC_ALL=C.UTF-8 HOME=$scratch PERF_CONFIG=/dev/null
+
+run() { expected=$1; shift; timeout 60 "$@" >out 2>&1 </dev/null; status=$?; [ "$status" = "$expected" ] || { echo "status $status" >>out; false; }; }
+has() { grep -qF -- "$1" out; }
+have perf || perf() { return 1; }
+
+# --- all of perf's: no recording is needed -----------------------------------------------------------------------
+# Behind each stands what no command has, so that most of those that are taken end there.
+least=(script:60)
+for pair in "${least[@]}"; do
+	command=${pair%:*} count=${pair#*:}
+	if ! have perf; then
+		skip "no option of perf $command is unknown" "there is no perf"
+		skip "the list of them is complete" "there is no perf"
+		continue
+	fi
+	perf $command -h 2>&1 | grep -oE '^    (-., |    )--[A-Za-z0-9_-]+' | grep -oE -- '--[A-Za-z0-9_-]+' | sort -u >options
+	while read -r option; do
+		timeout 10 "$TALLY" $command "$option" --no-such-thing >said 2>&1 </dev/null
+		! grep -qE "there is no option $option\b|could be several" said || echo "$option: $(head -1 said)"
+		! grep -q "is perf's alone: *$" said || echo "$option: refused without a hint"
+	done <options >out
+	check "no option of perf $command is unknown ($(wc -l <options) of them)" test "$(wc -l <options)" -ge "$count" -a ! -s out
+	sed -n "/^## .$command.: perf's options/,/^## [^-]*$/p" "$SOURCE/docs/compatibility.md" >listed
+	while read -r option; do
+		grep -qE -- "$option\`|$option[ =\`[]" listed || echo "$option"
+	done <options >out
+	check "the list of them is complete" test ! -s out
+	"$TALLY" $command --help >help 2>&1
+	grep -E -- '^ .*--(itrace|stitch-lbr|force|switch-on|verbose|prefix|percentage)\b' help >out
+	check "the help of $command has none that changes nothing, or is refused" test -s help -a ! -s out
+done
+
+run 2 "$TALLY" script --ns && has "--csv" && run 2 "$TALLY" script -s x && has "runs no scripts"
+check "those of script that tally has not are refused with what to use instead"
+
+# --- what script takes -------------------------------------------------------------------------------------------
+"$TALLY" record -q --call-graph fp -e page-faults -c 1 -o faults sh -c 'true; ls / | sort' >out 2>&1
+if ! "$TALLY" script -i faults 2>>out | grep -q .; then
+	skip "what script takes by perf's names" "page faults can't be recorded: $(head -1 out)"
+	done_testing
+	exit
+fi
+"$TALLY" script -i faults >all 2>>out
+run 0 "$TALLY" script -a -f -v --demangle --inline -i faults && cmp -s out all
+check "those that ask for what is done anyway are taken"
+"$TALLY" script -G -i faults >leaves 2>&1
+cp leaves out
+check "-G: a line for each sample, with its address" \
+	test "$(grep -c 'page-faults' all)" = "$(grep -cE ':  +[0-9a-f]+ .*\(.*\)$' leaves)" -a "$(wc -l <leaves)" = "$(grep -c page-faults all)"
+"$TALLY" script -G -j --no-inline -i faults >json 2>&1
+cp json out
+check "… in JSON, too" test -s json -a "$(grep -c '"frames":\[{[^}]*}\]' json)" = "$(wc -l <json)"
+if have perf && perf script -G -i faults >theirs 2>err && [ -s theirs ]; then
+	sed 's/ *([^()]*)$//; s/+0x[0-9a-f]* *$//' theirs | awk '{ print $1, $2, $3, $4, $5, $6, $7 }' >theirs.places
+	sed 's/ *([^()]*)$//; s/+0x[0-9a-f]* *$//' leaves | awk '{ print $1, $2, $3, $4, $5, $6, $7 }' >ours.places
+	diff theirs.places ours.places >out
+	check "… as perf has it" test ! -s out
+else
+	skip "… as perf has it" "there is no perf"
+fi
+comm=$(awk 'NR == 1 { print $1 }' leaves)
+object=$(sed -n 's/.*(\(.*\))$/\1/p' leaves | grep '^/[a-z]' | sort | uniq -c | sort -rn | awk 'NR == 1 { print $2 }')
+symbol=$(sed -nE 's/.*: +[0-9a-f]+ ([A-Za-z_][A-Za-z0-9_]*)\+0x[0-9a-f]+ \(.*/\1/p' leaves | sort | uniq -c | sort -rn | awk 'NR == 1 { print $2 }')
+"$TALLY" script -G -c "$comm" -i faults >ours 2>out; awk -v comm="$comm" '$1 == comm' leaves | cmp - ours >>out 2>&1
+check "-c, --comms" test -s ours -a ! -s out
+if [ -n "$object" ]; then
+	"$TALLY" script -G --dsos "${object##*/}" -i faults >ours 2>out; grep -F "($object)" leaves | cmp - ours >>out 2>&1
+	check "--dsos" test -s ours -a ! -s out
+else
+	skip "--dsos" "no sample is in a file"
+fi
+if [ -n "$symbol" ]; then
+	"$TALLY" script -G -S "$symbol" -i faults >ours 2>out; grep -E ": +[0-9a-f]+ $symbol\+0x" leaves | cmp - ours >>out 2>&1
+	check "-S, --symbols" test -s ours -a ! -s out
+	"$TALLY" script -S "$symbol" -i faults 2>out | grep -c page-faults >count
+	check "… with the stacks of those" test "$(cat count)" = "$(wc -l <ours)"
+else
+	skip "-S, --symbols" "no sample has a name"
+fi
+run 0 "$TALLY" script -S nobody -i faults && has "warning:"
+check "what passes nothing is told so"
+"$TALLY" script --records -i faults >records 2>&1
+run 0 "$TALLY" script -D -i faults && cmp -s out records
+check "-D: every record"
+done_testing
