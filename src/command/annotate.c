@@ -1,5 +1,6 @@
 #include "base/buffer.h"
 #include "base/vector.h"
+#include "command/annotate_perf_options.h"
 #include "command/command.h"
 #include "command/filter_options.h"
 #include "command/name_options.h"
@@ -20,7 +21,7 @@
 #include <unistd.h>
 
 enum { OPTION_ALL_HOT = 256, OPTION_NO_SOURCE, OPTION_NO_ASM, OPTION_PERCENT, OPTION_STDIO, OPTION_HTML, OPTION_EVENT,
-       OPTION_DSO, OPTION_OBJECT };
+       OPTION_DSO, OPTION_OBJECT, OPTION_SYMBOL, OPTION_PERCENT_TYPE };
 
 static const struct tally_option options[] = {
 	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE",
@@ -52,6 +53,17 @@ static const struct tally_option options[] = {
 	TALLY_FILTER_TASK_OPTIONS("pid", "tid"),
 	TALLY_FILTER_OPTIONS,
 	TALLY_NAME_OPTIONS,
+	/* as perf calls them */
+	{ 'd', "dsos", TALLY_ARGUMENT_REQUIRED, "LIST", NULL, NULL, OPTION_DSO },
+	{ 0, "symbol", TALLY_ARGUMENT_REQUIRED, "FUNCTION", NULL, NULL, OPTION_SYMBOL },
+	{ 0, "disassembler-style", TALLY_ARGUMENT_REQUIRED, "SYNTAX", NULL, NULL, 'M' },
+	{ 0, "show-nr-samples", TALLY_ARGUMENT_NONE, NULL, NULL, NULL, 'n' },
+	{ 0, "stdio2", TALLY_ARGUMENT_NONE, NULL, NULL, NULL, OPTION_STDIO },
+	{ 0, "percent-type", TALLY_ARGUMENT_REQUIRED, "local-period", NULL, NULL, OPTION_PERCENT_TYPE },
+#define ROW(id_, letter_, name_, kind_, argument_, instead_) \
+	{ letter_, name_, TALLY_ARGUMENT_##kind_, argument_, NULL, NULL, ANNOTATE_PERF_##id_ },
+	ANNOTATE_PERF_OPTIONS(ROW)
+#undef ROW
 	TALLY_OPTIONS_END,
 };
 
@@ -85,6 +97,14 @@ static int take_percent(const char *value, double *out, struct tally_error *err)
 	return 0;
 }
 
+static int take_percent_type(const char *value, struct tally_error *err)
+{
+	if (!strcmp(value, "local-period"))
+		return 0;
+	return tally_error_set(err, -EINVAL, "option --percent-type: percentages are of the function's period (local-period), not "
+			       "'%s'; -j has samples and periods", value);
+}
+
 static int take_option(struct request *request, int id, const char *value, struct tally_error *err)
 {
 	unsigned long long number = 0;
@@ -104,13 +124,17 @@ static int take_option(struct request *request, int id, const char *value, struc
 	case OPTION_HTML: request->html = true; break;
 	case OPTION_OBJECT: request->choice.object = value; break;
 	case OPTION_DSO: request->filter.objects = value; break;
+	case OPTION_SYMBOL: request->choice.name = value; break;
+	case OPTION_PERCENT_TYPE: return take_percent_type(value, err);
 	case OPTION_PERCENT: return take_percent(value, &request->view.percent_min, err);
 	case OPTION_ALL_HOT:
 		result = tally_option_u64("--all-hot", value, 1, 1000, &number, err);
 		request->functions = (size_t)number;
 		return result;
 	default:
-		result = tally_name_option(id, value, &request->names, err);
+		result = annotate_take_perf_option(id, err);
+		if (!result)
+			result = tally_name_option(id, value, &request->names, err);
 		return result ? result : tally_filter_option(id, value, &request->filter, err);
 	}
 	return 0;

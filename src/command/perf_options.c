@@ -1,6 +1,6 @@
 /* perf's options that tally does not have: taken where they ask for what is done anyway, else refused. */
+#include "command/annotate_perf_options.h"
 #include "command/record_perf_options.h"
-
 #include "command/record_request.h"
 #include "command/report_perf_options.h"
 #include "command/script_perf_options.h"
@@ -46,4 +46,10 @@ int script_take_perf_option(int id, struct tally_error *err)
 {
 	static const struct row rows[] = { SCRIPT_PERF_OPTIONS(ROW) };
 	return take(rows, COUNT(rows), id - SCRIPT_PERF_FIRST, err);
+}
+
+int annotate_take_perf_option(int id, struct tally_error *err)
+{
+	static const struct row rows[] = { ANNOTATE_PERF_OPTIONS(ROW) };
+	return take(rows, COUNT(rows), id - ANNOTATE_PERF_FIRST, err);
 }

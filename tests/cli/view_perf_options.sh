@@ -1,6 +1,6 @@
 #!/bin/bash
-# The options of perf script: each one is tally's too, taken, or refused with what to use instead; and what those do that
-# are taken by perf's names.  TAP; $TALLY is the binary.
+# The options of perf's views: each one is tally's too, taken, or refused with what to use instead; and what those do that
+# are taken by perf's names.  TAP; $TALLY is the binary, $SHARES MS a program that is busy so long.
 set -u
 . "$(dirname "$0")/tap.sh"
 cd "$scratch" || exit 1
@@ -12,7 +12,7 @@ have perf || perf() { return 1; }
 
 # --- all of perf's: no recording is needed -----------------------------------------------------------------------
 # Behind each stands what no command has, so that most of those that are taken end there.
-least=(script:60)
+least=(script:60 annotate:30)
 for pair in "${least[@]}"; do
 	command=${pair%:*} count=${pair#*:}
 	if ! have perf; then
@@ -37,6 +37,8 @@ for pair in "${least[@]}"; do
 	check "the help of $command has none that changes nothing, or is refused" test -s help -a ! -s out
 done
 
+run 2 "$TALLY" annotate --tui && has "tally report --tui" && run 2 "$TALLY" annotate --percent-type global-hits && has "local-period"
+check "those of annotate that tally has not are refused with what to use instead"
 run 2 "$TALLY" script --ns && has "--csv" && run 2 "$TALLY" script -s x && has "runs no scripts"
 check "those of script that tally has not are refused with what to use instead"
 
@@ -89,4 +91,20 @@ check "what passes nothing is told so"
 "$TALLY" script --records -i faults >records 2>&1
 run 0 "$TALLY" script -D -i faults && cmp -s out records
 check "-D: every record"
+
+# --- what annotate takes -----------------------------------------------------------------------------------------
+"$TALLY" record -q -e cpu-clock -F 2000 -o clock -- "$SHARES" 60 >out 2>&1
+function=$("$TALLY" script -i clock --no-inline -G 2>>out | sed -nE 's/.*: +[0-9a-f]+ ([a-z_]+)\+0x[0-9a-f]+ \(.*shares\)$/\1/p' | head -1)
+if [ -z "$function" ]; then
+	skip "annotate takes perf's names" "no function of the program was sampled: $(head -1 out)"
+	done_testing
+	exit
+fi
+run 0 "$TALLY" annotate --stdio -i clock --dso shares -n -M intel "$function"
+cp out ours
+run 0 "$TALLY" annotate --stdio2 -f -v --demangle --percent-type local-period --show-nr-samples --disassembler-style intel -d shares \
+	-i clock --symbol "$function" && test -s ours && cmp -s out ours
+check "annotate takes perf's names"
+run 0 "$TALLY" annotate --stdio -i clock -d shares -n -M intel -s "$function" && cmp -s out ours
+check "… and annotates the function behind -s"
 done_testing
