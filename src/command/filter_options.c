@@ -7,20 +7,20 @@
 /* Shares of the time are of a recording's that isn't known yet: any would do to see whether they are well said. */
 static int take_time(const char *value, const char **out, struct tally_error *err)
 {
-	struct tally_time_ranges ranges = { 0 };
+	struct tally_ranges ranges = { 0 };
 	struct tally_error why = TALLY_ERROR_NONE;
 	int result = tally_time_ranges_parse(&ranges, value, 0, 1, &why);
-	tally_time_ranges_release(&ranges);
+	tally_vector_release(&ranges);
 	*out = value;
 	return result < 0 ? tally_error_set(err, result, "option --time: %s", why.message) : 1;
 }
 
 static int take_numbers(const char *option, const char *value, const char **out, struct tally_error *err)
 {
-	struct tally_number_set set = { 0 };
+	struct tally_ranges numbers = { 0 };
 	struct tally_error why = TALLY_ERROR_NONE;
-	int result = tally_number_set_parse(&set, value, &why);
-	tally_vector_release(&set);
+	int result = tally_numbers_parse(&numbers, value, &why);
+	tally_vector_release(&numbers);
 	*out = value;
 	return result < 0 ? tally_error_set(err, result, "option --%s: %s", option, why.message) : 1;
 }

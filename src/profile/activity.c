@@ -90,9 +90,9 @@ static bool is_shown(const struct activity_reader *reader, uint32_t thread, uint
 {
 	const struct tally_thread *task = &reader->activity->recording->tasks.threads.items[thread];
 	const struct tally_sample_filter *shown = &reader->shown;
-	return (!shown->cpus.count || tally_number_set_has(&shown->cpus, cpu)) &&
-	       (!shown->pids.count || tally_number_set_has(&shown->pids, task->pid)) &&
-	       (!shown->tids.count || tally_number_set_has(&shown->tids, task->tid));
+	return tally_ranges_pass(&shown->cpus, cpu) &&
+	       tally_ranges_pass(&shown->pids, task->pid) &&
+	       tally_ranges_pass(&shown->tids, task->tid);
 }
 
 /* By the name that the task's row has: its last. */
@@ -105,7 +105,7 @@ static bool is_named(const struct activity_reader *reader, uint32_t thread)
 /* Its name is the same all the time. */
 static void see_idle(struct activity_reader *reader, uint32_t thread, uint32_t cpu, uint64_t time)
 {
-	reader->idle_passes |= tally_time_ranges_have(&reader->shown.times, time) && is_shown(reader, thread, cpu) &&
+	reader->idle_passes |= tally_ranges_pass(&reader->shown.times, time) && is_shown(reader, thread, cpu) &&
 			       is_named(reader, thread);
 }
 
@@ -254,7 +254,7 @@ static int add_mark(struct activity_reader *reader, const struct tally_raw_recor
 		    uint32_t thread, uint32_t cpu)
 {
 	struct tally_activity *activity = reader->activity;
-	if (!is_shown(reader, thread, cpu) || !tally_time_ranges_have(&reader->shown.times, sample->time)) {
+	if (!is_shown(reader, thread, cpu) || !tally_ranges_pass(&reader->shown.times, sample->time)) {
 		leave_out(reader, thread);
 		return 0;
 	}
@@ -367,16 +367,16 @@ static int close_open(struct activity_reader *reader, enum tally_activity_source
 /* Cut to the times asked for; 0 or -ENOMEM. */
 static int keep_ran(struct activity_reader *reader, const struct tally_ran *ran)
 {
-	const struct tally_time_range any = { 0, UINT64_MAX };
-	const struct tally_time_ranges *times = &reader->shown.times;
+	const struct tally_range any = { 0, UINT64_MAX };
+	const struct tally_ranges *times = &reader->shown.times;
 	bool is_kept = false;
 	for (size_t i = 0; i < times->count || !i; i++) {
-		const struct tally_time_range *range = times->count ? &times->items[i] : &any;
+		const struct tally_range *range = times->count ? &times->items[i] : &any;
 		struct tally_ran part = *ran;
-		if (part.start < range->start_ns)
-			part.start = range->start_ns;
-		if (part.end > range->end_ns)
-			part.end = range->end_ns;
+		if (part.start < range->first)
+			part.start = range->first;
+		if (part.end > range->last)
+			part.end = range->last;
 		if (part.end <= part.start || !is_shown(reader, ran->thread, ran->cpu) || !is_named(reader, ran->thread))
 			continue;
 		if (tally_vector_push(&reader->activity->ran, part) < 0)

@@ -11,69 +11,35 @@
 
 /* ---- sets of numbers ----------------------------------------------------------------------------------- */
 
-static const char *parse_number(const char *text, uint32_t *number)
+static const char *parse_number(const char *text, uint64_t *number)
 {
 	char *end;
 	errno = 0;
 	unsigned long value = strtoul(text, &end, 10);
 	if (*text < '0' || *text > '9' || errno || value > UINT32_MAX)
 		return NULL;
-	*number = (uint32_t)value;
+	*number = value;
 	return end;
 }
 
-static int compare_ranges(const void *a, const void *b)
-{
-	const struct tally_number_range *first = a, *second = b;
-	return (first->first > second->first) - (first->first < second->first);
-}
-
-/* Sorts, and makes one of ranges that touch. */
-static void normalise(struct tally_number_set *set)
-{
-	size_t kept = 0;
-	qsort(set->items, set->count, sizeof(*set->items), compare_ranges);
-	for (size_t i = 1; i < set->count; i++) {
-		struct tally_number_range *last = &set->items[kept];
-		if (set->items[i].first > last->last)
-			set->items[++kept] = set->items[i];
-		else if (set->items[i].last > last->last)
-			last->last = set->items[i].last;
-	}
-	set->count = kept + 1;
-}
-
-int tally_number_set_parse(struct tally_number_set *set, const char *text, struct tally_error *err)
+int tally_numbers_parse(struct tally_ranges *numbers, const char *text, struct tally_error *err)
 {
 	for (const char *at = text;;) {
-		struct tally_number_range range;
+		struct tally_range range;
 		const char *end = parse_number(at, &range.first);
 		range.last = range.first;
 		if (end && *end == '-')
 			end = parse_number(end + 1, &range.last);
 		if (!end || (*end && *end != ',') || range.last < range.first)
 			return tally_error_set(err, -EINVAL, "'%s' is no list of numbers like 3,8-11", text);
-		if (tally_vector_push(set, range) < 0)
+		if (tally_vector_push(numbers, range) < 0)
 			return tally_error_set(err, -ENOMEM, "out of memory");
 		if (!*end)
 			break;
 		at = end + 1;
 	}
-	normalise(set);
+	tally_ranges_join(numbers);
 	return 0;
-}
-
-bool tally_number_set_has(const struct tally_number_set *set, uint32_t number)
-{
-	size_t low = 0, high = set->count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (set->items[middle].last < number)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < set->count && set->items[low].first <= number;
 }
 
 /* The pattern's next letter and the word's, if they agree: `?` is any one, what a backslash stands before is itself. */
@@ -157,7 +123,7 @@ void tally_list_quote(const char *word, char *list)
 size_t tally_event_find(const struct tally_recorded_event *events, size_t count, const char *name)
 {
 	size_t length = strlen(name), found = count;
-	uint32_t number;
+	uint64_t number;
 	const char *end = parse_number(name, &number);
 	if (end && !*end && number < count)
 		return number;
@@ -234,8 +200,8 @@ static int parse_times(struct tally_sample_filter *filter, const char *text, con
 	}
 	int result = tally_time_ranges_parse(&filter->times, text, first_ns, last_ns, err);
 	if (!result) {
-		filter->time_start_ns = filter->times.items[0].start_ns;
-		filter->time_end_ns = filter->times.items[filter->times.count - 1].end_ns;
+		filter->time_start_ns = filter->times.items[0].first;
+		filter->time_end_ns = filter->times.items[filter->times.count - 1].last;
 	}
 	return result;
 }
@@ -249,11 +215,11 @@ int tally_sample_filter_init(struct tally_sample_filter *filter, const struct ta
 		.time_end_ns = UINT64_MAX,
 		.event_index = SIZE_MAX,
 	};
-	int result = asked->pids ? tally_number_set_parse(&filter->pids, asked->pids, err) : 0;
+	int result = asked->pids ? tally_numbers_parse(&filter->pids, asked->pids, err) : 0;
 	if (!result && asked->tids)
-		result = tally_number_set_parse(&filter->tids, asked->tids, err);
+		result = tally_numbers_parse(&filter->tids, asked->tids, err);
 	if (!result && asked->cpus)
-		result = tally_number_set_parse(&filter->cpus, asked->cpus, err);
+		result = tally_numbers_parse(&filter->cpus, asked->cpus, err);
 	if (!result && asked->time)
 		result = parse_times(filter, asked->time, data, err);
 	if (result)
@@ -268,7 +234,7 @@ void tally_sample_filter_release(struct tally_sample_filter *filter)
 	tally_vector_release(&filter->pids);
 	tally_vector_release(&filter->tids);
 	tally_vector_release(&filter->cpus);
-	tally_time_ranges_release(&filter->times);
+	tally_vector_release(&filter->times);
 }
 
 bool tally_sample_filter_passes(struct tally_sample_filter *filter, const struct tally_perfdata *data,
@@ -278,13 +244,13 @@ bool tally_sample_filter_passes(struct tally_sample_filter *filter, const struct
 	char buffer[16];
 	if (filter->takes_all)
 		return true;
-	if (!tally_time_ranges_have(&filter->times, sample->time))
+	if (!tally_ranges_pass(&filter->times, sample->time))
 		return false;
-	if (filter->pids.count && !tally_number_set_has(&filter->pids, sample->pid))
+	if (!tally_ranges_pass(&filter->pids, sample->pid))
 		return false;
-	if (filter->tids.count && !tally_number_set_has(&filter->tids, sample->tid))
+	if (!tally_ranges_pass(&filter->tids, sample->tid))
 		return false;
-	if (filter->cpus.count && !tally_number_set_has(&filter->cpus, sample->cpu))
+	if (!tally_ranges_pass(&filter->cpus, sample->cpu))
 		return false;
 	if (filter->event && !is_event(filter, data, event))
 		return false;

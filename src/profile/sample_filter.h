@@ -26,18 +26,8 @@ struct tally_profile_filter {
 	const char *objects, *symbols; /* of the leaf: see tally_profile_new() */
 };
 
-struct tally_number_range {
-	uint32_t first, last;
-};
-
-struct tally_number_set {
-	struct tally_number_range *items; /* sorted, apart from one another; none: any number */
-	size_t count, capacity;
-};
-
 struct tally_sample_filter {
-	struct tally_number_set pids, tids, cpus;
-	struct tally_time_ranges times;
+	struct tally_ranges pids, tids, cpus, times; /* none: any; times in ns */
 	const char *comms, *event;
 	uint64_t time_start_ns, time_end_ns; /* from the first range to the last; 0 and UINT64_MAX: open */
 	size_t events_seen;    /* how many events there were when `event` was looked up among them */
@@ -57,8 +47,7 @@ bool tally_sample_filter_passes(struct tally_sample_filter *filter, const struct
 				const struct tally_sample *sample);
 
 /* Parses "0,4-7" and adds its numbers to a set.  -EINVAL, -ENOMEM. */
-int tally_number_set_parse(struct tally_number_set *set, const char *text, struct tally_error *err);
-bool tally_number_set_has(const struct tally_number_set *set, uint32_t number);
+int tally_numbers_parse(struct tally_ranges *numbers, const char *text, struct tally_error *err);
 
 /* Whether a comma-separated list has a word, or a pattern that it fits: `*` is anything, `?` one character; these, a
  * comma and a backslash stand for themselves behind a backslash. */

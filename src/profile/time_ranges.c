@@ -3,7 +3,6 @@
 #include "base/vector.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { DECIMALS = 9 };
@@ -35,16 +34,16 @@ static const char *parse_decimal(const char *text, uint64_t *value)
 /* ---- seconds ------------------------------------------------------------------------------------------- */
 
 /* "12.5,13": its end, NULL where it is none. */
-static const char *parse_seconds(const char *text, struct tally_time_range *range)
+static const char *parse_seconds(const char *text, struct tally_range *range)
 {
-	*range = (struct tally_time_range){ 0, UINT64_MAX };
+	*range = (struct tally_range){ 0, UINT64_MAX };
 	if (*text != ',')
-		text = parse_decimal(text, &range->start_ns);
+		text = parse_decimal(text, &range->first);
 	if (!text || *text++ != ',')
 		return NULL;
 	if (*text && *text != ' ')
-		text = parse_decimal(text, &range->end_ns);
-	return text && range->start_ns <= range->end_ns ? text : NULL;
+		text = parse_decimal(text, &range->last);
+	return text && range->first <= range->last ? text : NULL;
 }
 
 /* ---- shares -------------------------------------------------------------------------------------------- */
@@ -82,50 +81,29 @@ static uint64_t time_at(uint64_t share, uint64_t first_ns, uint64_t last_ns)
 }
 
 /* What one share ends with is the next one's, but for the last sample. */
-static struct tally_time_range range_of(uint64_t from, uint64_t to, uint64_t first_ns, uint64_t last_ns)
+static struct tally_range range_of(uint64_t from, uint64_t to, uint64_t first_ns, uint64_t last_ns)
 {
-	struct tally_time_range range = { time_at(from, first_ns, last_ns), time_at(to, first_ns, last_ns) };
-	if (to < WHOLE && range.end_ns > range.start_ns)
-		range.end_ns--;
+	struct tally_range range = { time_at(from, first_ns, last_ns), time_at(to, first_ns, last_ns) };
+	if (to < WHOLE && range.last > range.first)
+		range.last--;
 	return range;
 }
 
 /* ---- ranges -------------------------------------------------------------------------------------------- */
-
-static int compare(const void *a, const void *b)
-{
-	const struct tally_time_range *x = a, *y = b;
-	return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
-}
-
-/* Sorts, and makes one of ranges that touch. */
-static void normalise(struct tally_time_ranges *ranges)
-{
-	size_t kept = 0;
-	qsort(ranges->items, ranges->count, sizeof(*ranges->items), compare);
-	for (size_t i = 1; i < ranges->count; i++) {
-		struct tally_time_range *last = &ranges->items[kept];
-		if (ranges->items[i].start_ns > last->end_ns)
-			ranges->items[++kept] = ranges->items[i];
-		else if (ranges->items[i].end_ns > last->end_ns)
-			last->end_ns = ranges->items[i].end_ns;
-	}
-	ranges->count = kept + 1;
-}
 
 bool tally_time_is_share(const char *text)
 {
 	return strchr(text, '%') != NULL;
 }
 
-int tally_time_ranges_parse(struct tally_time_ranges *ranges, const char *text, uint64_t first_ns, uint64_t last_ns,
+int tally_time_ranges_parse(struct tally_ranges *ranges, const char *text, uint64_t first_ns, uint64_t last_ns,
 			    struct tally_error *err)
 {
 	bool is_share = tally_time_is_share(text);
 	char between = is_share ? ',' : ' ';
 	const char *at = text;
 	do {
-		struct tally_time_range range;
+		struct tally_range range;
 		uint64_t from = 0, to = 0;
 		at = is_share ? parse_share(at, &from, &to) : parse_seconds(at, &range);
 		if (!at || (*at && *at != between))
@@ -138,24 +116,6 @@ int tally_time_ranges_parse(struct tally_time_ranges *ranges, const char *text, 
 		while (*at == between)
 			at++;
 	} while (*at);
-	normalise(ranges);
+	tally_ranges_join(ranges);
 	return 0;
-}
-
-void tally_time_ranges_release(struct tally_time_ranges *ranges)
-{
-	tally_vector_release(ranges);
-}
-
-bool tally_time_ranges_have(const struct tally_time_ranges *ranges, uint64_t time_ns)
-{
-	size_t low = 0, high = ranges->count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (ranges->items[middle].end_ns < time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return !ranges->count || (low < ranges->count && ranges->items[low].start_ns <= time_ns);
 }

@@ -11,31 +11,17 @@
 #define TALLY_PROFILE_TIME_RANGES_H
 
 #include "base/error.h"
+#include "base/ranges.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
-
-/* Both ends belong to it. */
-struct tally_time_range {
-	uint64_t start_ns, end_ns;
-};
-
-struct tally_time_ranges {
-	struct tally_time_range *items; /* sorted, apart from one another; none: any time */
-	size_t count, capacity;
-};
 
 /* Whether the text is of shares, which only who knows the recording's first and last time can parse. */
 bool tally_time_is_share(const char *text);
 
-/* Adds the ranges of a text to those that there are; the times of the first and the last sample count for shares alone.
- * -EINVAL, -ENOMEM. */
-int tally_time_ranges_parse(struct tally_time_ranges *ranges, const char *text, uint64_t first_ns, uint64_t last_ns,
+/* Adds the ranges of a text, in ns, to those that there are, and joins them; the times of the first and the last sample
+ * count for shares alone.  -EINVAL, -ENOMEM. */
+int tally_time_ranges_parse(struct tally_ranges *ranges, const char *text, uint64_t first_ns, uint64_t last_ns,
 			    struct tally_error *err);
-
-void tally_time_ranges_release(struct tally_time_ranges *ranges);
-
-bool tally_time_ranges_have(const struct tally_time_ranges *ranges, uint64_t time_ns);
 
 #endif

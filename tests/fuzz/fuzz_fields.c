@@ -2,6 +2,7 @@
  * every kind of event without a field that its samples don't have.
  *
  * Lists a line each; the first byte is the layout, and a line that begins with 'T' is a slice of time. */
+#include "base/vector.h"
 #include "command/filter_options.h"
 #include "output/script_fields.h"
 #include "tally/perf_event.h"
@@ -36,16 +37,16 @@ static void check_events(const struct tally_script_fields *fields)
 /* A share of any time begins and ends in it; ranges are in order, and each has its own ends. */
 static void check_ranges(const char *text)
 {
-	struct tally_time_ranges ranges = { 0 };
+	struct tally_ranges ranges = { 0 };
 	struct tally_error err = TALLY_ERROR_NONE;
 	must(tally_time_ranges_parse(&ranges, text, 5, UINT64_MAX - 5, &err) == 0 && ranges.count);
 	for (size_t i = 0; i < ranges.count; i++) {
-		const struct tally_time_range *range = &ranges.items[i];
-		must(range->start_ns <= range->end_ns && (!i || range[-1].end_ns < range->start_ns));
-		must(!tally_time_is_share(text) || (range->start_ns >= 5 && range->end_ns <= UINT64_MAX - 5));
-		must(tally_time_ranges_have(&ranges, range->start_ns) && tally_time_ranges_have(&ranges, range->end_ns));
+		const struct tally_range *range = &ranges.items[i];
+		must(range->first <= range->last && (!i || range[-1].last + 1 < range->first));
+		must(!tally_time_is_share(text) || (range->first >= 5 && range->last <= UINT64_MAX - 5));
+		must(tally_ranges_have(&ranges, range->first) && tally_ranges_have(&ranges, range->last));
 	}
-	tally_time_ranges_release(&ranges);
+	tally_vector_release(&ranges);
 }
 
 static void check_time(const char *text)

@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/json.h"
 #include "base/map.h"
+#include "base/ranges.h"
 #include "base/reader.h"
 #include "base/strings.h"
 #include "base/suggest.h"
@@ -147,6 +148,53 @@ static void vector_keeps_its_items(void **state)
 	assert_null(numbers.items);
 }
 
+/* A number near 0, near the largest, or near the middle, so that ranges meet and touch both ends. */
+static uint64_t some_number(uint64_t *random)
+{
+	static const uint64_t bases[] = { 0, UINT64_MAX - 15, UINT64_C(1) << 63 };
+	*random = *random * UINT64_C(6364136223846793005) + 1;
+	return bases[(*random >> 60) % 3] + (*random >> 40) % 16;
+}
+
+static void expect_ranges_of(const struct tally_range *asked, size_t count, uint64_t *random)
+{
+	struct tally_ranges ranges = { 0 };
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(tally_vector_push(&ranges, asked[i]), 0);
+	tally_ranges_join(&ranges);
+	for (size_t i = 0; i < ranges.count; i++) {
+		assert_true(ranges.items[i].first <= ranges.items[i].last);
+		assert_true(!i || ranges.items[i].first > ranges.items[i - 1].last + 1);
+		assert_true(!i || ranges.items[i - 1].last < UINT64_MAX - 1);
+	}
+	for (unsigned at = 0; at < 64; at++) {
+		uint64_t number = at == 0 ? 0 : at == 1 ? UINT64_MAX : some_number(random);
+		bool is_in = false;
+		for (size_t i = 0; i < count; i++)
+			is_in |= asked[i].first <= number && number <= asked[i].last;
+		assert_int_equal(tally_ranges_have(&ranges, number), is_in);
+		assert_int_equal(tally_ranges_pass(&ranges, number), is_in || !count);
+	}
+	tally_vector_release(&ranges);
+}
+
+static void joined_ranges_have_the_numbers_of_those_added(void **state)
+{
+	const struct tally_range all[] = { { 1, UINT64_MAX }, { 0, 0 }, { UINT64_MAX, UINT64_MAX } };
+	uint64_t random = 1;
+	(void)state;
+	expect_ranges_of(all, 3, &random);
+	for (unsigned round = 0; round < 2000; round++) {
+		struct tally_range asked[12];
+		size_t count = round % 13;
+		for (size_t i = 0; i < count; i++) {
+			uint64_t a = some_number(&random), b = round % 2 ? a + (a < UINT64_MAX - 1) : some_number(&random);
+			asked[i] = (struct tally_range){ a < b ? a : b, a < b ? b : a };
+		}
+		expect_ranges_of(asked, count, &random);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -159,6 +207,7 @@ int main(void)
 		cmocka_unit_test(distance_counts_swaps_once),
 		cmocka_unit_test(terminal_escapes_are_neutralised),
 		cmocka_unit_test(vector_keeps_its_items),
+		cmocka_unit_test(joined_ranges_have_the_numbers_of_those_added),
 	};
 	return cmocka_run_group_tests_name("base", tests, NULL, NULL);
 }
