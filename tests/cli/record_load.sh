@@ -97,28 +97,25 @@ fields ./tally storm | cut -d' ' -f4- | sed 's/ *$//' | sort -u >names
 cp names out
 [ "$(tr '\n' ' ' <names)" = "crowd id pwd true " ]
 check "each of its processes is named"
-if [ $has_perf = yes ]; then
-	same=yes
+# same_shares FILE LIMIT: perf's top programs, files and functions of FILE have the same shares in storm, within LIMIT points
+same_shares() {
+	local sort same=0
 	for sort in comm dso sym; do
 		./tally report --stdio --percent-limit 0 --no-inline --sort $sort -i storm >ours 2>/dev/null
-		perf report --stdio -q --no-children -g none --sort $sort -i storm >theirs 2>/dev/null
-		python3 shares.py ours theirs 0.1 >>out || same="no: $sort"
+		perf report --stdio -q --no-children -g none --sort $sort -i "$1" >theirs 2>/dev/null
+		python3 shares.py ours theirs "$2" >>out || { same=1; echo "differs by $sort" >>out; }
 	done
-	[ "$same" = yes ]
+	return $same
+}
+if [ $has_perf = yes ]; then
+	same_shares storm 0.1
 	check "perf finds the same programs, files and functions in it"
 	# What asks for the CPU's features waits for a hypervisor, for as long as that is busy: runs of one program differ more at times.
 	for try in 1 2 3; do
 		timeout 60 perf record -q -e cpu-clock -F 4999 -o perfs -- ./crowd storm 1500 $programs 2>out >printed
 		[ $try = 1 ] || timeout 60 ./tally record -q -e cpu-clock -F 4999 -o storm -- ./crowd storm 1500 $programs 2>>out >printed
-		same=yes
-		for sort in comm dso sym; do
-			./tally report --stdio --percent-limit 0 --no-inline --sort $sort -i storm >ours 2>/dev/null
-			perf report --stdio -q --no-children -g none --sort $sort -i perfs >theirs 2>/dev/null
-			python3 shares.py ours theirs 12 >>out || same="no: $sort"
-		done
-		[ "$same" != yes ] || break
+		same_shares perfs 12 && break
 	done
-	[ "$same" = yes ]
 	check "shares are those of perf's own recording, within what two runs differ by"
 else
 	skip "perf finds the same programs, files and functions in it" "no perf"
