@@ -5,6 +5,7 @@
 #include "command/report_perf_options.h"
 #include "command/script_perf_options.h"
 #include "command/stat_perf_options.h"
+#include "command/top_perf_options.h"
 
 #include <errno.h>
 
@@ -52,4 +53,10 @@ int annotate_take_perf_option(int id, struct tally_error *err)
 {
 	static const struct row rows[] = { ANNOTATE_PERF_OPTIONS(ROW) };
 	return take(rows, COUNT(rows), id - ANNOTATE_PERF_FIRST, err);
+}
+
+int top_take_perf_option(int id, struct tally_error *err)
+{
+	static const struct row rows[] = { TOP_PERF_OPTIONS(ROW) };
+	return take(rows, COUNT(rows), id - TOP_PERF_FIRST, err);
 }

@@ -217,7 +217,7 @@ static bool apply_flag(int id, struct tally_record_options *record)
 	return false;
 }
 
-static int parse_ring(const char *value, struct tally_record_options *record, struct tally_error *err)
+int record_parse_ring(const char *value, struct tally_record_options *record, struct tally_error *err)
 {
 	unsigned long long bytes;
 	int result = tally_option_size("-m", value, &bytes, err);
@@ -271,7 +271,7 @@ static int apply_option(int id, const char *value, struct record_request *reques
 	case 'a': request->target.all = true; break;
 	case 'C': return tally_target_set_cpus(&request->target, value, err);
 	case 'o': request->output = value; break;
-	case 'm': return parse_ring(value, record, err);
+	case 'm': return record_parse_ring(value, record, err);
 	case 'D': return record_parse_delay(value, request, err);
 	case 'I': return record_parse_registers("-I", value, &record->registers_intr, err);
 	case OPTION_USER_REGS:

@@ -57,6 +57,8 @@ void record_request_release(struct record_request *request);
 /* record_options.c: 0; an exit status after the message was printed; -1 after help. */
 extern const struct tally_option record_options[];
 int record_parse_arguments(const struct tally_command *command, int argc, char **argv, struct record_request *request);
+/* -m: bytes ("4M") or pages.  0 or -EINVAL with a message. */
+int record_parse_ring(const char *value, struct tally_record_options *record, struct tally_error *err);
 
 /* perf_options.c: ids of perf's options; 1 where it is taken, 0 when `id` is none of them, -EINVAL with what to use. */
 enum { RECORD_PERF_FIRST = 1000, RECORD_PERF_BEFORE = RECORD_PERF_FIRST - 1,

@@ -1,4 +1,5 @@
 /* `tally top`: what runs now, by function, again and again: on a terminal to be browsed, else as text. */
+#include "command/top_perf_options.h"
 #include "command/top_view.h"
 
 #include "command/record_request.h"
@@ -10,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPTION_STDIO = 256, OPTION_TUI, OPTION_DURATION, OPTION_LIMIT, OPTION_PERCENT };
+enum { OPTION_STDIO = 256, OPTION_TUI, OPTION_DURATION, OPTION_LIMIT, OPTION_PERCENT, OPTION_NO_BPF_EVENT };
 
 static const struct tally_option options[] = {
 	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENTS",
@@ -27,14 +28,28 @@ static const struct tally_option options[] = {
 	  "call trees, to be opened, and totals: stacks by frame pointers", NULL, 0 },
 	{ 'K', "hide-kernel", TALLY_ARGUMENT_NONE, NULL, "user mode alone", NULL, 0 },
 	{ 'U', "hide-user", TALLY_ARGUMENT_NONE, NULL, "the kernel alone", NULL, 0 },
+	{ 's', "sort", TALLY_ARGUMENT_REQUIRED, "KEYS", "what rows are told apart by, of comm,pid,tid,dso,sym (dso,sym)",
+	  "comm pid tid dso sym", 0 },
+	{ 'm', "mmap-pages", TALLY_ARGUMENT_REQUIRED, "SIZE", "a ring's, as record's: 512K, 8M, or pages", NULL, 0 },
+	{ 'i', "no-inherit", TALLY_ARGUMENT_NONE, NULL, "without the children and threads to come", NULL, 0 },
 	{ 'd', "delay", TALLY_ARGUMENT_REQUIRED, "TIME", "between two views (2 s): 1, 500ms", NULL, 0 },
 	{ 'n', "iterations", TALLY_ARGUMENT_REQUIRED, "N", "leave after N views", NULL, 0 },
 	{ 0, "duration", TALLY_ARGUMENT_REQUIRED, "TIME", "leave after so long: 5, 500ms, 2m", NULL, OPTION_DURATION },
 	{ 'E', "entries", TALLY_ARGUMENT_REQUIRED, "N", "at most N rows (as text: 20)", NULL, OPTION_LIMIT },
+	{ 'z', "zero", TALLY_ARGUMENT_NONE, NULL, "each view from nothing, without what came before it (as text it is so)", NULL,
+	  0 },
 	{ 0, "percent-limit", TALLY_ARGUMENT_REQUIRED, "P", "leave out rows below P % (0.1)", NULL, OPTION_PERCENT },
 	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL,
 	  "as text, a list for each time (the default where there is no terminal)", NULL, OPTION_STDIO },
 	{ 0, "tui", TALLY_ARGUMENT_NONE, NULL, "browse it on the terminal (the default, on one)", NULL, OPTION_TUI },
+	/* as perf calls them */
+	{ 0, "hide_kernel_symbols", TALLY_ARGUMENT_NONE, NULL, NULL, NULL, 'K' },
+	{ 0, "hide_user_symbols", TALLY_ARGUMENT_NONE, NULL, NULL, NULL, 'U' },
+	{ 0, "no-bpf-event", TALLY_ARGUMENT_NONE, NULL, NULL, NULL, OPTION_NO_BPF_EVENT },
+#define ROW(id_, letter_, name_, kind_, argument_, instead_) \
+	{ letter_, name_, TALLY_ARGUMENT_##kind_, argument_, NULL, NULL, TOP_PERF_##id_ },
+	TOP_PERF_OPTIONS(ROW)
+#undef ROW
 	TALLY_OPTIONS_END,
 };
 
@@ -44,6 +59,27 @@ static int parse_percent(const char *value, double *out, struct tally_error *err
 	*out = strtod(value, &end);
 	if (end == value || *end || !(*out >= 0 && *out <= 100))
 		return tally_error_set(err, -EINVAL, "option --percent-limit: '%s' is not a percentage", value);
+	return 0;
+}
+
+/* What live sums are kept by. */
+static int parse_sort(const char *text, struct top_request *top, struct tally_error *err)
+{
+	static const struct { const char *name; enum tally_sort_key key; } keys[] = {
+		{ "comm", TALLY_SORT_COMM }, { "pid", TALLY_SORT_PID }, { "tid", TALLY_SORT_TID },
+		{ "dso", TALLY_SORT_OBJECT }, { "sym", TALLY_SORT_SYMBOL }, { "symbol", TALLY_SORT_SYMBOL },
+	};
+	memset(top->by, 0, sizeof(top->by));
+	do {
+		size_t length = strcspn(text, ","), k = 0, count = sizeof(keys) / sizeof(keys[0]);
+		while (k < count && (strlen(keys[k].name) != length || strncmp(keys[k].name, text, length)))
+			k++;
+		if (k == count)
+			return tally_error_set(err, -EINVAL, "option --sort: '%.*s' is none of comm, pid, tid, dso, sym",
+					       (int)length, text);
+		top->by[keys[k].key] = true;
+		text += length;
+	} while (*text++ == ',');
 	return 0;
 }
 
@@ -93,6 +129,12 @@ static int apply_option(int id, const char *value, struct record_request *reques
 	case OPTION_PERCENT: return parse_percent(value, &top->percent_min, err);
 	case OPTION_STDIO: top->stdio = true; top->tui = false; break;
 	case OPTION_TUI: top->tui = true; top->stdio = false; break;
+	case 's': return parse_sort(value, top, err);
+	case 'm': return record_parse_ring(value, record, err);
+	case 'i': record->no_inherit = true; break;
+	case 'z': top->forgets = true; break;
+	case OPTION_NO_BPF_EVENT: record->no_bpf_events = true; break;
+	default: return top_take_perf_option(id, err);
 	}
 	return result;
 }
@@ -188,7 +230,8 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		.target = TALLY_TARGET_INIT,
 		.output_fd = -1,
 	};
-	struct top_request top = { .delay_s = 2, .percent_min = 0.1 };
+	struct top_request top = { .delay_s = 2, .percent_min = 0.1,
+				   .by = { [TALLY_SORT_OBJECT] = true, [TALLY_SORT_SYMBOL] = true } };
 	struct tally_error err = TALLY_ERROR_NONE;
 	if (tally_catalogue_init(&request.catalogue) < 0) {
 		tally_error_set(&err, -ENOMEM, "out of memory");

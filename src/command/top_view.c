@@ -152,7 +152,7 @@ static int show_view(struct top_request *top, struct loop *loop)
 	if (!top->is_paused)
 		describe(top, top->browser.title, sizeof(top->browser.title));
 	if (!result && !top->is_paused)
-		result = tally_live_sums_decay(&top->sums, top->stdio ? 0 : FADES);
+		result = tally_live_sums_decay(&top->sums, top->stdio || top->forgets ? 0 : FADES);
 	top->before = top->status;
 	top->taken = 0;
 	loop->next += top->delay_s;
@@ -236,7 +236,7 @@ static void set_up(struct top_request *top)
 						      .children = top->stacks,
 						      .tree = top->stacks && !top->stdio ? TALLY_TREE_CALLEE : TALLY_TREE_NONE,
 						      .tree_percent_min = top->percent_min };
-	top->options.by[TALLY_SORT_OBJECT] = top->options.by[TALLY_SORT_SYMBOL] = true;
+	memcpy(top->options.by, top->by, sizeof(top->by));
 	top->browser = (struct tally_browser){ .options = &top->options,
 					       .live = true,
 					       .has_threads = true,

@@ -11,8 +11,8 @@ has() { grep -qF -- "$1" out; }
 have perf || perf() { return 1; }
 
 # --- all of perf's: no recording is needed -----------------------------------------------------------------------
-# Behind each stands what no command has, so that most of those that are taken end there.
-least=(script:60 annotate:30)
+# Behind each stands what no command has, twice since some take it for their argument: nothing is begun.
+least=(script:60 annotate:30 top:60)
 for pair in "${least[@]}"; do
 	command=${pair%:*} count=${pair#*:}
 	if ! have perf; then
@@ -22,8 +22,10 @@ for pair in "${least[@]}"; do
 	fi
 	perf $command -h 2>&1 | grep -oE '^    (-., |    )--[A-Za-z0-9_-]+' | grep -oE -- '--[A-Za-z0-9_-]+' | sort -u >options
 	while read -r option; do
-		timeout 10 "$TALLY" $command "$option" --no-such-thing >said 2>&1 </dev/null
-		! grep -qE "there is no option $option\b|could be several" said || echo "$option: $(head -1 said)"
+		timeout 10 "$TALLY" $command "$option" --no-such-thing --no-such-thing >said 2>&1 </dev/null
+		status=$?
+		[ $status = 2 ] && ! grep -qE "there is no option $option\b|could be several" said ||
+			echo "$option: status $status, $(head -1 said)"
 		! grep -q "is perf's alone: *$" said || echo "$option: refused without a hint"
 	done <options >out
 	check "no option of perf $command is unknown ($(wc -l <options) of them)" test "$(wc -l <options)" -ge "$count" -a ! -s out
@@ -37,10 +39,29 @@ for pair in "${least[@]}"; do
 	check "the help of $command has none that changes nothing, or is refused" test -s help -a ! -s out
 done
 
+run 2 "$TALLY" top --cgroup x && has "tally record -a -G" && run 2 "$TALLY" top -M intel && has "tally annotate"
+check "those of top that tally has not are refused with what to use instead"
 run 2 "$TALLY" annotate --tui && has "tally report --tui" && run 2 "$TALLY" annotate --percent-type global-hits && has "local-period"
 check "those of annotate that tally has not are refused with what to use instead"
 run 2 "$TALLY" script --ns && has "--csv" && run 2 "$TALLY" script -s x && has "runs no scripts"
 check "those of script that tally has not are refused with what to use instead"
+
+# --- what top takes ----------------------------------------------------------------------------------------------
+# In a view there may be anything, even nothing: what is looked at is how it is laid out.
+"$SHARES" 60000 >/dev/null & busy=$!
+run 2 "$TALLY" top -s comm,nosuch && has "none of comm, pid, tid, dso, sym"
+check "top -s: keys that there aren't are refused"
+if run 0 "$TALLY" top --stdio -p $busy -n 1 -d 200ms -e cpu-clock; then
+	run 0 "$TALLY" top --stdio -p $busy -n 1 -d 200ms -e cpu-clock -s tid,dso && grep -qE 'SELF +TID +OBJECT *$' out
+	check "top -s: columns are those that were asked for"
+	run 0 "$TALLY" top --stdio -t $busy -n 1 -d 200ms -e cpu-clock -m 64 -i -z -v --force --children --all-cgroups --namespaces \
+		--no-bpf-event --num-thread-synthesize 2 --proc-map-timeout 100 --hide_kernel_symbols && grep -q SELF out
+	check "… perf's names are taken"
+else
+	skip "top -s: columns are those that were asked for" "can't sample: $(head -1 out)"
+	skip "… perf's names are taken" "can't sample"
+fi
+kill $busy; wait $busy 2>/dev/null
 
 # --- what script takes -------------------------------------------------------------------------------------------
 "$TALLY" record -q --call-graph fp -e page-faults -c 1 -o faults sh -c 'true; ls / | sort' >out 2>&1
