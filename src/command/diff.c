@@ -1,6 +1,7 @@
 /* tally diff: which functions' shares changed between two recordings, and which of it can be chance. */
 #include "base/terminal.h"
 #include "command/command.h"
+#include "command/diff_perf_options.h"
 #include "command/filter_options.h"
 #include "command/load_stacks.h"
 #include "command/name_options.h"
@@ -23,6 +24,9 @@ enum {
 	OPTION_STDIO,
 	OPTION_FAIL_IF,
 	OPTION_PAST_NOISE,
+	OPTION_DSO,
+	OPTION_SYMBOL,
+	OPTION_COMPUTE,
 	RUNS_MAX = 64,
 	CONDITIONS_MAX = 64,
 	NOISE_ROWS = 10
@@ -49,6 +53,8 @@ static const struct tally_option options[] = {
 	  0 },
 	TALLY_FILTER_TASK_OPTIONS("pid", "tid"),
 	TALLY_FILTER_OPTIONS,
+	{ 0, "dso", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these objects (libc*)", NULL, OPTION_DSO },
+	{ 0, "symbol", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these functions (std::*)", NULL, OPTION_SYMBOL },
 	TALLY_NAME_OPTIONS,
 	{ 0, "fail-if", TALLY_ARGUMENT_REQUIRED, "CONDITION",
 	  "exit with 1 when it holds: 'parse > +2' (see below); may be given\n"
@@ -59,6 +65,15 @@ static const struct tally_option options[] = {
 	{ 0, "markdown", TALLY_ARGUMENT_NONE, NULL, "a table for a pull request", NULL, OPTION_MARKDOWN },
 	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "no pager", NULL, OPTION_STDIO },
 	{ 'j', "json", TALLY_ARGUMENT_NONE, NULL, "JSON (docs/diff.md)", NULL, 0 },
+	/* as perf calls them */
+	{ 0, "comms", TALLY_ARGUMENT_REQUIRED, "LIST", NULL, NULL, TALLY_OPTION_COMMS },
+	{ 'd', "dsos", TALLY_ARGUMENT_REQUIRED, "LIST", NULL, NULL, OPTION_DSO },
+	{ 'S', "symbols", TALLY_ARGUMENT_REQUIRED, "LIST", NULL, NULL, OPTION_SYMBOL },
+	{ 'c', "compute", TALLY_ARGUMENT_REQUIRED, "delta-abs", NULL, NULL, OPTION_COMPUTE },
+#define ROW(id_, letter_, name_, kind_, argument_, instead_) \
+	{ letter_, name_, TALLY_ARGUMENT_##kind_, argument_, NULL, NULL, DIFF_PERF_##id_ },
+	DIFF_PERF_OPTIONS(ROW)
+#undef ROW
 	TALLY_OPTIONS_END,
 };
 
@@ -130,6 +145,14 @@ static int add_condition(struct request *request, const char *text, struct tally
 	return tally_condition_parse(text, &request->verdicts[request->verdict_count++].condition, err);
 }
 
+static int take_computation(const char *value, struct tally_error *err)
+{
+	if (!strcmp(value, "delta-abs"))
+		return 0;
+	return tally_error_set(err, -EINVAL, "option --compute: changes are differences, the largest first (delta-abs), not '%s'; "
+			       "-j has both sides of each row", value);
+}
+
 static int take_option(struct request *request, int id, const char *value, struct tally_error *err)
 {
 	unsigned long long number = 0;
@@ -157,8 +180,13 @@ static int take_option(struct request *request, int id, const char *value, struc
 	case OPTION_PAST_NOISE: request->past_noise = true; break;
 	case OPTION_MARKDOWN: request->markdown = true; break;
 	case OPTION_STDIO: request->no_pager = true; break;
+	case OPTION_DSO: request->input.filter.objects = value; break;
+	case OPTION_SYMBOL: request->input.filter.symbols = value; break;
+	case OPTION_COMPUTE: return take_computation(value, err);
 	default:
-		result = tally_name_option(id, value, &request->input.names, err);
+		result = diff_take_perf_option(id, err);
+		if (!result)
+			result = tally_name_option(id, value, &request->input.names, err);
 		return result ? result : tally_filter_option(id, value, &request->input.filter, err);
 	}
 	return result;

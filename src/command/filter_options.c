@@ -50,5 +50,5 @@ void tally_filter_text(const struct tally_profile_filter *filter, struct tally_b
 
 bool tally_filter_is_set(const struct tally_profile_filter *filter)
 {
-	return filter->comms || filter->pids || filter->tids || filter->cpus || filter->time;
+	return filter->comms || filter->pids || filter->tids || filter->cpus || filter->time || filter->objects || filter->symbols;
 }

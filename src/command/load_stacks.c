@@ -162,7 +162,7 @@ static int is_empty(const char *path, struct tally_error *err)
 
 static int no_filter_for_text(const char *path, struct tally_error *err)
 {
-	tally_error_set(err, -EINVAL, "%s is text, and only a recording's samples can be chosen by command, task, CPU or time",
+	tally_error_set(err, -EINVAL, "%s is text, and only a recording's samples can be chosen by command, function, task, CPU or time",
 			strcmp(path, "-") ? path : "standard input");
 	tally_error_hint(err, "grep chooses folded stacks");
 	return -EINVAL;

@@ -1,5 +1,6 @@
 /* perf's options that tally does not have: taken where they ask for what is done anyway, else refused. */
 #include "command/annotate_perf_options.h"
+#include "command/diff_perf_options.h"
 #include "command/record_perf_options.h"
 #include "command/record_request.h"
 #include "command/report_perf_options.h"
@@ -59,4 +60,10 @@ int top_take_perf_option(int id, struct tally_error *err)
 {
 	static const struct row rows[] = { TOP_PERF_OPTIONS(ROW) };
 	return take(rows, COUNT(rows), id - TOP_PERF_FIRST, err);
+}
+
+int diff_take_perf_option(int id, struct tally_error *err)
+{
+	static const struct row rows[] = { DIFF_PERF_OPTIONS(ROW) };
+	return take(rows, COUNT(rows), id - DIFF_PERF_FIRST, err);
 }

@@ -12,7 +12,7 @@ have perf || perf() { return 1; }
 
 # --- all of perf's: no recording is needed -----------------------------------------------------------------------
 # Behind each stands what no command has, twice since some take it for their argument: nothing is begun.
-least=(script:60 annotate:30 top:60)
+least=(script:60 annotate:30 top:60 diff:22)
 for pair in "${least[@]}"; do
 	command=${pair%:*} count=${pair#*:}
 	if ! have perf; then
@@ -41,6 +41,8 @@ done
 
 run 2 "$TALLY" top --cgroup x && has "tally record -a -G" && run 2 "$TALLY" top -M intel && has "tally annotate"
 check "those of top that tally has not are refused with what to use instead"
+run 2 "$TALLY" diff --stream && has "flamegraph --diff" && run 2 "$TALLY" diff -c ratio && has "delta-abs"
+check "those of diff that tally has not are refused with what to use instead"
 run 2 "$TALLY" annotate --tui && has "tally report --tui" && run 2 "$TALLY" annotate --percent-type global-hits && has "local-period"
 check "those of annotate that tally has not are refused with what to use instead"
 run 2 "$TALLY" script --ns && has "--csv" && run 2 "$TALLY" script -s x && has "runs no scripts"
@@ -54,7 +56,7 @@ check "top -s: keys that there aren't are refused"
 if run 0 "$TALLY" top --stdio -p $busy -n 1 -d 200ms -e cpu-clock; then
 	run 0 "$TALLY" top --stdio -p $busy -n 1 -d 200ms -e cpu-clock -s tid,dso && grep -qE 'SELF +TID +OBJECT *$' out
 	check "top -s: columns are those that were asked for"
-	run 0 "$TALLY" top --stdio -t $busy -n 1 -d 200ms -e cpu-clock -m 64 -i -z -v --force --children --all-cgroups --namespaces \
+	run 0 "$TALLY" top --stdio -t $busy -n 1 -d 200ms -e cpu-clock -m 16 -i -z -v --force --children --all-cgroups --namespaces \
 		--no-bpf-event --num-thread-synthesize 2 --proc-map-timeout 100 --hide_kernel_symbols && grep -q SELF out
 	check "… perf's names are taken"
 else
@@ -62,6 +64,16 @@ else
 	skip "… perf's names are taken" "can't sample"
 fi
 kill $busy; wait $busy 2>/dev/null
+
+# --- what diff takes ---------------------------------------------------------------------------------------------
+printf 'a;b 10\nc 20\n' >old.folded
+printf 'a;b 30\nc 20\n' >new.folded
+run 0 "$TALLY" diff --stdio old.folded new.folded
+cp out plain
+run 0 "$TALLY" diff --stdio -f -v -c delta-abs old.folded new.folded && cmp -s out plain
+check "those of diff that ask for what is done anyway are taken"
+run 1 "$TALLY" diff -S b old.folded new.folded && has "only a recording's samples can be chosen"
+check "… and functions chosen of recordings alone"
 
 # --- what script takes -------------------------------------------------------------------------------------------
 "$TALLY" record -q --call-graph fp -e page-faults -c 1 -o faults sh -c 'true; ls / | sort' >out 2>&1
@@ -112,6 +124,22 @@ check "what passes nothing is told so"
 "$TALLY" script --records -i faults >records 2>&1
 run 0 "$TALLY" script -D -i faults && cmp -s out records
 check "-D: every record"
+if [ -n "$symbol" ]; then
+	run 0 "$TALLY" diff -j -S "$symbol" -e page-faults faults faults
+	grep -o '"function": *"[^"]*"' out | sort -u >functions
+	check "diff -S: rows of that function alone" test "$(sed 's/.*: *"\(.*\)"/\1/' functions)" = "$symbol"
+	run 0 "$TALLY" diff --comms "$comm" -j faults faults && grep -q '"rows"' out && run 1 "$TALLY" diff --comms nobody faults faults
+	check "diff --comms"
+else
+	skip "diff -S: rows of that function alone" "no sample has a name"
+fi
+if [ -n "$object" ]; then
+	run 0 "$TALLY" diff -j -d "${object##*/}" faults faults
+	grep -o '"object": *"[^"]*"' out | sort -u >objects
+	check "diff -d: rows of that object alone" test "$(sed 's/.*: *"\(.*\)"/\1/;s|.*/||' objects)" = "${object##*/}"
+else
+	skip "diff -d: rows of that object alone" "no sample is in a file"
+fi
 
 # --- what annotate takes -----------------------------------------------------------------------------------------
 "$TALLY" record -q -e cpu-clock -F 2000 -o clock -- "$SHARES" 60 >out 2>&1
