@@ -115,8 +115,8 @@ static int take_long(struct tally_options *options, const char *word)
 			break;
 		}
 		if (!strncmp(o->name, typed, strlen(typed))) { /* an unambiguous beginning will do */
-			found = o;
-			matches++;
+			matches += !found || strcmp(found->name, o->name) != 0;
+			found = found ? found : o;
 		}
 	}
 	if (matches == 1)

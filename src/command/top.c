@@ -11,7 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPTION_STDIO = 256, OPTION_TUI, OPTION_DURATION, OPTION_LIMIT, OPTION_PERCENT, OPTION_NO_BPF_EVENT };
+enum { OPTION_STDIO = 256, OPTION_TUI, OPTION_DURATION, OPTION_LIMIT, OPTION_PERCENT, OPTION_NO_BPF_EVENT,
+       OPTION_CALL_GRAPH };
 
 static const struct tally_option options[] = {
 	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENTS",
@@ -24,6 +25,8 @@ static const struct tally_option options[] = {
 	{ 't', "tid", TALLY_ARGUMENT_REQUIRED, "TIDS", "these threads", NULL, 0 },
 	{ 'u', "uid", TALLY_ARGUMENT_REQUIRED, "USER", "what this user runs now, and what that starts", NULL, 0 },
 	{ 'C', "cpu", TALLY_ARGUMENT_REQUIRED, "CPUS", "these CPUs (0-3,7)", NULL, 0 },
+	/* As perf has it; it is before what the help shows, since the first of a name is taken. */
+	{ 0, "call-graph", TALLY_ARGUMENT_OPTIONAL, "fp", NULL, "fp dwarf lbr", OPTION_CALL_GRAPH },
 	{ 'g', "call-graph", TALLY_ARGUMENT_NONE, NULL,
 	  "call trees, to be opened, and totals: stacks by frame pointers", NULL, 0 },
 	{ 'K', "hide-kernel", TALLY_ARGUMENT_NONE, NULL, "user mode alone", NULL, 0 },
@@ -110,6 +113,11 @@ static int apply_option(int id, const char *value, struct record_request *reques
 	case 't': return tally_target_add_threads(&request->target, value, err);
 	case 'u': return tally_target_set_user(&request->target, value, err);
 	case 'C': return tally_target_set_cpus(&request->target, value, err);
+	case OPTION_CALL_GRAPH:
+		if (value && strcmp(value, "fp") != 0 && strncmp(value, "fp,", 3) != 0)
+			return tally_error_set(err, -EINVAL, "option --call-graph: stacks are by frame pointers (fp), not by '%s': "
+					       "tally record --call-graph has others", value);
+		__attribute__((fallthrough));
 	case 'g':
 		record->call_graph = TALLY_CALL_GRAPH_FP;
 		top->stacks = true;

@@ -20,7 +20,7 @@
 	  "tally record -j KINDS, and then tally report -b, has a row for each branch") \
 	X(DUMP_SYMBOLS, 'D', "dump-symtab", NONE, NULL, "nm -D and /proc/kallsyms show symbols") \
 	X(COUNT_FILTER, 'f', "count-filter", REQUIRED, "N", "--percent-limit P leaves out rows of little weight") \
-	X(CGROUP, 'G', "cgroup", REQUIRED, "NAME", "tally record -a -G NAME samples a control group") \
+	X(CGROUP, 'G', "cgroup", REQUIRED, "NAME", "tally record -a -e EVENT -G NAME samples a control group") \
 	X(VMLINUX, 'k', "vmlinux", REQUIRED, "FILE", "the running kernel tells its names; tally report --vmlinux FILE has others") \
 	X(KALLSYMS, 0, "kallsyms", REQUIRED, "FILE", "the running kernel tells its names; tally report --kallsyms FILE has others") \
 	X(DISASSEMBLER, 'M', "disassembler-style", REQUIRED, "STYLE", TOP_PERF_CODE) \

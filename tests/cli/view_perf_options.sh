@@ -39,8 +39,10 @@ for pair in "${least[@]}"; do
 	check "the help of $command has none that changes nothing, or is refused" test -s help -a ! -s out
 done
 
-run 2 "$TALLY" top --cgroup x && has "tally record -a -G" && run 2 "$TALLY" top -M intel && has "tally annotate"
+run 2 "$TALLY" top --cgroup x && has "-G NAME" && run 2 "$TALLY" top -M intel && has "tally annotate"
 check "those of top that tally has not are refused with what to use instead"
+run 2 "$TALLY" top --call-graph dwarf && has "frame pointers" && run 2 "$TALLY" top --call-graph=fp,graph --no-such-thing && has "no option --no-such-thing"
+check "top's call graphs are by frame pointers"
 run 2 "$TALLY" diff --stream && has "flamegraph --diff" && run 2 "$TALLY" diff -c ratio && has "delta-abs"
 check "those of diff that tally has not are refused with what to use instead"
 run 2 "$TALLY" annotate --tui && has "tally report --tui" && run 2 "$TALLY" annotate --percent-type global-hits && has "local-period"
