@@ -32,7 +32,6 @@
 	X(IGNORE_CALLEES, 0, "ignore-callees", REQUIRED, "REGEX", "--symbol takes patterns") \
 	X(IGNORE_VMLINUX, 0, "ignore-vmlinux", NONE, NULL, "only the recorded kernel's own file is used") \
 	X(ITRACE, 0, "itrace", OPTIONAL, "OPTIONS", "tally decodes no traces of instructions; perf does") \
-	X(MAX_STACK, 0, "max-stack", REQUIRED, "N", "tally record --max-stack N takes shorter stacks") \
 	X(MMAPS, 0, "mmaps", NONE, NULL, "tally script --show-mmap-events shows them") \
 	X(NS, 0, "ns", NONE, NULL, "--time-quantum 1us makes the rows of --sort time so fine") \
 	X(OBJDUMP, 0, "objdump", REQUIRED, "PATH", "tally annotate shows code, by libLLVM") \

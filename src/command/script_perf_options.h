@@ -39,7 +39,6 @@
 	X(INSTRUCTIONS, 0, "insn-trace", OPTIONAL, "OPTIONS", "tally decodes no traces of instructions; perf does") \
 	X(ITRACE, 0, "itrace", OPTIONAL, "OPTIONS", "tally decodes no traces of instructions; perf does") \
 	X(MAX_BLOCKS, 0, "max-blocks", REQUIRED, "N", "-F +brstacksym shows the branches before each sample") \
-	X(MAX_STACK, 0, "max-stack", REQUIRED, "N", "tally record --max-stack N takes shorter stacks") \
 	X(NS, 0, "ns", NONE, NULL, "-j and --csv have times in nanoseconds") \
 	X(PER_EVENT, 0, "per-event-dump", NONE, NULL, "-e EVENT shows one; its output can go to a file of its own") \
 	X(RELATIVE, 0, "reltime", NONE, NULL, "-j and --csv have times in nanoseconds, to be subtracted") \

@@ -434,12 +434,22 @@ static int next_record(struct tally_recording *recording, struct tally_raw_recor
 	}
 }
 
+/* Takes what next() is to give: false where it is left out. */
+static bool take(struct tally_recording *recording, const struct tally_raw_record *raw, struct tally_record *record)
+{
+	if (!passes(recording, raw, record))
+		return false;
+	if (recording->frames_max && record->header.type == TALLY_RECORD_SAMPLE && !recording->keep_groups)
+		tally_recording_shorten(recording, record);
+	return true;
+}
+
 int tally_recording_next(struct tally_recording *recording, struct tally_raw_record *raw,
 			 struct tally_record *record, struct tally_error *err)
 {
 	for (;;) {
 		int got = next_of_group(recording, raw, record);
-		if (got > 0 && passes(recording, raw, record))
+		if (got > 0 && take(recording, raw, record))
 			return 1;
 		if (got > 0)
 			continue;
@@ -450,7 +460,7 @@ int tally_recording_next(struct tally_recording *recording, struct tally_raw_rec
 			return got;
 		if (carries_counts(recording, raw, record))
 			start_group(recording, raw, record);
-		else if (passes(recording, raw, record))
+		else if (take(recording, raw, record))
 			return 1;
 	}
 }

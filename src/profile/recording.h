@@ -79,6 +79,7 @@ struct tally_recording {
 	bool is_chain_full; /* of the sample given last: counts.chains_full */
 	bool has_longer_chains; /* than the usual limit, where an attribute has none: the kernel's was another one */
 	bool leaves_only; /* set by who wants no stacks: they are not looked at */
+	uint32_t frames_max; /* set by who wants so many of a stack's innermost frames; 0: all */
 	struct tally_sample_filter filter; /* by tally_recording_filter() */
 	bool keep_groups; /* set by who wants samples as they were written: see tally_recording_next */
 	struct { /* set by who keeps samples for a while: called before maps or names of tasks change */
@@ -115,7 +116,8 @@ int tally_recording_filter(struct tally_recording *recording, const struct tally
  * A sample that carries counts (PERF_SAMPLE_READ: "{a,b}:S") is given once for each event that counted since its last
  * sample, as that event's, with what it counted for a period; with `keep_groups` once, as it was written.  One with branch
  * records of calls, or with the register that tells a leaf's caller, has a chain that is made with them
- * (recording_made_chains.c), and one whose user stack comes later is given then (deferred_chains.c), but for `keep_groups`. */
+ * (recording_made_chains.c), and one whose user stack comes later is given then (deferred_chains.c), but for `keep_groups`.
+ * Chains are cut down to `frames_max`; the copied stacks behind them in chain() and addresses(), counted apart. */
 int tally_recording_next(struct tally_recording *recording, struct tally_raw_record *raw,
 			 struct tally_record *record, struct tally_error *err);
 
@@ -140,6 +142,9 @@ bool tally_recording_has_branch_chain(const struct tally_attr *attr, const struc
  * must be as the kernel made it.  1, 0 or -ENOMEM. */
 int tally_recording_ends_at_limit(struct tally_recording *recording, const struct tally_attr *attr,
 				  const struct tally_record *record);
+
+/* Cuts a sample's chain down to the recording's frames_max, which is set. */
+void tally_recording_shorten(struct tally_recording *recording, struct tally_record *record);
 
 /* Completes a sample's chain by its leaf's caller, where it tells (tally_user_stack_has_leaf_caller()): as above. */
 int tally_recording_complete_chain(struct tally_recording *recording, const struct tally_attr *attr,

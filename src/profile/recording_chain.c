@@ -126,11 +126,12 @@ static int push_user_stack(struct tally_recording *recording, const struct tally
 	recording->counts.stacks++;
 	if (stack.is_cut)
 		count_cut(recording, need);
-	/* The call rather than the return, as perf shows stacks that it unwinds itself. */
-	for (size_t i = 0; i < stack.count; i++)
+	/* As perf does: counted apart from the kernel's part, and the call is shown rather than the return. */
+	uint32_t most = recording->frames_max ? recording->frames_max : UINT32_MAX;
+	for (size_t i = 0; i < stack.count && i < most; i++)
 		if (push_frame(recording, stack.addresses[i] - !stack.is_exact[i], false, false) < 0)
 			return -ENOMEM;
-	return stack.is_cut;
+	return stack.is_cut && stack.count < most;
 }
 
 int tally_recording_addresses(struct tally_recording *recording, const struct tally_raw_record *raw,
@@ -151,6 +152,21 @@ int tally_recording_addresses(struct tally_recording *recording, const struct ta
 	if (!recording->chain.count && sample->type & TALLY_SAMPLE_IP)
 		return push_frame(recording, sample->ip, false, kernel);
 	return is_cut;
+}
+
+/* What is beyond might as well not have been recorded: nothing marks the end. */
+void tally_recording_shorten(struct tally_recording *recording, struct tally_record *record)
+{
+	struct tally_chain_walk walk = tally_chain_walk_of(&record->sample, false);
+	uint64_t address;
+	uint32_t frames = 0;
+	while (frames < recording->frames_max && tally_chain_walk_next(&walk, &address))
+		frames++;
+	if (frames < recording->frames_max)
+		return;
+	record->sample.chain_length = (uint64_t)(walk.at - record->sample.chain);
+	record->header.misc &= (uint16_t)~TALLY_MISC_STACK_CUT;
+	recording->is_chain_full = false;
 }
 
 int tally_recording_chain(struct tally_recording *recording, const struct tally_raw_record *raw,

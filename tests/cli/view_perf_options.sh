@@ -102,6 +102,36 @@ if have perf && perf script -G -i faults >theirs 2>err && [ -s theirs ]; then
 else
 	skip "… as perf has it" "there is no perf"
 fi
+# Addresses alone: what a place is called is compared elsewhere.
+addresses() { awk '/^[^ \t]/ { print "-" } /^[ \t]+[0-9a-f]/ { print $1 }'; }
+"$TALLY" script --no-inline -i faults 2>>out | addresses | awk '/-/ { n = 0 } n++ < 3' >wanted
+"$TALLY" script --no-inline --max-stack 2 -i faults 2>>out | addresses >ours
+diff wanted ours >out
+check "--max-stack: so many of each stack's innermost frames" test -s ours -a ! -s out
+"$TALLY" script -j --no-inline --max-stack 2 -i faults >json 2>out
+python3 - json >ours.json 2>>out <<'P'
+import json, sys
+for line in open(sys.argv[1]):
+    print(len(json.loads(line)["frames"]))
+P
+awk '/-/ { if (NR > 1) print n; n = -1 } { n++ } END { print n }' ours | diff - ours.json >>out
+check "… in JSON, too" test -s json -a ! -s out
+"$TALLY" report --no-inline --children --max-stack 1 --percent-limit 0 -j -i faults >json 2>out
+python3 - json >>out 2>&1 <<'P'
+import json, sys
+rows = [row for event in json.load(open(sys.argv[1]))["events"] for row in event["entries"]]
+sys.exit(not rows or any(row["total"] != row["self"] for row in rows))
+P
+check "… and in a report, where nobody has called anything then"
+"$TALLY" script --no-inline -i faults 2>out | addresses >ours.whole
+if have perf && perf script --no-inline -i faults 2>out | addresses | cmp -s - ours.whole; then
+	perf script --no-inline --max-stack 2 -i faults 2>err | addresses | diff - ours >out
+	check "… as perf has it" test ! -s out
+else
+	skip "… as perf has it" "perf has none, or other stacks altogether"
+fi
+run 2 "$TALLY" script --max-stack 0 -i faults && has "--max-stack" && run 2 "$TALLY" report --max-stack x -i faults && has "--max-stack"
+check "--max-stack of no number is refused"
 comm=$(awk 'NR == 1 { print $1 }' leaves)
 object=$(sed -n 's/.*(\(.*\))$/\1/p' leaves | grep '^/[a-z]' | sort | uniq -c | sort -rn | awk 'NR == 1 { print $2 }')
 symbol=$(sed -nE 's/.*: +[0-9a-f]+ ([A-Za-z_][A-Za-z0-9_]*)\+0x[0-9a-f]+ \(.*/\1/p' leaves | sort | uniq -c | sort -rn | awk 'NR == 1 { print $2 }')
