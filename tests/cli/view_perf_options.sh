@@ -95,8 +95,8 @@ check "-G: a line for each sample, with its address" \
 cp json out
 check "… in JSON, too" test -s json -a "$(grep -c '"frames":\[{[^}]*}\]' json)" = "$(wc -l <json)"
 if have perf && perf script -G -i faults >theirs 2>err && [ -s theirs ]; then
-	sed 's/ *([^()]*)$//; s/+0x[0-9a-f]* *$//' theirs | awk '{ print $1, $2, $3, $4, $5, $6, $7 }' >theirs.places
-	sed 's/ *([^()]*)$//; s/+0x[0-9a-f]* *$//' leaves | awk '{ print $1, $2, $3, $4, $5, $6, $7 }' >ours.places
+	sed 's/ *([^()]*)$//; s/+0x[0-9a-f]* *$//' theirs | awk '{ print $1, $2, $3, $4, $5, $6, $7 }' | sort >theirs.places
+	sed 's/ *([^()]*)$//; s/+0x[0-9a-f]* *$//' leaves | awk '{ print $1, $2, $3, $4, $5, $6, $7 }' | sort >ours.places
 	diff theirs.places ours.places >out
 	check "… as perf has it" test ! -s out
 else
