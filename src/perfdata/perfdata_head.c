@@ -93,6 +93,18 @@ struct tally_field_places tally_id_places(const struct tally_attr *attr)
 			 words(type, TALLY_SAMPLE_ID | TALLY_SAMPLE_STREAM_ID | TALLY_SAMPLE_CPU));
 }
 
+/* Where its records have their time.  A recorder's dummy event, for maps and forks, has no samples: where they would have theirs
+ * makes no difference, and shall make none to the others. */
+static struct tally_field_places time_places_of(const struct tally_perfdata *data, const struct tally_attr *attr)
+{
+	struct tally_field_places places = tally_time_places(attr);
+	if (data->event_count && attr->type == TALLY_TYPE_SOFTWARE && attr->config == TALLY_SW_DUMMY) {
+		places.sample_at = data->time_places[0].sample_at;
+		places.sample_size_min = data->time_places[0].sample_size_min;
+	}
+	return places;
+}
+
 int tally_perfdata_add_event(struct tally_perfdata *data, const void *attr, size_t attr_bytes, const void *ids,
 			     size_t id_count)
 {
@@ -114,7 +126,7 @@ int tally_perfdata_add_event(struct tally_perfdata *data, const void *attr, size
 		*index = data->event_count;
 	}
 	memset(data->event_cache, 0, sizeof(data->event_cache));
-	data->time_places[data->event_count] = tally_time_places(&event.attr);
+	data->time_places[data->event_count] = time_places_of(data, &event.attr);
 	if (!data->event_count)
 		data->id_places = tally_id_places(&event.attr);
 	data->times_agree = !data->event_count ||

@@ -32,11 +32,6 @@ void tally_deferred_release(struct tally_deferred_chains *deferred)
 	tally_vector_release(&deferred->ready);
 }
 
-bool tally_deferred_is_due(const struct tally_sample *sample)
-{
-	return sample->chain_length >= 2 && sample->chain[sample->chain_length - 2] == TALLY_CONTEXT_USER_DEFERRED;
-}
-
 int tally_deferred_hold(struct tally_deferred_chains *deferred, const struct tally_raw_record *raw,
 			const struct tally_sample *sample)
 {

@@ -23,7 +23,10 @@ struct tally_deferred_chains {
 void tally_deferred_release(struct tally_deferred_chains *deferred);
 
 /* Is the end of its stack still to come? */
-bool tally_deferred_is_due(const struct tally_sample *sample);
+static inline bool tally_deferred_is_due(const struct tally_sample *sample)
+{
+	return sample->chain_length >= 2 && sample->chain[sample->chain_length - 2] == TALLY_CONTEXT_USER_DEFERRED;
+}
 
 /* Keeps it.  0 or -ENOMEM. */
 int tally_deferred_hold(struct tally_deferred_chains *deferred, const struct tally_raw_record *raw,

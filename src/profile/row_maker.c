@@ -41,7 +41,8 @@ struct last_chain {
 	uint8_t *states; /* by word: of the walk before it; NO_STATE: the walk did not stop there */
 	size_t count, capacity;
 	uint64_t user_maps, kernel_maps;
-	uint32_t pid;
+	uint32_t pid, class, row; /* row: of its leaf */
+	bool is_kernel;
 };
 
 struct tally_row_maker {
@@ -239,17 +240,15 @@ static int make_room(struct last_chain *last, size_t count)
 
 /* Finds the places of a chain up to where the last one goes on with the same words, in the same state of the walk.  The first is
  * put behind `*leaf`; none is where there is none. */
-static int find_places(struct tally_row_maker *maker, const struct tally_hashed_sample *sample, uint8_t **leaf)
+static int find_places(struct tally_row_maker *maker, struct last_chain *last, size_t common,
+		       const struct tally_hashed_sample *sample, uint8_t **leaf)
 {
-	struct last_chain *last = &maker->lasts[sample->pid % LAST_CHAINS];
 	struct tally_chain_walk walk = {
 		.at = sample->words, .end = sample->words + sample->count, .kernel = sample->is_kernel,
 	};
-	size_t common = count_common(last, sample), from = sample->count - common, kept = last->count - common, at;
+	size_t from = sample->count - common, kept = last->count - common, at;
 	uint8_t ignored[TALLY_PLACE_BYTES_MAX], *put, *begin = *leaf;
 	uint64_t address;
-	if (!sample->count)
-		return 0;
 	if (make_room(last, sample->count > last->count ? sample->count : last->count) < 0)
 		return -ENOMEM;
 	memmove(last->states + from, last->states + kept, common);
@@ -280,18 +279,31 @@ static uint32_t leaf_row(struct tally_row_maker *maker, uint32_t class, const ui
 	return tally_row_table_put(&maker->profile->rows, tally_row_table_hash(class, stack, bytes), class, stack, bytes);
 }
 
-static int add_places(struct tally_row_maker *maker, const struct tally_hashed_sample *samples, size_t count)
+static int add_chain(struct tally_row_maker *maker, const struct tally_hashed_sample *sample)
 {
-	int result = 0;
-	for (size_t i = 0; !result && i < count; i++) {
-		const struct tally_hashed_sample *sample = &samples[i];
+	struct last_chain *last = &maker->lasts[sample->pid % LAST_CHAINS];
+	size_t common = count_common(last, sample);
+	bool is_same = common == sample->count && common == last->count && last->class == sample->class &&
+		       last->is_kernel == sample->is_kernel;
+	if (!is_same) {
 		uint8_t leaf[TALLY_PLACE_BYTES_MAX], *end = leaf;
-		result = sample->is_ip ? push_address(maker, sample, sample->is_kernel, sample->ip, 0, &end) :
-					 find_places(maker, sample, &end);
-		if (!result)
-			result = add_to_row(maker, leaf_row(maker, sample->class, leaf, end), sample->period);
+		if (find_places(maker, last, common, sample, &end) < 0)
+			return -ENOMEM;
+		last->row = leaf_row(maker, sample->class, leaf, end);
+		last->class = sample->class;
+		last->is_kernel = sample->is_kernel;
 	}
-	return result;
+	return add_to_row(maker, last->row, sample->period);
+}
+
+int tally_row_maker_add_places(struct tally_row_maker *maker, const struct tally_hashed_sample *sample)
+{
+	uint8_t leaf[TALLY_PLACE_BYTES_MAX], *end = leaf;
+	if (!sample->is_ip && sample->count)
+		return add_chain(maker, sample);
+	if (sample->is_ip && push_address(maker, sample, sample->is_kernel, sample->ip, 0, &end) < 0)
+		return -ENOMEM;
+	return add_to_row(maker, leaf_row(maker, sample->class, leaf, end), sample->period);
 }
 
 /* ---- rows of many ---------------------------------------------------------------------------------------- */
@@ -316,8 +328,6 @@ int tally_row_maker_add(struct tally_row_maker *maker, const struct tally_hashed
 			double share)
 {
 	int result = 0;
-	if (maker->options->only_places)
-		return add_places(maker, samples, count);
 	guess_sizes(maker, count, share);
 	prefetch_slice(maker, samples, count);
 	for (size_t at = 0; !result && at < count; at += TALLY_SLICE) {

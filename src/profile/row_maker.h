@@ -37,6 +37,9 @@ const struct tally_chain_table *tally_row_maker_chains(const struct tally_row_ma
 int tally_row_maker_add(struct tally_row_maker *maker, const struct tally_hashed_sample *samples, size_t count,
 			double share);
 
+/* Of who wants the names of places alone: adds one sample, whose hash isn't asked for.  0 or -ENOMEM. */
+int tally_row_maker_add_places(struct tally_row_maker *maker, const struct tally_hashed_sample *sample);
+
 /* Adds a sample whose stack is the recording's chain: places.  0 or -ENOMEM. */
 int tally_row_maker_add_unwound(struct tally_row_maker *maker, uint32_t class, uint64_t period);
 

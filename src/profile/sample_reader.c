@@ -113,7 +113,20 @@ static int learn_task(struct tally_sample_reader *reader, struct known_task *tas
 	return task->class == UINT32_MAX ? -ENOMEM : 0;
 }
 
-/* The sample's task; NULL when memory is out. */
+/* One that its place doesn't have, or no more; NULL when memory is out. */
+static const struct known_task *another_task(struct tally_sample_reader *reader, struct known_task *there,
+					     const struct known_task *wanted, const struct tally_recorded_event *event)
+{
+	*there = *wanted;
+	/* Tasks may get one more, while the second thread looks at their maps. */
+	if (reader->pipe.is_running && tally_batch_pipe_drain(&reader->pipe) < 0)
+		return NULL;
+	return learn_task(reader, there, event) < 0 ? NULL : there;
+}
+
+/* The sample's task; NULL when memory is out.  What is wanted is made a struct only where it must be: a compiler compares
+ * two of a struct's halves as one word, and that they were just stored as halves makes a CPU wait, an eighth of the time
+ * that a report without call trees takes. */
 static const struct known_task *task_of(struct tally_sample_reader *reader, const struct tally_raw_record *raw,
 					const struct tally_sample *sample)
 {
@@ -121,23 +134,16 @@ static const struct known_task *task_of(struct tally_sample_reader *reader, cons
 	const struct tally_recorded_event *events =
 		tally_perfdata_events(reader->recording->data, &event_count);
 	bool has_cpu = sample->type & TALLY_SAMPLE_CPU && !reader->options->merge_cpus;
-	struct known_task wanted = {
-		.event = (uint32_t)(raw->event - events),
-		.pid = sample->pid,
-		.tid = sample->tid,
-		.cpu = has_cpu ? sample->cpu : UINT32_MAX,
-		.cgroup = reader->options->by_cgroup ? sample->cgroup : 0,
-	};
-	uint32_t hash = wanted.tid + wanted.event * 31 + wanted.cpu * 7 + (uint32_t)wanted.cgroup * 13;
+	uint32_t event = (uint32_t)(raw->event - events), pid = sample->pid, tid = sample->tid;
+	uint32_t cpu = has_cpu ? sample->cpu : UINT32_MAX;
+	uint64_t cgroup = reader->options->by_cgroup ? sample->cgroup : 0;
+	uint32_t hash = tid + event * 31 + cpu * 7 + (uint32_t)cgroup * 13;
 	struct known_task *there = &reader->tasks[hash % TASKS];
-	if (there->era == reader->era && there->event == wanted.event && there->pid == wanted.pid &&
-	    there->tid == wanted.tid && there->cpu == wanted.cpu && there->cgroup == wanted.cgroup)
+	if (there->era == reader->era && there->event == event && there->pid == pid && there->tid == tid &&
+	    there->cpu == cpu && there->cgroup == cgroup)
 		return there;
-	*there = wanted;
-	/* Tasks may get one more, while the second thread looks at their maps. */
-	if (reader->pipe.is_running && tally_batch_pipe_drain(&reader->pipe) < 0)
-		return NULL;
-	return learn_task(reader, there, raw->event) < 0 ? NULL : there;
+	const struct known_task wanted = { .event = event, .pid = pid, .tid = tid, .cpu = cpu, .cgroup = cgroup };
+	return another_task(reader, there, &wanted, raw->event);
 }
 
 /* ---- batches ------------------------------------------------------------------------------------------- */
@@ -254,12 +260,19 @@ static bool has_address(const struct tally_sample *sample)
 	return false;
 }
 
-/* Of `count` rows' periods.  What one sample says is not independent: a sample's branches count as one. */
-static int note_period(struct tally_profile *profile, uint32_t event, uint64_t period, uint64_t count)
+static int reserve_spreads(struct tally_profile *profile, uint32_t event)
 {
 	while (profile->spreads.count <= event)
 		if (tally_vector_push(&profile->spreads, (struct tally_period_spread){ 0 }) < 0)
 			return -ENOMEM;
+	return 0;
+}
+
+/* Of `count` rows' periods.  What one sample says is not independent: a sample's branches count as one. */
+static inline int note_period(struct tally_profile *profile, uint32_t event, uint64_t period, uint64_t count)
+{
+	if (profile->spreads.count <= event && reserve_spreads(profile, event) < 0)
+		return -ENOMEM;
 	struct tally_period_spread *spread = &profile->spreads.items[event];
 	spread->samples += count;
 	spread->sum += (double)period;
@@ -343,6 +356,12 @@ static uint32_t class_with_values(struct tally_sample_reader *reader, const stru
 	return class_with_facts(reader, task->class, &facts);
 }
 
+static uint64_t cost_of(const struct tally_sample *sample)
+{
+	uint64_t cost = tally_sample_cost(sample);
+	return cost ? cost : 1;
+}
+
 int tally_sample_reader_add(struct tally_sample_reader *reader, const struct tally_raw_record *raw,
 			    const struct tally_record *record)
 {
@@ -351,7 +370,7 @@ int tally_sample_reader_add(struct tally_sample_reader *reader, const struct tal
 	const struct known_task *task = task_of(reader, raw, sample);
 	if (!task || (++reader->samples == reader->split_samples && split(reader) < 0))
 		return -ENOMEM;
-	uint64_t cost = tally_sample_cost(sample), period = !reader->options->by_cost ? sample->period : cost ? cost : 1;
+	uint64_t period = reader->options->by_cost ? cost_of(sample) : sample->period;
 	if (reader->options->facts & TALLY_FACT_BRANCH)
 		return add_branches(reader, task, raw, sample);
 	uint32_t class = reader->options->facts ? class_with_values(reader, task, raw, sample) : task->class;
@@ -360,7 +379,7 @@ int tally_sample_reader_add(struct tally_sample_reader *reader, const struct tal
 	if (sample->stack && !(recording->leaves_only && sample->type & TALLY_SAMPLE_IP))
 		return add_unwound(reader, raw, record, class, period);
 	struct batch *batch = reader->batch;
-	struct tally_hashed_sample *waiting = &batch->samples[batch->count++];
+	struct tally_hashed_sample *waiting = &batch->samples[batch->count];
 	*waiting = (struct tally_hashed_sample){
 		.words = sample->chain ? sample->chain : &waiting->ip, .count = (uint32_t)sample->chain_length, .ip = sample->ip,
 		.period = period,
@@ -373,11 +392,12 @@ int tally_sample_reader_add(struct tally_sample_reader *reader, const struct tal
 		waiting->words = &waiting->ip;
 		waiting->count = 1;
 	}
-	if (!reader->options->only_places) {
-		hash_chain(reader, waiting);
-		if (!reader->pipe.is_running)
-			tally_chain_table_prefetch(reader->hasher, waiting->hash);
-	}
+	if (reader->options->only_places)
+		return tally_row_maker_add_places(reader->rows, waiting);
+	batch->count++;
+	hash_chain(reader, waiting);
+	if (!reader->pipe.is_running)
+		tally_chain_table_prefetch(reader->hasher, waiting->hash);
 	if (!waiting->is_ip && !keep_chain(reader, waiting))
 		return flush(reader);
 	return batch->count == reader->batch_samples || batch->blocks_held == BLOCKS ? submit(reader, raw->file_offset) : 0;
