@@ -38,7 +38,7 @@ static bool would_have_helped(const struct tally_record_pace *pace)
 int tally_record_pace_ms(struct tally_record_pace *pace, uint64_t now_ns, uint64_t lost, uint64_t found_bytes,
 			 uint64_t ring_bytes)
 {
-	uint64_t elapsed_ns = now_ns - pace->last_ns;
+	uint64_t elapsed_ns = pace->last_ns ? now_ns - pace->last_ns : 0; /* the clock's begins when the machine does */
 	note_pass(pace, elapsed_ns, found_bytes, ring_bytes);
 	bool has_lost = lost != pace->lost && would_have_helped(pace);
 	if (has_lost && now_ns >= pace->until_ns) {

@@ -73,6 +73,16 @@ static void what_no_earlier_look_would_have_saved_changes_nothing(void **state)
 	assert_int_equal(after_standing_still(20 * MS), -1);
 }
 
+/* The clock doesn't begin with the recording: how long the first pass waited isn't known, and tells nothing of the second's. */
+static void a_loss_at_once_counts(void **state)
+{
+	struct tally_record_pace pace = { 0 };
+	const uint64_t now = 3600ull * SECOND;
+	(void)state;
+	assert_int_equal(tally_record_pace_ms(&pace, now, 0, RING, RING), -1);
+	assert_int_equal(tally_record_pace_ms(&pace, now + 4 * MS, 9, RING / 2, RING), 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -80,6 +90,7 @@ int main(void)
 		cmocka_unit_test(a_quarter_of_the_ring_is_timed),
 		cmocka_unit_test(the_time_doubles_with_each_loss),
 		cmocka_unit_test(what_no_earlier_look_would_have_saved_changes_nothing),
+		cmocka_unit_test(a_loss_at_once_counts),
 		cmocka_unit_test(a_week_of_losses_does_no_harm),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
