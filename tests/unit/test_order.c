@@ -25,6 +25,7 @@ struct kind {
 	unsigned filler;          /* words that make a sample larger */
 	bool disorder;            /* times that no ring would have */
 	bool odd;                 /* records of sizes that leave the next ones misaligned */
+	bool dummy;               /* the second event has no samples, and they would be others */
 };
 
 static uint64_t next_random(uint64_t *state)
@@ -48,7 +49,7 @@ static void put_record(struct tally_buffer *out, const struct kind *kind, unsign
 	uint64_t id = 10 * (event + 1) + cpu % IDS;
 	if (dice % 16 == 0) /* without a time: given at once */
 		time = dice & 16 ? 0 : UINT64_MAX;
-	if (dice % 16 < 4) { /* THROTTLE and its trailer */
+	if (dice % 16 < 4 || (kind->dummy && event)) { /* THROTTLE and its trailer */
 		words[count++] = time, words[count++] = id, words[count++] = dice;
 		words[count++] = 7, words[count++] = time, words[count++] = cpu;
 		if (!kind->agree && event)
@@ -103,7 +104,9 @@ static void write_recording(const char *path, const struct kind *kind, uint64_t 
 	for (unsigned i = 0; i < 2; i++)
 		events[i] = (struct tally_recorded_event){
 			.attr = { .type = TALLY_TYPE_SOFTWARE, .sample_period = 1, .flags = TALLY_ATTR_SAMPLE_ID_ALL,
-				  .sample_type = TYPE | (i && !kind->agree ? TALLY_SAMPLE_STREAM_ID : 0) },
+				  .config = i && kind->dummy ? TALLY_SW_DUMMY : TALLY_SW_CPU_CLOCK,
+				  .sample_type = i && kind->dummy ? TYPE & ~(uint64_t)TALLY_SAMPLE_IP :
+						 TYPE | (i && !kind->agree ? TALLY_SAMPLE_STREAM_ID : 0) },
 			.name = i ? "second" : "first",
 			.ids = ids[i],
 			.id_count = IDS,
@@ -215,6 +218,7 @@ static void it_is_that_of_a_sort(void **state)
 		{ .name = "CPUs", .rounds = true, .agree = true, .cpus = 4, .passes = 30, .in_pass = 300 },
 		{ .name = "small rounds", .rounds = true, .agree = true, .cpus = 3, .passes = 400, .in_pass = 5 },
 		{ .name = "other times", .rounds = true, .cpus = 5, .passes = 20, .in_pass = 200 },
+		{ .name = "a dummy", .rounds = true, .agree = true, .cpus = 3, .passes = 20, .in_pass = 200, .dummy = true },
 		{ .name = "no rounds", .agree = true, .cpus = 3, .passes = 20, .in_pass = 300 },
 		{ .name = "disorder", .rounds = true, .agree = true, .cpus = 2, .passes = 15, .in_pass = 300,
 		  .disorder = true },
@@ -237,6 +241,37 @@ static void it_is_that_of_a_sort(void **state)
 	for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		for (unsigned times = 0; times < 3; times++)
 			compare_all_ways(&kinds[i], &random);
+}
+
+static void add_event(struct tally_perfdata *data, uint64_t config, uint64_t sample_type)
+{
+	const struct tally_attr attr = { .type = TALLY_TYPE_SOFTWARE, .config = config, .sample_type = sample_type,
+					 .flags = TALLY_ATTR_SAMPLE_ID_ALL };
+	uint64_t id = 100 + data->event_count;
+	assert_int_equal(tally_perfdata_add_event(data, &attr, sizeof(attr), &id, 1), 0);
+}
+
+/* Whether times are found without asking for the event: not where the dummy comes first, nor where its trailer is another. */
+static void a_dummy_s_samples_keep_no_times_from_agreeing(void **state)
+{
+	const uint64_t type = TYPE, without_ip = TYPE & ~(uint64_t)TALLY_SAMPLE_IP, other = TYPE | TALLY_SAMPLE_STREAM_ID;
+	const struct { struct { uint64_t config, type; } events[3]; bool agree; } cases[] = {
+		{ { { TALLY_SW_CPU_CLOCK, type }, { TALLY_SW_DUMMY, without_ip }, { TALLY_SW_DUMMY, type } }, true },
+		{ { { TALLY_SW_CPU_CLOCK, type }, { TALLY_SW_DUMMY, without_ip }, { TALLY_SW_CPU_CLOCK, type } }, true },
+		{ { { TALLY_SW_CPU_CLOCK, type }, { TALLY_SW_DUMMY, without_ip }, { TALLY_SW_CPU_CLOCK, without_ip } }, false },
+		{ { { TALLY_SW_CPU_CLOCK, type }, { TALLY_SW_DUMMY, other }, { TALLY_SW_CPU_CLOCK, type } }, false },
+		{ { { TALLY_SW_DUMMY, without_ip }, { TALLY_SW_CPU_CLOCK, type }, { TALLY_SW_CPU_CLOCK, type } }, false },
+		{ { { TALLY_SW_DUMMY, type }, { TALLY_SW_CPU_CLOCK, type }, { TALLY_SW_DUMMY, without_ip } }, true },
+	};
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct tally_perfdata data = { 0 };
+		for (unsigned event = 0; event < 3; event++)
+			add_event(&data, cases[i].events[event].config, cases[i].events[event].type);
+		assert_int_equal(data.times_agree, cases[i].agree);
+		tally_map_release(&data.event_by_id);
+		tally_arena_release(&data.arena);
+	}
 }
 
 /* Enough of it to be unpacked ahead, in a thread; ThreadSanitizer looks on in a build of its own. */
@@ -291,6 +326,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_is_that_of_a_sort),
+		cmocka_unit_test(a_dummy_s_samples_keep_no_times_from_agreeing),
 		cmocka_unit_test(compressed_recordings_are_unpacked_ahead),
 		cmocka_unit_test(a_round_of_many_megabytes_is_held),
 	};

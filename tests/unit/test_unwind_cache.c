@@ -95,6 +95,26 @@ static void an_address_may_stand_alone(void **state)
 	tally_unwind_cache_free(cache);
 }
 
+/* A region's stretch has no room for all bits of a rule's address: one that doesn't fit is looked for each time. */
+static void a_rule_elsewhere_is_not_remembered(void **state)
+{
+	const uint64_t largest = ((UINT64_C(1) << 46) - 1) * TALLY_UNWIND_RULE_ALIGN;
+	const uint64_t others[] = { largest + TALLY_UNWIND_RULE_ALIGN, UINT64_C(1) << 63 | 0x1000, UINT64_C(0x1004) };
+	struct tally_unwind_cache *cache = tally_unwind_cache_new();
+	(void)state;
+	assert_non_null(cache);
+	for (unsigned i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		tally_unwind_cache_put(cache, 0x1234, 1, (const void *)(uintptr_t)others[i], 5, 5);
+		assert_null(tally_unwind_cache_get(cache, 0x1234, 1));
+	}
+	tally_unwind_cache_put(cache, 0x1234, 1, (const void *)(uintptr_t)largest, 5, 5);
+	for (uint64_t at = 0x122f; at <= 0x1239; at++)
+		assert_true((uintptr_t)tally_unwind_cache_get(cache, at, 1) == largest);
+	assert_null(tally_unwind_cache_get(cache, 0x122e, 1));
+	assert_null(tally_unwind_cache_get(cache, 0x123a, 1));
+	tally_unwind_cache_free(cache);
+}
+
 /* The flags that the kernel has of the memory at an address: VmFlags of /proc/self/smaps (proc(5)). */
 static bool is_asked_to_be_huge(const void *memory)
 {
@@ -133,6 +153,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_rule_is_remembered_for_its_stretch_alone),
 		cmocka_unit_test(an_address_may_stand_alone),
+		cmocka_unit_test(a_rule_elsewhere_is_not_remembered),
 		cmocka_unit_test(it_is_one_huge_page),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
