@@ -551,91 +551,6 @@ static void a_kernel_that_has_moved_is_named_all_the_same(void **state)
 	fixture_release(&fixture, profile);
 }
 
-/* Chains that end alike, among them markers: what follows means another thing behind each. */
-static void put_related_chains(struct profile_fixture *fixture, uint64_t seed)
-{
-	static const uint64_t words[] = {
-		LEAF + 8, LOOP + 8, WORK + 8, MAIN + 8, LEAF + 9, TALLY_CONTEXT_KERNEL, TALLY_CONTEXT_USER,
-		TALLY_CONTEXT_USER_DEFERRED, (uint64_t)-56,
-	};
-	enum { DEPTH = 12, CHAINS = 400, WORDS = sizeof(words) / sizeof(words[0]) };
-	uint64_t stack[DEPTH] = { 0 };
-	size_t depth = DEPTH;
-	fixture_comm(fixture, fixture_pid(), "alpha");
-	fixture_map(fixture);
-	for (uint64_t i = 0; i < CHAINS; i++) {
-		uint64_t chance = tally_hash64(seed * CHAINS + i);
-		size_t kept = chance % (depth + 1), next = kept + chance / 64 % (DEPTH - kept + 1);
-		next = next ? next : 1;
-		memmove(stack + next - (kept < next ? kept : next), stack + depth - kept, (kept < next ? kept : next) * 8);
-		for (size_t at = 0; at + kept < next; at++)
-			stack[at] = words[tally_hash64(chance + at) % (i % 3 ? WORDS : 5)];
-		depth = next;
-		fixture_sample(fixture, 1, fixture_pid() + (uint32_t)(chance >> 60 == 1), 0, 1, stack, depth);
-	}
-	fixture_finish(fixture, 0, 0);
-}
-
-static struct tally_profile *read_places(const struct profile_fixture *fixture, bool only_places)
-{
-	struct tally_profile_options options = { .only_places = only_places, .merge_unknown = only_places };
-	struct tally_recording *recording;
-	struct tally_profile *profile;
-	assert_int_equal(tally_recording_open_memory(fixture->bytes, fixture->size, &recording, NULL), 0);
-	assert_int_equal(tally_profile_new(recording, &options, &profile, NULL), 0);
-	return profile;
-}
-
-/* Samples and period of a leaf, as `table` numbers it. */
-static void sum_leaf(const struct tally_profile *profile, struct tally_place_table *table, uint32_t leaf, uint64_t *samples,
-		     uint64_t *period)
-{
-	*samples = *period = 0;
-	for (size_t i = 0; i < profile->rows.rows.count; i++) {
-		const uint8_t *end, *at = tally_row_stack(&profile->rows, i, &end);
-		uint32_t place = at == end ? UINT32_MAX :
-			tally_place_table_intern(table, &profile->places.places.items[tally_stack_next_place(&at)]);
-		if (place == leaf) {
-			*samples += profile->rows.rows.items[i].samples;
-			*period += profile->rows.rows.items[i].period;
-		}
-	}
-}
-
-static void assert_same_leaves(struct tally_profile *whole, struct tally_profile *leaves)
-{
-	for (size_t i = 0; i <= leaves->places.places.count; i++) {
-		uint32_t leaf = i ? (uint32_t)i - 1 : UINT32_MAX;
-		uint64_t samples, period, leaf_samples, leaf_period;
-		sum_leaf(whole, &leaves->places, leaf, &samples, &period);
-		sum_leaf(leaves, &leaves->places, leaf, &leaf_samples, &leaf_period);
-		assert_int_equal(samples, leaf_samples);
-		assert_int_equal(period, leaf_period);
-	}
-}
-
-static void places_alone_are_those_of_the_rows(void **state)
-{
-	(void)state;
-	for (unsigned seed = 0; seed < 40; seed++) {
-		struct profile_fixture fixture = { 0 };
-		put_related_chains(&fixture, seed);
-		struct tally_profile *whole = read_places(&fixture, false), *places = read_places(&fixture, true);
-		assert_true(whole->places.places.count > 5);
-		assert_true(places->rows.rows.count <= places->places.places.count + 1);
-		assert_same_leaves(whole, places);
-		size_t unknown = 0, count = places->places.places.count;
-		for (size_t i = 0; i < whole->places.places.count; i++) {
-			unknown += whole->places.places.items[i].file == TALLY_FILE_NONE;
-			assert_true(tally_place_table_intern(&places->places, &whole->places.places.items[i]) < count);
-		}
-		/* What is in no file has no name that could be told apart. */
-		assert_int_equal(places->places.places.count, whole->places.places.count - (unknown ? unknown - 1 : 0));
-		tally_profile_free(places);
-		fixture_release(&fixture, whole);
-	}
-}
-
 static int set_up(void **state)
 {
 	(void)state;
@@ -669,7 +584,6 @@ int main(void)
 		cmocka_unit_test(a_map_of_another_user_is_not_believed),
 		cmocka_unit_test(a_map_that_is_a_link_is_not_followed),
 		cmocka_unit_test(a_group_gives_each_event_what_it_counted),
-		cmocka_unit_test(places_alone_are_those_of_the_rows),
 		cmocka_unit_test(a_kernel_that_has_moved_is_named_all_the_same),
 		cmocka_unit_test(a_marker_that_nobody_defined_is_no_context),
 	};
