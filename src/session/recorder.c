@@ -230,16 +230,18 @@ static double seconds_of(struct timeval time)
 	return (double)time.tv_sec + (double)time.tv_usec / 1e6;
 }
 
-/* A sample of a clock stands for its period; other events' samples for no time. */
+/* A sample of a clock stands for its period; other events' samples for no time, nor do those of a timer that is asked to come so
+ * often that it is late by itself: it gives one sample for all the turns that it missed (hrtimer_forward()), which is no
+ * sign of tasks that are too short. */
 static double clock_period_s(const struct tally_attr *attr)
 {
 	bool is_clock = attr->type == TALLY_TYPE_SOFTWARE &&
 			(attr->config == TALLY_SW_CPU_CLOCK || attr->config == TALLY_SW_TASK_CLOCK);
 	if (!is_clock || attr->flags & (TALLY_ATTR_EXCLUDE_USER | TALLY_ATTR_EXCLUDE_KERNEL) || !attr->sample_period)
 		return 0;
-	const double least_s = 1e-5; /* kernel/events/core.c: perf_swevent_start_hrtimer() */
+	const double in_time_s = 4e-5;
 	double period_s = attr->flags & TALLY_ATTR_FREQ ? 1 / (double)attr->sample_period : (double)attr->sample_period / 1e9;
-	return period_s > least_s ? period_s : least_s;
+	return period_s >= in_time_s ? period_s : 0;
 }
 
 bool tally_recorder_coverage(const struct tally_recorder *recorder, double *sampled_s, double *used_s)
