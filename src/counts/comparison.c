@@ -24,10 +24,24 @@ static double relative_to(double difference, double old)
 	return old == 0 ? copysign(INFINITY, difference) : difference / fabs(old);
 }
 
+/* Fieller's interval of a ratio of means: it holds 0 where Welch's test sees chance, and nowhere else. Where the old mean
+ * itself may be 0, any ratio may be true, and there is none. */
+static void set_interval(double old, double new, double v_old, double v_new, double t, struct tally_change *out)
+{
+	double a = old * old - t * t * v_old, middle = fabs(old) * new / a;
+	if (!(a > 0))
+		return;
+	double half = t * sqrt(v_new * a + v_old * new * new) / a, one = copysign(1, old);
+	out->has_interval = true;
+	out->low = middle - half - one;
+	out->high = middle + half - one;
+}
+
 void tally_change_of(const struct tally_figure *old, const struct tally_figure *new, struct tally_change *out)
 {
 	double v_old, v_new, f_old, f_new;
-	*out = (struct tally_change){ .difference = new->mean - old->mean, .significance = TALLY_CHANGE_UNKNOWN };
+	*out = (struct tally_change){ .difference = new->mean - old->mean, .low = NAN, .high = NAN, .p = NAN,
+				      .significance = TALLY_CHANGE_UNKNOWN };
 	out->relative = relative_to(out->difference, old->mean);
 	if (old->repeats && new->repeats) {
 		out->significance = out->difference == 0 ? TALLY_CHANGE_NONE : TALLY_CHANGE_REAL;
@@ -44,14 +58,7 @@ void tally_change_of(const struct tally_figure *old, const struct tally_figure *
 	double freedom = variance * variance / (v_old * v_old / f_old + v_new * v_new / f_new);
 	out->p = tally_student_p(out->difference / sqrt(variance), freedom);
 	out->significance = out->p < 0.05 ? TALLY_CHANGE_REAL : TALLY_CHANGE_NOISE;
-	if (old->mean == 0)
-		return;
-	/* The old mean has an error too, which counts the more the larger the ratio: to first order. */
-	double ratio = new->mean / old->mean;
-	double half = tally_student_t(0.05, freedom) * sqrt(v_new + ratio * ratio * v_old) / fabs(old->mean);
-	out->has_interval = true;
-	out->low = out->relative - half;
-	out->high = out->relative + half;
+	set_interval(old->mean, new->mean, v_old, v_new, tally_student_t(0.05, freedom), out);
 }
 
 void tally_figure_join(struct tally_figure *figure, const struct tally_figure *more)

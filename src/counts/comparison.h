@@ -28,8 +28,8 @@ struct tally_change {
 	double difference;      /* new − old */
 	double relative;        /* difference / |old|; ±∞ from nothing, 0 when both are 0 */
 	bool has_interval;
-	double low, high;       /* 95 % confidence interval of `relative` */
-	double p;               /* with has_interval: how often chance alone would do as much */
+	double low, high;       /* 95 % confidence interval of `relative`, else NaN: it has 0 where the change is noise, and only there */
+	double p;               /* how often chance alone would do as much; NaN where that isn't known */
 	enum tally_significance significance;
 };
 

@@ -46,7 +46,7 @@ static void show_row(struct tally_json *json, const struct tally_compared_row *r
 		tally_json_null(json, "difference");
 		tally_json_null(json, "relative");
 	}
-	if (row->has_change && change->has_interval) {
+	if (row->has_change) {
 		tally_json_double(json, "low", change->low);
 		tally_json_double(json, "high", change->high);
 		tally_json_double(json, "p", change->p);

@@ -73,7 +73,45 @@ static void a_change_is_judged_by_welch_s_test(void **state)
 	near(change.p, p_by_integration(1 / sqrt(0.85), 0.85 * 0.85 / (0.16 / 9 + 0.2025 / 19)), 0.003);
 	assert_int_equal(change.significance, TALLY_CHANGE_NOISE);
 	assert_true(change.has_interval && change.low < 0 && change.high > 0.05);
-	near((change.low + change.high) / 2, 0.05, 1e-9);
+}
+
+/* Fieller's by hand, t = 2.776 for 4 degrees of freedom: old 100, new 50, errors of the mean 10 and 0:
+ * 100·50 / (100² − 27.76²) ± 27.76·50 / (100² − 27.76²). */
+static void an_interval_has_both_means_errors(void **state)
+{
+	const struct tally_figure old = { .mean = 100, .sigma = sqrt(500), .runs = 5 }, new = { .mean = 50, .runs = 5 };
+	struct tally_change change;
+	(void)state;
+	tally_change_of(&old, &new, &change);
+	assert_true(change.has_interval);
+	near(change.low, (5000 - 1388) / (10000 - 770.6) - 1, 0.001);
+	near(change.high, (5000 + 1388) / (10000 - 770.6) - 1, 0.001);
+	const struct tally_figure unsure = { .mean = 1, .sigma = 2, .runs = 5 }, none = { .mean = 0, .runs = 5 };
+	tally_change_of(&unsure, &none, &change);
+	assert_int_equal(change.significance, TALLY_CHANGE_NOISE);
+	assert_true(!change.has_interval && change.p > 0.05);
+}
+
+static void an_interval_holds_0_where_the_change_is_noise_and_only_there(void **state)
+{
+	unsigned noise = 0, real = 0;
+	(void)state;
+	for (int n = 2; n < 7; n++)
+		for (int sign = -1; sign <= 1; sign += 2)
+			for (int mean = -40; mean <= 300; mean += 20)
+				for (int sigma = 0; sigma < 5; sigma++) {
+					const struct tally_figure old = { .mean = sign * 100, .sigma = 10 * sigma, .runs = (unsigned)n },
+								  new = { .mean = sign * mean, .sigma = 30 - 6 * sigma, .runs = 5 };
+					struct tally_change change;
+					tally_change_of(&old, &new, &change);
+					if (!change.has_interval)
+						continue;
+					assert_true(change.low <= change.relative && change.relative <= change.high);
+					assert_int_equal(change.low <= 0 && change.high >= 0, change.significance == TALLY_CHANGE_NOISE);
+					noise += change.significance == TALLY_CHANGE_NOISE;
+					real += change.significance == TALLY_CHANGE_REAL;
+				}
+	assert_true(noise > 50 && real > 50);
 }
 
 /* Drawn by a fixed generator: of series without a difference about one in twenty is called real, of those a sigma apart
@@ -338,6 +376,8 @@ int main(void)
 		cmocka_unit_test(student_s_quantiles_are_those_of_the_tables),
 		cmocka_unit_test(student_s_p_equals_the_integral_of_the_density),
 		cmocka_unit_test(a_change_is_judged_by_welch_s_test),
+		cmocka_unit_test(an_interval_has_both_means_errors),
+		cmocka_unit_test(an_interval_holds_0_where_the_change_is_noise_and_only_there),
 		cmocka_unit_test(chance_is_called_real_in_one_case_of_twenty),
 		cmocka_unit_test(runs_join_as_if_they_were_one_series),
 		cmocka_unit_test(what_repeats_has_no_noise_and_one_run_no_verdict),
