@@ -3,7 +3,6 @@
 #include "profile/name_functions.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <string.h>
 
 static const struct {
@@ -33,63 +32,88 @@ static const char *memory_file(const struct tally_profile *profile, uint32_t pla
 	return strncmp(path, "/memfd:", 7) != 0 ? NULL : path;
 }
 
-/* Samples of unnamed code by comm; the comm that has most. */
-static int count(const struct tally_profile *profile, uint64_t *unnamed, uint64_t *total, uint32_t *comm,
-		 uint64_t *in_memory, const char **memory)
+struct sums {
+	struct tally_map by_comm;                    /* in unnamed code, or in what it called */
+	uint64_t total, unnamed, below, in_memory, most;
+	uint32_t comm;                               /* that has most */
+	const char *memory;
+};
+
+static int count_row(const struct tally_profile *profile, size_t index, struct sums *sums)
 {
-	struct tally_map by_comm = { 0 };
-	uint64_t most = 0;
-	*unnamed = *total = *in_memory = 0;
-	for (size_t i = 0; i < profile->rows.rows.count; i++) {
-		const struct tally_row *row = &profile->rows.rows.items[i];
-		const uint8_t *end, *at = tally_row_stack(&profile->rows, i, &end);
-		*total += row->samples;
-		uint32_t place = at ? tally_stack_next_place(&at) : 0;
-		if (!at || !is_unnamed(profile, place))
+	const struct tally_row *row = &profile->rows.rows.items[index];
+	const uint8_t *end, *at = tally_row_stack(&profile->rows, index, &end);
+	bool is_leaf = true;
+	sums->total += row->samples;
+	for (; at && at < end; is_leaf = false) {
+		uint32_t place = tally_stack_next_place(&at);
+		if (!is_unnamed(profile, place))
 			continue;
 		const char *path = memory_file(profile, place);
-		if (path) {
-			*memory = path;
-			*in_memory += row->samples;
+		if (path && is_leaf) {
+			sums->memory = path;
+			sums->in_memory += row->samples;
+			return 0;
+		}
+		if (path)
 			continue;
-		}
-		uint32_t of = profile->classes.items[row->class].comm;
-		uint64_t *samples = tally_map_put(&by_comm, of, NULL);
-		if (!samples) {
-			tally_map_release(&by_comm);
+		uint64_t *samples = tally_map_put(&sums->by_comm, profile->classes.items[row->class].comm, NULL);
+		if (!samples)
 			return -ENOMEM;
-		}
 		*samples += row->samples;
-		*unnamed += row->samples;
-		if (*samples > most) {
-			most = *samples;
-			*comm = of;
+		*(is_leaf ? &sums->unnamed : &sums->below) += row->samples;
+		if (*samples > sums->most) {
+			sums->most = *samples;
+			sums->comm = profile->classes.items[row->class].comm;
 		}
+		return 0;
 	}
-	tally_map_release(&by_comm);
 	return 0;
+}
+
+static bool has_unnamed(const struct tally_profile *profile)
+{
+	for (uint32_t place = 0; place < profile->places.places.count; place++)
+		if (is_unnamed(profile, place))
+			return true;
+	return false;
+}
+
+static const char *way_of(const char *comm)
+{
+	for (size_t i = 0; i < sizeof(RUNTIMES) / sizeof(*RUNTIMES); i++)
+		if (!strcmp(comm, RUNTIMES[i].comm))
+			return RUNTIMES[i].how;
+	return "the option of its runtime that writes /tmp/perf-PID.map or a jit-PID.dump";
+}
+
+static void put(const struct tally_profile *profile, const struct sums *sums, struct tally_buffer *out)
+{
+	const uint64_t worth_a_line = 20; /* one of so many samples */
+	uint64_t least = sums->total / worth_a_line, all = sums->unnamed + sums->below;
+	if (sums->in_memory && sums->in_memory >= least)
+		tally_buffer_printf(out, "%.0f%% of the samples are in functions without names, of %s: a file in memory, which "
+				    "is gone with its process; from a file on disk they are named\n",
+				    100.0 * (double)sums->in_memory / (double)sums->total, sums->memory);
+	if (!all || all < least)
+		return;
+	const char *name = tally_strings_text(&profile->recording->tasks.strings, sums->comm);
+	bool is_hot = sums->unnamed && sums->unnamed >= least;
+	tally_buffer_printf(out, "%.0f%% of the samples are in code that %s made while it ran, without names%s: run it with %s\n",
+			    100.0 * (double)(is_hot ? sums->unnamed : all) / (double)sums->total, name,
+			    is_hot ? "" : ", or in what it called", way_of(name));
 }
 
 int tally_profile_jit_hint(const struct tally_profile *profile, struct tally_buffer *out)
 {
-	const uint64_t worth_a_line = 20; /* one of so many samples */
-	uint64_t unnamed, total, in_memory;
-	uint32_t comm = 0;
-	const char *memory = NULL;
-	const char *how = "the option of its runtime that writes /tmp/perf-PID.map or a jit-PID.dump";
-	if (count(profile, &unnamed, &total, &comm, &in_memory, &memory) < 0)
-		return -ENOMEM;
-	if (in_memory && in_memory >= total / worth_a_line)
-		tally_buffer_printf(out, "%.0f%% of the samples are in functions without names, of %s: a file in memory, which "
-				    "is gone with its process; from a file on disk they are named\n",
-				    100.0 * (double)in_memory / (double)total, memory);
-	if (!unnamed || unnamed < total / worth_a_line)
+	struct sums sums = { 0 };
+	int result = 0;
+	if (!has_unnamed(profile))
 		return 0;
-	const char *name = tally_strings_text(&profile->recording->tasks.strings, comm);
-	for (size_t i = 0; i < sizeof(RUNTIMES) / sizeof(*RUNTIMES); i++)
-		if (!strcmp(name, RUNTIMES[i].comm))
-			how = RUNTIMES[i].how;
-	tally_buffer_printf(out, "%.0f%% of the samples are in code that %s made while it ran, without names: run it with %s\n",
-			    100.0 * (double)unnamed / (double)total, name, how);
-	return 0;
+	for (size_t i = 0; !result && i < profile->rows.rows.count; i++)
+		result = count_row(profile, i, &sums);
+	if (!result)
+		put(profile, &sums, out);
+	tally_map_release(&sums.by_comm);
+	return result;
 }

@@ -4,7 +4,7 @@
 
 #include "profile/profile.h"
 
-/* A line, with its end, where 5 % of the samples or more are in such code: which command's, and how its runtime is to be
+/* A line, with its end, where 5 % of the samples or more are in such code, or in what it called: which command's, and how its runtime is to be
  * started to leave names.  Else nothing.  0 or -ENOMEM. */
 int tally_profile_jit_hint(const struct tally_profile *profile, struct tally_buffer *out);
 

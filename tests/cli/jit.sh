@@ -81,4 +81,14 @@ check "unwound stacks go through JIT frames to main" test $whole = 0
 record plain
 timeout 60 "$TALLY" report --stdio -i plain.data >out 2>&1
 check "JIT code without names is told, with the option that gives them" grep -q 'node --perf-basic-prof' out
+
+# A script's own code may do no more than call the runtime's.
+cat >work.js <<'JS'
+const used = () => { const time = process.cpuUsage(); return time.user + time.system; }; // µs
+function work() { return Array.from({ length: 2000 }, (_, i) => "" + (i * 7919) % 2000).sort().length; }
+for (const end = used() + 700000; used() < end;) work();
+JS
+record calls
+timeout 60 "$TALLY" report --stdio -i calls.data --dso node >out 2>&1
+check "... and JIT code that calls what has names" grep -q 'without names, or in what it called: .*node --perf-basic-prof' out
 done_testing
