@@ -48,10 +48,9 @@ static void write_subtitle(struct tally_flame_drawing *drawing)
 		write_size(drawing->old.stacks, out);
 		return;
 	}
-	size_t threads = stacks->threads.count;
 	tally_buffer_text(out, " \u00b7 ");
-	tally_flame_count(out, threads);
-	tally_buffer_text(out, threads == 1 ? " thread" : " threads");
+	tally_flame_count(out, stacks->thread_count);
+	tally_buffer_text(out, stacks->thread_count == 1 ? " thread" : " threads");
 }
 
 int tally_flame_drawing_init(struct tally_flame_drawing *drawing, const struct tally_stacks *stacks,

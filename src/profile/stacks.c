@@ -49,6 +49,15 @@ uint32_t tally_stacks_frame(struct tally_stacks *stacks, const char *name, const
 	}
 }
 
+static int count_thread(struct tally_stacks *stacks, uint32_t tid)
+{
+	bool is_new = true;
+	if (tid && !tally_map_put(&stacks->tids, tid, &is_new))
+		return -ENOMEM;
+	stacks->thread_count += is_new;
+	return 0;
+}
+
 uint32_t tally_stacks_thread(struct tally_stacks *stacks, const char *comm, uint32_t pid, uint32_t tid)
 {
 	struct tally_thread_label label = {
@@ -64,7 +73,8 @@ uint32_t tally_stacks_thread(struct tally_stacks *stacks, const char *comm, uint
 			return UINT32_MAX;
 		if (added) {
 			*place = stacks->threads.count;
-			if (*place >= UINT32_MAX || tally_vector_push(&stacks->threads, label) < 0) {
+			if (*place >= UINT32_MAX || tally_vector_push(&stacks->threads, label) < 0 ||
+			    count_thread(stacks, tid) < 0) {
 				*place = UINT32_MAX;
 				return UINT32_MAX;
 			}
@@ -135,6 +145,7 @@ void tally_stacks_release(struct tally_stacks *stacks)
 	tally_vector_release(&stacks->step_frames);
 	tally_map_release(&stacks->frame_index);
 	tally_map_release(&stacks->thread_index);
+	tally_map_release(&stacks->tids);
 	*stacks = (struct tally_stacks){ 0 };
 }
 

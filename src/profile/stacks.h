@@ -56,7 +56,8 @@ struct tally_stacks {
 	struct tally_row_table rows;
 	struct { struct tally_step *items; size_t count, capacity; } steps;
 	struct tally_frame_list step_frames;
-	struct tally_map frame_index, thread_index;
+	struct tally_map frame_index, thread_index, tids;
+	uint32_t thread_count; /* a thread that calls exec has a label before and one behind it, and is one */
 	uint64_t total_weight, total_samples;
 	char event[128]; /* "cpu-clock", "" when not known */
 	char unit[32];   /* of weight: "samples", "ns", "events" */

@@ -218,6 +218,25 @@ static void many_threads_share_a_box_by_command(void **state)
 	tally_stacks_release(&stacks);
 }
 
+static void a_thread_that_calls_exec_is_counted_once(void **state)
+{
+	(void)state;
+	struct tally_stacks stacks = { 0 };
+	struct tally_buffer svg = { 0 };
+	struct tally_error err = { 0 };
+	static const struct { const char *comm; uint32_t tid; } threads[] = {
+		{ "sh", 7 }, { "sh", 8 }, { "date", 8 }, { "sed", 9 }, { "sh", 7 },
+	};
+	uint32_t frame = tally_stacks_frame(&stacks, "f", NULL, TALLY_FRAME_PROGRAM);
+	for (size_t i = 0; i < 5; i++)
+		tally_stacks_add(&stacks, tally_stacks_thread(&stacks, threads[i].comm, threads[i].tid, threads[i].tid), &frame, 1,
+				 1, 1);
+	assert_int_equal(tally_flamegraph_svg(&stacks, &plain, &svg, &err), 0);
+	assert_non_null(strstr(tally_buffer_string(&svg), "\u00b7 3 threads"));
+	tally_buffer_release(&svg);
+	tally_stacks_release(&stacks);
+}
+
 /* Of all stacks that begin with the path: path[1] is the slot. */
 static uint64_t weight_of_path(const struct tally_stacks *stacks, const struct tally_flame_tree *tree, bool by_thread,
 			       const uint32_t *path, uint32_t depth)
@@ -491,6 +510,7 @@ int main(void)
 		cmocka_unit_test(what_is_left_out_is_counted),
 		cmocka_unit_test(deep_stacks_are_drawn_to_a_limit),
 		cmocka_unit_test(many_threads_share_a_box_by_command),
+		cmocka_unit_test(a_thread_that_calls_exec_is_counted_once),
 		cmocka_unit_test(light_nodes_are_left_out_exactly),
 		cmocka_unit_test(nothing_to_draw_is_an_error),
 		cmocka_unit_test(labels_fit_or_are_cut),
