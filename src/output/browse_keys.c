@@ -215,13 +215,23 @@ static bool move_key(struct tally_browse *browse, uint32_t key)
 	}
 }
 
+static void say_why_closed(struct tally_browser *browser)
+{
+	const struct tally_browse_line *line = tally_browse_current(&browser->browse);
+	if (!browser->has_stacks)
+		snprintf(browser->message, sizeof(browser->message), "there are no stacks: %s with -g",
+			 browser->live ? "top" : "record");
+	else if (line && !line->can_open && !line->is_straight)
+		snprintf(browser->message, sizeof(browser->message),
+			 browser->options->tree == TALLY_TREE_CALLEE ? "no caller of it is above the limit" :
+				"it called nothing above the limit; c: who called it");
+}
+
 static enum tally_browser_wish tree_key(struct tally_browser *browser, uint32_t key)
 {
 	struct tally_browse *browse = &browser->browse;
-	bool opens = key == TALLY_KEY_ENTER || key == '+' || key == TALLY_KEY_RIGHT || key == 'l' || key == 'e';
-	if (opens && !browser->has_stacks)
-		snprintf(browser->message, sizeof(browser->message), "there are no stacks: %s with -g",
-			 browser->live ? "top" : "record");
+	if (key == TALLY_KEY_ENTER || key == '+' || key == TALLY_KEY_RIGHT || key == 'l' || (key == 'e' && !browser->has_stacks))
+		say_why_closed(browser);
 	switch (key) {
 	case TALLY_KEY_ENTER: case '+': return asked(tally_browse_toggle(browse));
 	case TALLY_KEY_RIGHT: case 'l': return asked(tally_browse_open(browse));

@@ -108,6 +108,20 @@ keys P C-u 0 Enter
 check "and shows it again" hides "below the limit"
 keys q
 
+pane 80 24 "\"\$TALLY\" report --max-stack 2 --percent-limit 30"
+shows "? help"
+keys / RECURS Enter
+cursor_has "recursion"
+keys Enter
+check "Enter where there is no tree says why" shows "no caller of it is above the limit"
+keys c
+shows "trees show what a function called"
+keys / inner Enter
+cursor_has "inner"
+keys Enter
+check "... and which key shows the other way" shows "it called nothing above the limit; c: who called it"
+keys q
+
 pane 100 30 "\"\$TALLY\" report"
 shows "? help"
 keys C-c
