@@ -10,7 +10,7 @@
 static void put_weight(struct tally_buffer *out, double weight, const struct tally_diff *diff, bool has_sign)
 {
 	struct tally_buffer number = { 0 };
-	if (has_sign && fabs(weight) < 0.5) {
+	if (fabs(weight) < 0.5) {
 		tally_buffer_char(out, '0');
 		return;
 	}

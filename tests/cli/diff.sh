@@ -42,6 +42,13 @@ by_chance() { # 40 functions, and one of them just outside of its own interval
 }
 check "noise beside an interval without 0 is explained" by_chance
 
+came() { # what was not there took 0, of no unit
+	printf 'prog 10/11 [000] 9.1:    1000000 cpu-clock: \n\t    1234 %s+0x4 (/opt/prog)\n\n' there >there.script
+	printf 'prog 10/11 [000] 9.1:    1000000 cpu-clock: \n\t    1234 %s+0x4 (/opt/prog)\n\n' there came >two.script
+	diff_exits 0 there.script two.script --normalize time && has '^ *0 +1.00 ms +\+1.00 ms .* came$'
+}
+check "no time is 0" came
+
 limits() {
 	diff_exits 0 old.folded new.folded --percent-limit 0 && has 'noise +\[unknown\] +little' &&
 		diff_exits 0 -n 1 old.folded new.folded && has 'beta' && lacks 'alpha' && has 'left out: 2 beyond -n'
