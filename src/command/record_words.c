@@ -109,7 +109,8 @@ static void say_warnings(const struct record_request *request, const struct tall
 		fprintf(stderr, "tally record: warning: %" PRIu64 " of %" PRIu64 " stack%s %s cut short; %s\n",
 			status->stacks_cut, status->stacks, plural(status->stacks), status->stacks_cut == 1 ? "is" : "are",
 			status->stacks_ended * 2 > status->stacks_cut ?
-				"the kernel's copies end where a stack's memory was never touched, or a signal handler's ends" :
+				"the kernel's copies end where exec replaces the program, a stack's memory was never touched, or a "
+				"signal handler's ends" :
 				"--call-graph dwarf,SIZE copies more (to 64512)");
 	if (status->stacks_deep)
 		fprintf(stderr,

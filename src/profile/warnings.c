@@ -82,7 +82,8 @@ static void warn_jits(const struct tally_jits *jits, struct tally_buffer *out)
 				       "where code was replaced, names are wrong (perf record needs -k mono)\n");
 }
 
-/* The kernel copies up to a page that isn't there: behind the end of a stack, or never touched. */
+/* The kernel copies up to a page that isn't there: behind the end of a stack, never touched, or gone with the program that
+ * exec replaces. */
 static void put_ended(uint64_t ended, uint64_t cut, struct tally_buffer *out)
 {
 	if (ended && ended < cut)
@@ -90,7 +91,8 @@ static void put_ended(uint64_t ended, uint64_t cut, struct tally_buffer *out)
 	else if (ended)
 		tally_buffer_text(out, "; the kernel copied less than it was asked for");
 	if (ended)
-		tally_buffer_text(out, ": a signal handler's own stack ends there, or memory begins that was never touched");
+		tally_buffer_text(out, ": exec was replacing the program, a signal handler's own stack ends there, or memory "
+				       "begins that was never touched");
 }
 
 static void warn_cut(const struct tally_recording_counts *counts, struct tally_buffer *out)
