@@ -74,7 +74,7 @@ struct request {
 	struct tally_name_sources names;
 	struct tally_annotation_options making;
 	struct tally_annotate_view view;
-	size_t functions; /* how many are shown; 0: one, or all of the name */
+	size_t functions; /* how many are shown; 0: one, or all of the name but of "[object]" */
 	bool html, json, no_pager;
 };
 
@@ -155,7 +155,8 @@ static int make_all(struct tally_profile *profile, const struct request *request
 	int result = tally_profile_event(profile, request->event, &event, err);
 	if (!result)
 		result = tally_hot_functions_find(profile, event, &request->choice, &hot, err);
-	size_t wanted = request->functions ? request->functions : request->choice.name ? hot.count : 1;
+	bool is_one = !request->choice.name || request->choice.name[0] == '['; /* hundreds have no symbol */
+	size_t wanted = request->functions ? request->functions : is_one ? 1 : hot.count;
 	for (size_t i = 0; !result && i < hot.count && i < wanted; i++) {
 		struct tally_annotation one;
 		result = tally_annotation_make(profile, event, &hot.items[i], &request->making, &one, err);
@@ -347,6 +348,7 @@ const struct tally_command tally_command_annotate = {
 	.usage = "[options] [FUNCTION]",
 	.details =
 		"Without FUNCTION it is the hottest one; of several functions of a name all are shown, the hottest first.\n"
+		   "'[libz.so.1]', as report has what lacks symbols, is the hottest function there.\n"
 		"A percentage is of the function's samples, and what stands behind ± is how far it may be from the true\n"
 		"one, either way, in 95 of 100 recordings.\n"
 		"Jumps within the function are drawn at the left.  A clock's samples (cpu-clock, task-clock) name the instruction\n"

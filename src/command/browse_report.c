@@ -119,13 +119,21 @@ static void add_entry(struct arguments *arguments, const struct report_browser *
 		add_number(arguments, "cpu", entry->key[TALLY_SORT_CPU]);
 }
 
+/* What has no symbol is annotate's by its object, which has to be a file. */
+static bool has_code(const struct tally_names *names, uint32_t function)
+{
+	const struct tally_function *one = &names->functions.items[function];
+	return one->name != TALLY_STRING_NONE || one->kind == TALLY_FRAME_PROGRAM || one->kind == TALLY_FRAME_LIBRARY;
+}
+
 static int run_annotate(const struct report_browser *view, const struct tally_command *command, uint32_t function)
 {
 	const struct tally_browse_request *request = view->request;
 	const struct tally_names *names = view->browser.browse.names;
-	const char *name = tally_names_plain_text(names, function);
-	char *readable = names->keep_mangled ? tally_demangle(name) : NULL; /* as annotate has it */
 	struct arguments arguments = { .items = { "annotate" }, .count = 1 };
+	const char *name = names->functions.items[function].name != TALLY_STRING_NONE ? tally_names_plain_text(names, function) :
+		tally_arena_printf(&arguments.arena, "[%s]", tally_names_short_object(names, function));
+	char *readable = names->keep_mangled && name ? tally_demangle(name) : NULL; /* as annotate has it */
 	add_argument(&arguments, "input", request->input);
 	add_number(&arguments, "event", view->options.event);
 	add_argument(&arguments, "object", tally_names_short_object(names, function));
@@ -133,7 +141,8 @@ static int run_annotate(const struct report_browser *view, const struct tally_co
 		add_argument(&arguments, request->given[i].option->name, request->given[i].value);
 	add_entry(&arguments, view);
 	arguments.items[arguments.count++] = "--";
-	arguments.items[arguments.count++] = readable ? readable : name;
+	if (name)
+		arguments.items[arguments.count++] = readable ? readable : name;
 	setenv("LESS", "RS", 1); /* stays, also where all fits on the screen */
 	int status = command->run(command, (int)arguments.count, (char **)(uintptr_t)arguments.items);
 	tally_arena_release(&arguments.arena);
@@ -149,9 +158,9 @@ static void annotate(struct report_browser *view)
 	const struct tally_browse_line *line = tally_browse_current(&browser->browse);
 	uint32_t function = line ? tally_browse_function(&browser->browse, line) : UINT32_MAX;
 	const struct tally_command *command = annotate_command();
-	if (!command || function == UINT32_MAX || names->functions.items[function].name == TALLY_STRING_NONE) {
+	if (!command || function == UINT32_MAX || !has_code(names, function)) {
 		snprintf(browser->message, sizeof(browser->message),
-			 command ? "what has no symbol can't be annotated" : "this tally can't annotate");
+			 command ? "what has no symbol and no file can't be annotated" : "this tally can't annotate");
 		return;
 	}
 	if (!line->branch && !tally_browse_entry(&browser->browse)->self_samples) {

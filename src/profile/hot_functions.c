@@ -54,6 +54,14 @@ bool tally_hot_function_has(const struct tally_profile *profile, const struct ta
 	return start == hot->start;
 }
 
+/* "[libz.so.1]", as report calls what has no symbol. */
+static bool is_nameless(const struct tally_profile *profile, const struct tally_hot_function *hot, const char *name)
+{
+	const char *object = tally_names_short_object(&profile->recording->names, hot->function);
+	size_t length = strlen(object);
+	return hot->end && name[0] == '[' && !strncmp(name + 1, object, length) && !strcmp(name + 1 + length, "]");
+}
+
 static bool is_called(const struct tally_profile *profile, const struct tally_hot_function *hot, const char *name)
 {
 	char own[TALLY_HOT_FUNCTION_NAME];
@@ -62,7 +70,7 @@ static bool is_called(const struct tally_profile *profile, const struct tally_ho
 	tally_hot_function_name(profile, hot, own);
 	const char *whole = tally_names_text(&profile->recording->names, hot->function);
 	size_t length = strcspn(own, "(");
-	return !strcmp(whole, name) || !strcmp(own, name) ||
+	return !strcmp(whole, name) || !strcmp(own, name) || is_nameless(profile, hot, name) ||
 	       (length && strlen(name) == length && !strncmp(own, name, length));
 }
 
@@ -164,7 +172,9 @@ static int none_is_chosen(const struct tally_profile *profile, const struct tall
 	enum { LISTED = 5 };
 	struct tally_meant_name meant = { .typed = choice->name };
 	char list[400] = "", name[TALLY_HOT_FUNCTION_NAME];
+	bool in_report = true; /* which has what has no symbol in one row */
 	for (size_t i = 0; i < all->count && i < LISTED; i++) {
+		in_report = in_report && !all->items[i].end;
 		tally_hot_function_name(profile, &all->items[i], name);
 		put_short(all->items[i].end ? name : tally_names_plain_text(&profile->recording->names, all->items[i].function),
 			  list, sizeof(list));
@@ -181,7 +191,7 @@ static int none_is_chosen(const struct tally_profile *profile, const struct tall
 	if (meant.nearness != TALLY_NEAR_NOT)
 		tally_error_hint(err, "did you mean '%s'? 'tally report --sort sym' lists the functions", meant.name);
 	else
-		tally_error_hint(err, "the hottest are %s; 'tally report --sort sym' lists them", list);
+		tally_error_hint(err, "the hottest are %s%s", list, in_report ? "; 'tally report --sort sym' lists them" : "");
 	return -ENOENT;
 }
 

@@ -75,6 +75,14 @@ else
 fi
 mv first.data tally.data
 
+if have strip && strip -o nameless "$ANNOTATED" && timeout 60 "$TALLY" record -q -e cpu-clock -F 999 -o nameless.data -- ./nameless >out 2>err; then
+	timeout 60 "$TALLY" annotate -i nameless.data '[nameless]' >out 2>err
+	check "what has no symbol is called as report calls it: its hottest function" eval "contains '^nameless+0x' && contains '^9[0-9].*% ±\|^100.*% ±'"
+	timeout 60 "$TALLY" annotate -i nameless.data no_such_function >out 2>err
+	check "… which an error doesn't send to look for in report" eval "contains 'the hottest are nameless+0x' err && ! contains 'tally report' err"
+else
+	skip "what has no symbol is called as report calls it" "no strip"
+fi
 annotate no_such_function
 check "an unknown function is an error that names the hottest" contains 'hint: the hottest are .*crunch' err
 annotate crun

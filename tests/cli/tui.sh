@@ -108,6 +108,19 @@ keys P C-u 0 Enter
 check "and shows it again" hides "below the limit"
 keys q
 
+if have less && have strip && strip -o nameless "$WORKLOAD" &&
+	"$TALLY" record -q -e cpu-clock -F 999 -o nameless.data ./nameless recursion >screen 2>&1 </dev/null; then
+	pane 80 24 "\"\$TALLY\" report -i nameless.data"
+	shows "? help"
+	keys / '[nameless]' Enter
+	cursor_has '[nameless]'
+	keys a
+	check "a annotates the hottest of what has no symbol" shows "nameless+0x"
+	keys q
+	shows "? help"
+	keys q
+fi
+
 pane 80 24 "\"\$TALLY\" report --max-stack 2 --percent-limit 30"
 shows "? help"
 keys / RECURS Enter
