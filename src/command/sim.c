@@ -57,10 +57,7 @@ static void show_counts(struct sim *sim, const struct tally_simulation_result *r
 	snprintf(report.target, sizeof(report.target), "%s", result->target);
 	tally_buffer_clear(&sim->text);
 	tally_stat_view_table.show(&sim->view, &report);
-	size_t length = sim->text.length;
-	while (length > 2 && !memcmp(sim->text.bytes + length - 3, "\n\n\n", 3))
-		length--; /* no times stand below the rows */
-	fwrite(tally_buffer_string(&sim->text), 1, length, stdout);
+	fwrite(tally_buffer_string(&sim->text), 1, sim->text.length, stdout);
 }
 
 static void show_samples(const struct tally_simulation_result *result)

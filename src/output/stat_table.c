@@ -377,7 +377,7 @@ static void show_report(struct tally_stat_view *view, const struct tally_stat_re
 	}
 	show_heading(view, report);
 	show_rows(view, report);
-	if (report->table.count)
+	if (report->table.count && (report->elapsed.count || report->user.count || report->system.count))
 		tally_buffer_char(view->out, '\n');
 	show_time(view, report, &report->elapsed, report->table.is_simulated ? "elapsed, simulated" : "elapsed");
 	show_time(view, report, &report->user, "user");
