@@ -143,7 +143,7 @@ static void put_axis(const struct chart *chart)
 	unsigned f = 0;
 	while (10 * step <= span / 4)
 		step *= 10;
-	while (f < 3 && span / (step * factors[f]) > chart->width / 14.0)
+	while (f < 3 && span / (step * factors[f]) > chart->width / 10.0)
 		f++;
 	step *= factors[f];
 	const char *unit = span >= 1e9 ? "s" : span >= 1e6 ? "ms" : "us";

@@ -53,6 +53,13 @@ gap() { # while the shell slept, nobody ran: the middle of the first second
 check "time in which nobody ran is empty" gap
 width() { timeline -i switches -w 80 && [ "$(wc -L <out)" -le 80 ]; }
 check "no line is wider than was asked for" width
+axis() { # whatever the span is
+	local share
+	for share in 100 80 64 51 41 33 26 21 17; do
+		timeline -i switches -w 70 --time "0%-$share%" && [ "$(sed -n 3p out | grep -o ╷ | wc -l)" -ge 2 ] || return 1
+	done
+}
+check "an axis has two marks at least" axis
 ascii() { LC_ALL=C timeline -i switches && ! grep -qP '[^\x00-\x7f]' out; }
 check "in an ASCII locale there are no other characters" ascii
 limited() { timeline switches -n 1 --by task && [ "$(grep -cE '^[a-z].* s$' out)" = 1 ] && grep -q 'tasks more; -n shows them' out; }
