@@ -97,6 +97,7 @@ static int load_recording(const struct tally_command *command, const char *path,
 	if (result < 0)
 		return result;
 	stacks->by_line = input->by_line;
+	tally_command_jit_hint(profile); /* while it has its rows */
 	result = take_profile(profile, stacks, err);
 	if (result == -ENOENT)
 		name_recording(path, err);

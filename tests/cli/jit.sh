@@ -81,6 +81,8 @@ check "unwound stacks go through JIT frames to main" test $whole = 0
 record plain
 timeout 60 "$TALLY" report --stdio -i plain.data >out 2>&1
 check "JIT code without names is told, with the option that gives them" grep -q 'node --perf-basic-prof' out
+timeout 60 "$TALLY" flamegraph -i plain.data -o plain.svg >out 2>&1
+check "... by flamegraph, too" grep -q 'node --perf-basic-prof' out
 
 # A script's own code may do no more than call the runtime's.
 cat >work.js <<'JS'
