@@ -1,4 +1,5 @@
 #include "base/buffer.h"
+#include "base/size_text.h"
 #include "base/vector.h"
 #include "command/annotate_perf_options.h"
 #include "command/command.h"
@@ -262,6 +263,7 @@ static int show(const struct tally_command *command, struct request *request, st
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct annotations all = { 0 };
 	struct tally_buffer out = { 0 }, taken = { 0 };
+	char size[TALLY_SIZE_TEXT];
 	struct tally_pager pager = { 0 };
 	struct tally_source_files sources = { .root = request->names.search.root };
 	bool is_text = !request->html && !request->json;
@@ -285,7 +287,7 @@ static int show(const struct tally_command *command, struct request *request, st
 		result = write_out(request->output, &out, &err);
 	tally_pager_finish(&pager);
 	if (!result && request->output && strcmp(request->output, "-"))
-		fprintf(stderr, "tally annotate: wrote %s (%.1f kB)%s\n", request->output, (double)out.length / 1e3,
+		fprintf(stderr, "tally annotate: wrote %s (%s)%s\n", request->output, tally_size_text(out.length, size),
 			request->html ? "; open it in a browser" : "");
 	tally_command_warn(command, profile->recording);
 	for (size_t i = 0; i < all.count; i++)

@@ -1,4 +1,5 @@
 /* tally cache: what is kept on the disk about objects, so that their lines are not worked out again. */
+#include "base/size_text.h"
 #include "base/terminal.h"
 #include "base/vector.h"
 #include "command/command.h"
@@ -89,17 +90,6 @@ static void release(struct listing *listing)
 	tally_vector_release(&listing->rows);
 }
 
-static const char *size_text(uint64_t bytes, char text[32])
-{
-	if (bytes < 1000)
-		snprintf(text, 32, "%llu B", (unsigned long long)bytes);
-	else if (bytes < 1000 << 10)
-		snprintf(text, 32, "%.1f KiB", (double)bytes / 1024);
-	else
-		snprintf(text, 32, "%.1f MiB", (double)bytes / (1 << 20));
-	return text;
-}
-
 static const char *age_text(int64_t seconds, char text[32])
 {
 	if (seconds < 7200) /* times of use are exact to the hour */
@@ -113,10 +103,10 @@ static const char *age_text(int64_t seconds, char text[32])
 
 static void print_row(const struct cached *row, int64_t now)
 {
-	char id[2 * TALLY_BUILD_ID_MAX + 1], size[32], age[32], path[TALLY_CACHE_PATH_MAX];
+	char id[2 * TALLY_BUILD_ID_MAX + 1], size[TALLY_SIZE_TEXT], age[32], path[TALLY_CACHE_PATH_MAX];
 	tally_build_id_format(&row->id, id);
 	tally_terminal_clean(row->object_path, path, sizeof(path));
-	printf("%10s  %5llu  %6s  %-*s  %-40s  %s\n", size_text(row->bytes, size), (unsigned long long)row->blobs,
+	printf("%10s  %5llu  %6s  %-*s  %-40s  %s\n", tally_size_text(row->bytes, size), (unsigned long long)row->blobs,
 	       age_text(now - row->used_s, age), TALLY_CACHE_KIND_MAX, row->kind[0] ? row->kind : "-", id[0] ? id : "-",
 	       path);
 }
@@ -124,7 +114,7 @@ static void print_row(const struct cached *row, int64_t now)
 static int list(struct tally_disk_cache *cache, struct tally_error *err)
 {
 	struct listing listing = { 0 };
-	char used[32], most[32], folder[TALLY_CACHE_PATH_MAX];
+	char used[TALLY_SIZE_TEXT], most[TALLY_SIZE_TEXT], folder[TALLY_CACHE_PATH_MAX];
 	int status = tally_cache_list(cache, add, &listing);
 	if (status) {
 		release(&listing);
@@ -133,8 +123,8 @@ static int list(struct tally_disk_cache *cache, struct tally_error *err)
 	}
 	sum_up(&listing);
 	tally_terminal_clean(tally_cache_folder(cache), folder, sizeof(folder));
-	printf("%s: %s of at most %s\n", folder, size_text(listing.bytes, used),
-	       size_text(tally_cache_bytes_max(cache), most));
+	printf("%s: %s of at most %s\n", folder, tally_size_text(listing.bytes, used),
+	       tally_size_text(tally_cache_bytes_max(cache), most));
 	if (listing.rows.count)
 		printf("\n%10s  %5s  %6s  %-*s  %-40s  %s\n", "SIZE", "BLOBS", "USED", TALLY_CACHE_KIND_MAX, "KIND",
 		       "BUILD-ID", "OBJECT");
@@ -147,9 +137,9 @@ static int list(struct tally_disk_cache *cache, struct tally_error *err)
 static int clear(struct tally_disk_cache *cache, struct tally_error *err)
 {
 	uint64_t files, bytes;
-	char size[32];
+	char size[TALLY_SIZE_TEXT];
 	int status = tally_cache_clear(cache, &files, &bytes);
-	printf("removed %llu blob%s, %s\n", (unsigned long long)files, files == 1 ? "" : "s", size_text(bytes, size));
+	printf("removed %llu blob%s, %s\n", (unsigned long long)files, files == 1 ? "" : "s", tally_size_text(bytes, size));
 	return status < 0 ? tally_error_set(err, status, "%s can't be cleared: %s", tally_cache_folder(cache),
 					    tally_errno_text(status)) : 0;
 }

@@ -1,3 +1,4 @@
+#include "base/size_text.h"
 #include "command/command.h"
 #include "command/filter_options.h"
 #include "command/load_stacks.h"
@@ -201,6 +202,7 @@ static int draw(const struct tally_command *command, struct flamegraph *graph, s
 	struct tally_stacks stacks = { 0 };
 	struct sides sides = { 0 };
 	struct tally_buffer file = { 0 };
+	char size[TALLY_SIZE_TEXT];
 	int status = load(command, graph, &stacks, err);
 	if (!status && graph->old)
 		status = load_sides(command, graph, &stacks, &sides, err);
@@ -212,8 +214,8 @@ static int draw(const struct tally_command *command, struct flamegraph *graph, s
 	if (!status)
 		status = tally_output_write(graph->output, &file, err);
 	if (!status && strcmp(graph->output, "-"))
-		fprintf(stderr, "tally flamegraph: wrote %s (%zu stack%s, %.1f kB); open it in a browser\n", graph->output,
-			stacks.rows.rows.count, stacks.rows.rows.count == 1 ? "" : "s", (double)file.length / 1e3);
+		fprintf(stderr, "tally flamegraph: wrote %s (%zu stack%s, %s); open it in a browser\n", graph->output,
+			stacks.rows.rows.count, stacks.rows.rows.count == 1 ? "" : "s", tally_size_text(file.length, size));
 	tally_buffer_release(&file);
 	tally_stacks_release(&stacks);
 	tally_stacks_release(&sides.old);

@@ -1,4 +1,5 @@
 #include "base/buffer.h"
+#include "base/size_text.h"
 #include "command/command.h"
 #include "command/name_options.h"
 #include "command/pack_section.h"
@@ -66,12 +67,13 @@ static int pack(const struct tally_command *command, const struct request *reque
 	struct tally_buffer section = { 0 };
 	const char *output = request->output ? request->output : request->input;
 	size_t places = 0, known = 0;
+	char size[TALLY_SIZE_TEXT];
 	int result = make_section(command, request, &section, &places, &known, err);
 	if (!result)
 		result = tally_pack_write(request->input, output, &section, err);
 	if (!result && !request->quiet)
-		fprintf(stderr, "tally: %s carries the names of %zu of %zu sampled places, in %.1f KiB\n", output, known, places,
-			(double)section.length / 1024);
+		fprintf(stderr, "tally: %s carries the names of %zu of %zu sampled places, in %s\n", output, known, places,
+			tally_size_text(section.length, size));
 	tally_buffer_release(&section);
 	return result;
 }

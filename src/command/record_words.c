@@ -1,5 +1,6 @@
 #include "command/record_request.h"
 
+#include "base/size_text.h"
 #include "base/terminal.h"
 #include "session/counting.h"
 #include "session/program.h"
@@ -21,16 +22,6 @@ static const char *plural(uint64_t count)
 	return count == 1 ? "" : "s";
 }
 
-static void say_size(uint64_t bytes, char *out, size_t size)
-{
-	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
-	double value = (double)bytes;
-	unsigned unit = 0;
-	for (; value >= 1024 && unit < 4; unit++)
-		value /= 1024;
-	snprintf(out, size, value < 10 && unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
-}
-
 /* A command has the terminal for itself: its output and prompts would be overwritten. */
 bool record_shows_progress(const struct record_request *request)
 {
@@ -39,9 +30,9 @@ bool record_shows_progress(const struct record_request *request)
 
 void record_show_progress(void *context, const struct tally_record_status *status)
 {
-	char size[32];
+	char size[TALLY_SIZE_TEXT];
 	(void)context;
-	say_size(status->bytes, size, sizeof(size));
+	tally_size_text(status->bytes, size);
 	fprintf(stderr, "\r\x1b[Krecording: %.0f s, %" PRIu64 " sample%s, %s", status->seconds, status->samples,
 		plural(status->samples), size);
 	if (status->lost)
@@ -134,8 +125,8 @@ static void say_coverage(const struct tally_recorder *recorder)
 
 void record_say_file(const struct record_request *request, const struct tally_record_status *status, const char *name)
 {
-	char size[32], line[4096 + 128];
-	say_size(status->bytes, size, sizeof(size));
+	char size[TALLY_SIZE_TEXT], line[4096 + 128];
+	tally_size_text(status->bytes, size);
 	snprintf(line, sizeof(line), "%" PRIu64 " sample%s, %s in %s", status->file_samples, plural(status->file_samples), size,
 		 name);
 	record_say((void *)(uintptr_t)request, line);
@@ -144,11 +135,11 @@ void record_say_file(const struct record_request *request, const struct tally_re
 void record_say_result(const struct record_request *request, const struct tally_recorder *recorder,
 		       const struct tally_record_status *status, double names_cpu_s)
 {
-	char size[32];
+	char size[TALLY_SIZE_TEXT];
 	if (record_shows_progress(request))
 		fputs("\r\x1b[K", stderr);
 	if (!request->quiet) {
-		say_size(status->bytes, size, sizeof(size));
+		tally_size_text(status->bytes, size);
 		fprintf(stderr, "tally: %" PRIu64 " sample%s in %.2f s, %s in %s; the recorder used %.3f s of CPU",
 			status->samples, plural(status->samples), status->seconds, size,
 			request->pipe            ? "the pipe"

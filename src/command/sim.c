@@ -1,4 +1,5 @@
 /* tally sim: a machine that exists nowhere, measured by an engine that does. */
+#include "base/size_text.h"
 #include "base/terminal.h"
 #include "command/command.h"
 #include "output/stat_view.h"
@@ -112,9 +113,10 @@ static void show_end(const struct sim *sim, const struct tally_simulation_summar
 	putchar('\n');
 	if (!sim->output)
 		return;
+	char size[TALLY_SIZE_TEXT];
 	fflush(stdout);
-	fprintf(stderr, "tally sim: %llu samples, %.1f kB in %s, names in %s.elf; see 'tally report -i %s'\n",
-		(unsigned long long)summary->samples, (double)summary->bytes / 1e3, sim->output, sim->output, sim->output);
+	fprintf(stderr, "tally sim: %llu samples, %s in %s, names in %s.elf; see 'tally report -i %s'\n",
+		(unsigned long long)summary->samples, tally_size_text(summary->bytes, size), sim->output, sim->output, sim->output);
 }
 
 /* --- the scenario ------------------------------------------------------------------------------------------------------------- */

@@ -1,4 +1,5 @@
 #include "base/buffer.h"
+#include "base/size_text.h"
 #include "base/terminal.h"
 #include "command/command.h"
 #include "command/filter_options.h"
@@ -84,6 +85,7 @@ static bool is_json(const char *path)
 static int show(struct request *request, const struct tally_activity *activity, struct tally_error *err)
 {
 	struct tally_buffer out = { .maximum = (size_t)1 << 36 };
+	char size[TALLY_SIZE_TEXT];
 	struct tally_pager pager = { 0 };
 	struct tally_timeline_view *view = &request->view;
 	int result;
@@ -102,7 +104,7 @@ static int show(struct request *request, const struct tally_activity *activity, 
 		fwrite(tally_buffer_string(&out), 1, out.length, stdout);
 	tally_pager_finish(&pager);
 	if (!result && request->output && strcmp(request->output, "-"))
-		fprintf(stderr, "tally timeline: wrote %s (%.1f kB)%s\n", request->output, (double)out.length / 1e3,
+		fprintf(stderr, "tally timeline: wrote %s (%s)%s\n", request->output, tally_size_text(out.length, size),
 			is_json(request->output) ? "; open it at ui.perfetto.dev" : "");
 	tally_buffer_release(&out);
 	return result;

@@ -10,7 +10,7 @@ cache() { "$TALLY" cache "$@" >out 2>&1; }
 has() { grep -q -- "$1" out; }
 rows() { [ "$(grep -cE '^ +[0-9.]+ (B|KiB|MiB)  ' out)" = "$1" ]; }
 
-empty() { cache && has "^$scratch/caches/tally: 0 B of at most 512.0 MiB$" && rows 0; }
+empty() { cache && has "^$scratch/caches/tally: 0 B of at most 512 MiB$" && rows 0; }
 check "an empty cache says where it is" empty
 
 listed() {

@@ -5,12 +5,26 @@
 #include "base/map.h"
 #include "base/ranges.h"
 #include "base/reader.h"
+#include "base/size_text.h"
 #include "base/strings.h"
 #include "base/suggest.h"
 #include "base/terminal.h"
 #include "base/vector.h"
 
 #include <fcntl.h>
+
+static void sizes_never_reach_1024_of_a_unit(void **state)
+{
+	static const struct { uint64_t bytes; const char *text; } sizes[] = {
+		{ 0, "0 B" }, { 1023, "1023 B" }, { 1024, "1.0 KiB" }, { 10188, "9.9 KiB" }, { 10189, "10 KiB" }, { 46 << 10, "46 KiB" },
+		{ (1 << 20) - 513, "1023 KiB" }, { (1 << 20) - 512, "1.0 MiB" }, { UINT64_C(5) << 40, "5.0 TiB" },
+		{ UINT64_MAX, "16777216 TiB" },
+	};
+	char text[TALLY_SIZE_TEXT];
+	(void)state;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
+		assert_string_equal(tally_size_text(sizes[i].bytes, text), sizes[i].text);
+}
 
 static void arena_memory_is_zeroed_and_separate(void **state)
 {
@@ -206,6 +220,7 @@ int main(void)
 		cmocka_unit_test(buffer_refuses_beyond_its_maximum),
 		cmocka_unit_test(distance_counts_swaps_once),
 		cmocka_unit_test(terminal_escapes_are_neutralised),
+		cmocka_unit_test(sizes_never_reach_1024_of_a_unit),
 		cmocka_unit_test(vector_keeps_its_items),
 		cmocka_unit_test(joined_ranges_have_the_numbers_of_those_added),
 	};
