@@ -201,6 +201,7 @@ static int load_runs(const struct tally_command *command, const struct request *
 	for (size_t i = 0; i < runs->count; i++) {
 		struct tally_stacks_input input = request->input;
 		input.path = runs->paths[i];
+		input.is_one_of_several = true;
 		int result = tally_load_stacks(command, &input, &runs->stacks[i], err);
 		if (result < 0)
 			return result;

@@ -159,6 +159,7 @@ static int load(const struct tally_command *command, struct flamegraph *graph, s
 {
 	char path[4096];
 	const char *folder = getenv("TMPDIR");
+	graph->input.is_one_of_several = graph->old != NULL;
 	if (!graph->command)
 		return tally_load_stacks(command, &graph->input, stacks, err);
 	if (snprintf(path, sizeof(path), "%s/tally-XXXXXX", folder && *folder ? folder : "/tmp") >= (int)sizeof(path))

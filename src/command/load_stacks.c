@@ -101,7 +101,7 @@ static int load_recording(const struct tally_command *command, const char *path,
 	result = take_profile(profile, stacks, err);
 	if (result == -ENOENT)
 		name_recording(path, err);
-	tally_command_warn(command, profile->recording);
+	tally_command_warn_of(command, input->is_one_of_several ? path : NULL, profile->recording);
 	tally_profile_free(profile);
 	return result;
 }
@@ -126,18 +126,19 @@ static int read_text(int fd, bool whole_recording, struct tally_buffer *text)
 	}
 }
 
-static void warn_of_skipped(const struct tally_command *command, const struct tally_stacks *stacks)
+static void warn_of_skipped(const struct tally_command *command, const char *path, const struct tally_stacks *stacks)
 {
+	const char *colon = *path ? ": " : "";
 	if (stacks->lines_skipped)
-		fprintf(stderr, "tally %s: warning: skipped %" PRIu64 " of %" PRIu64 " line%s, which can't be understood; "
-			"the first is line %" PRIu64 "\n", command->name, stacks->lines_skipped, stacks->lines_read,
+		fprintf(stderr, "tally %s: warning: %s%sskipped %" PRIu64 " of %" PRIu64 " line%s, which can't be understood; "
+			"the first is line %" PRIu64 "\n", command->name, path, colon, stacks->lines_skipped, stacks->lines_read,
 			stacks->lines_read == 1 ? "" : "s", stacks->first_line_skipped);
 	if (stacks->other_samples) {
 		char event[128], other[128];
 		tally_terminal_clean(stacks->event, event, sizeof(event));
 		tally_terminal_clean(stacks->other_event, other, sizeof(other));
-		fprintf(stderr, "tally %s: warning: left out %" PRIu64 " sample%s of other events than '%s'; "
-			"--event %s would choose another\n", command->name, stacks->other_samples,
+		fprintf(stderr, "tally %s: warning: %s%sleft out %" PRIu64 " sample%s of other events than '%s'; "
+			"--event %s would choose another\n", command->name, path, colon, stacks->other_samples,
 			stacks->other_samples == 1 ? "" : "s", event, other);
 	}
 }
@@ -194,7 +195,7 @@ int tally_load_stacks(const struct tally_command *command, const struct tally_st
 	else
 		status = tally_stacks_read_text(stacks, text.bytes, text.length, err);
 	if (!status)
-		warn_of_skipped(command, stacks);
+		warn_of_skipped(command, input->is_one_of_several ? path : "", stacks);
 	tally_buffer_release(&text);
 	if (!is_stdin)
 		close(fd);

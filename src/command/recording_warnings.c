@@ -13,13 +13,19 @@
 
 void tally_command_warn(const struct tally_command *command, const struct tally_recording *recording)
 {
+	tally_command_warn_of(command, NULL, recording);
+}
+
+void tally_command_warn_of(const struct tally_command *command, const char *path, const struct tally_recording *recording)
+{
 	struct tally_buffer warnings = { 0 };
 	tally_profile_warnings(recording, &warnings);
 	char *clean = malloc(warnings.length + 1);
 	if (clean)
 		tally_terminal_clean(tally_buffer_string(&warnings), clean, warnings.length + 1);
 	for (const char *line = clean ? clean : ""; *line; line += strcspn(line, "\n") + 1)
-		fprintf(stderr, "tally %s: warning: %.*s\n", command->name, (int)strcspn(line, "\n"), line);
+		fprintf(stderr, "tally %s: warning: %s%s%.*s\n", command->name, path ? path : "", path ? ": " : "",
+			(int)strcspn(line, "\n"), line);
 	free(clean);
 	tally_buffer_release(&warnings);
 }

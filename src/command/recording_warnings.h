@@ -8,6 +8,9 @@
 /* "tally report: warning: …", a line each, terminal escapes in names neutralised. */
 void tally_command_warn(const struct tally_command *command, const struct tally_recording *recording);
 
+/* "tally diff: warning: old.data: …": where several are read. */
+void tally_command_warn_of(const struct tally_command *command, const char *path, const struct tally_recording *recording);
+
 /* "hint: …": how code of JITs would have names, where much of the profile has none. */
 void tally_command_jit_hint(const struct tally_profile *profile);
 

@@ -32,6 +32,9 @@ other_events() { # told before the table, where no pager and no pipe hides it
 }
 check "two different events are warned of first" other_events
 
+malformed() { (cat cycles.script && echo nonsense) >malformed.script; diff_exits 0 cycles.script malformed.script && has 'warning: malformed.script: skipped 1 of '; }
+check "a warning says which file it is of" malformed
+
 same_file() { diff_exits 0 new.folded new.folded --normalize samples && has '^610 +610 +0 ' && lacks '\+0( |\.00)'; }
 check "no change is 0, without a sign" same_file
 
@@ -208,6 +211,11 @@ else
 	check "its share changed most" shares
 	runs() { diff_exits 0 --old a1 --old a2 --new b1 && has '^old: a1, a2: ' && has 'a run\)$'; }
 	check "several recordings of a side are compared by run" runs
+	nameless() {
+		strip -o stripped before && record s1 ./stripped && diff_exits 0 a1 s1 && has 'warning: s1: [0-9]*% of the samples are in functions without names' &&
+			lacks 'warning: a1: ' && "$TALLY" flamegraph -i s1 --diff a1 -o diff.svg >out 2>&1 && has 'warning: s1: [0-9]*% of'
+	}
+	if have strip; then check "... and of which recording" nameless; else skip "... and of which recording" "no strip"; fi
 	lines() { # each function's samples are its lines'
 		diff_exits 0 --sort srcline a1 b1 && has '^[0-9.]+ +[0-9.]+ +\+[0-9.]+ .* beta program\.c:[0-9]+$' &&
 			diff_exits 0 -j --sort sym a1 b1 && mv out functions && diff_exits 0 -j --sort srcline a1 b1 &&
