@@ -137,6 +137,12 @@ static uint8_t binding_of(const Elf64_Sym *symbol)
 	}
 }
 
+static bool is_label(const Elf64_Sym *symbol)
+{
+	return ELF64_ST_TYPE(symbol->st_info) == STT_NOTYPE && ELF64_ST_BIND(symbol->st_info) == STB_LOCAL &&
+	       symbol->st_size == 0;
+}
+
 typedef bool symbol_filter(const Elf64_Sym *symbol, const struct place *place);
 
 /* 1 when the table was there, 0 when not, or -ENOMEM. */
@@ -172,6 +178,8 @@ static int add_table(struct tally_symbols_builder *builder, const struct tally_o
 							.limit = place && start >= place->start ? place->end : 0,
 							.name = name,
 							.binding = binding_of(&symbol),
+							.is_function = ELF64_ST_TYPE(symbol.st_info) == STT_FUNC,
+							.is_label = is_label(&symbol),
 						});
 	}
 	free(places);

@@ -86,6 +86,24 @@ void tally_symbols_sort(struct tally_symbols_builder *builder)
 		}
 }
 
+/* A file's own labels are no functions where a function holds them: node's builtins have some.  In perf's tree the
+ * label and the function both hold what follows, and its shape says which of them is met first.  Global labels are
+ * entry points, which kallsyms has too. */
+static void drop_inner_labels(struct tally_symbols_builder *builder)
+{
+	size_t kept = 0;
+	uint64_t function_end = 0;
+	for (size_t i = 0; i < builder->count; i++) {
+		struct tally_symbol_entry entry = builder->entries[i];
+		if (entry.is_label && entry.start < function_end)
+			continue;
+		if (entry.is_function && entry.end > function_end)
+			function_end = entry.end;
+		builder->entries[kept++] = entry;
+	}
+	builder->count = kept;
+}
+
 static uint64_t page_behind(uint64_t address)
 {
 	if (address > UINT64_MAX - 2 * PAGE_BYTES)
@@ -227,6 +245,7 @@ static void fill(struct tally_symbols *symbols, const struct tally_symbols_build
 int tally_symbols_finish(struct tally_symbols_builder *builder, struct tally_symbols **out, struct tally_error *err)
 {
 	tally_symbols_sort(builder);
+	drop_inner_labels(builder);
 	give_ends(builder);
 	choose(builder);
 

@@ -23,6 +23,8 @@ struct tally_symbol_entry {
 	uint32_t order;      /* among entries at one address: as in the file */
 	uint16_t module;     /* 1-based index of the modules; 0: none */
 	uint8_t binding;
+	bool is_function; /* said to be one, rather than known by its section alone */
+	bool is_label;    /* of its file alone, without type and size */
 };
 
 struct tally_symbols_builder {

@@ -109,6 +109,20 @@ static void innermost_of_nested_symbols_is_found(void **state)
 	tally_symbols_free(symbols);
 }
 
+/* As in node's Builtins_JSConstructStubGeneric.  What no function holds has no better name than its label. */
+static void a_label_inside_a_function_is_not_its_name(void **state)
+{
+	struct tally_symbols *symbols = symbols_of(state,
+		".text\n.globl _start,entry\n.type _start,@function\n.size _start,64\n_start: .skip 16,0x90\n"
+		"label: .skip 16,0x90\nentry: .skip 8,0x90\nlater_label: .skip 24,0x90\n"
+		"outside: .skip 16,0x90\n", "");
+	expect(symbols, 0x401018, "_start", 24);
+	expect(symbols, 0x401020, "entry", 0);
+	expect(symbols, 0x401028, "entry", 8);
+	expect(symbols, 0x401040, "outside", 0);
+	tally_symbols_free(symbols);
+}
+
 /* Every slot of every layout: checked against the instruction that calls it. */
 static void plt_slots_are_named(void **state, const char *flags)
 {
@@ -564,6 +578,7 @@ int main(void)
 		IN_DIRECTORY(best_alias_is_chosen_as_perf_does),
 		IN_DIRECTORY(sizeless_reach_to_the_next_and_sized_leave_gaps),
 		IN_DIRECTORY(innermost_of_nested_symbols_is_found),
+		IN_DIRECTORY(a_label_inside_a_function_is_not_its_name),
 		IN_DIRECTORY(lazy_plt_slots_are_named),
 		IN_DIRECTORY(eager_plt_slots_are_named),
 		IN_DIRECTORY(ibt_plt_slots_are_named),
