@@ -55,6 +55,21 @@ static inline void fixture_remove_map(void)
 	unlink(path);
 }
 
+/* For groups of tests. */
+static inline int fixture_set_up_map(void **state)
+{
+	(void)state;
+	fixture_write_map();
+	return 0;
+}
+
+static inline int fixture_tear_down_map(void **state)
+{
+	(void)state;
+	fixture_remove_map();
+	return 0;
+}
+
 struct profile_fixture {
 	struct tally_buffer records;
 	uint64_t time_ns;

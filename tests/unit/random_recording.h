@@ -36,6 +36,13 @@ static inline void random_write_map(void)
 	fclose(map);
 }
 
+static inline int random_set_up_map(void **state)
+{
+	(void)state;
+	random_write_map();
+	return 0;
+}
+
 static inline uint64_t random_ids(unsigned process, unsigned thread)
 {
 	return fixture_ids_of(fixture_pid() + process, fixture_pid() + process + 100 * thread);

@@ -471,20 +471,6 @@ static void places_of_any_number_are_read_back(void **state)
 	assert_ptr_equal(at, end);
 }
 
-static int set_up(void **state)
-{
-	(void)state;
-	random_write_map();
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	fixture_remove_map();
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -495,5 +481,5 @@ int main(void)
 		cmocka_unit_test(different_chains_have_different_rows),
 		cmocka_unit_test(places_of_any_number_are_read_back),
 	};
-	return cmocka_run_group_tests_name("aggregate", tests, set_up, tear_down);
+	return cmocka_run_group_tests_name("aggregate", tests, random_set_up_map, fixture_tear_down_map);
 }

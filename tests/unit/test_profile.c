@@ -551,20 +551,6 @@ static void a_kernel_that_has_moved_is_named_all_the_same(void **state)
 	fixture_release(&fixture, profile);
 }
 
-static int set_up(void **state)
-{
-	(void)state;
-	fixture_write_map();
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	fixture_remove_map();
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -587,5 +573,5 @@ int main(void)
 		cmocka_unit_test(a_kernel_that_has_moved_is_named_all_the_same),
 		cmocka_unit_test(a_marker_that_nobody_defined_is_no_context),
 	};
-	return cmocka_run_group_tests_name("profile", tests, set_up, tear_down);
+	return cmocka_run_group_tests_name("profile", tests, fixture_set_up_map, fixture_tear_down_map);
 }

@@ -153,25 +153,11 @@ static void a_chain_that_comes_again_means_what_it_means_now(void **state)
 	}
 }
 
-static int set_up(void **state)
-{
-	(void)state;
-	fixture_write_map();
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	fixture_remove_map();
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(places_alone_are_those_of_the_rows),
 		cmocka_unit_test(a_chain_that_comes_again_means_what_it_means_now),
 	};
-	return cmocka_run_group_tests_name("profile_places", tests, set_up, tear_down);
+	return cmocka_run_group_tests_name("profile_places", tests, fixture_set_up_map, fixture_tear_down_map);
 }

@@ -78,25 +78,11 @@ static void tables_are_right_however_large_they_were_guessed(void **state)
 	tally_row_table_release(&rows);
 }
 
-static int set_up(void **state)
-{
-	(void)state;
-	random_write_map();
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	fixture_remove_map();
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(two_threads_make_what_one_makes),
 		cmocka_unit_test(tables_are_right_however_large_they_were_guessed),
 	};
-	return cmocka_run_group_tests_name("profile_threads", tests, set_up, tear_down);
+	return cmocka_run_group_tests_name("profile_threads", tests, random_set_up_map, fixture_tear_down_map);
 }
