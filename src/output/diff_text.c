@@ -58,7 +58,7 @@ static int left_for_last(const struct diff_table *table)
 static void fit(struct diff_table *table)
 {
 	static const enum tally_diff_column ORDER[] = { TALLY_DIFF_WEIGHT, TALLY_DIFF_OBJECT, TALLY_DIFF_COMM,
-							TALLY_DIFF_REMARK, TALLY_DIFF_INTERVAL };
+							TALLY_DIFF_INTERVAL, TALLY_DIFF_REMARK };
 	int last = last_column(table), wanted = table->widths[last] < NAME_LEAST ? table->widths[last] : NAME_LEAST;
 	if (!table->view->columns)
 		return;

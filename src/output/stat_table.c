@@ -294,13 +294,14 @@ static void show_ending(struct tally_stat_view *view, const struct tally_stat_re
 }
 
 /* Breaks at blanks, so that a note stays in its column. */
-static void show_wrapped(struct tally_buffer *out, const char *text, int indent)
+static void show_wrapped(const struct tally_stat_view *view, const char *text, int indent)
 {
 	enum { LINE = 100 };
-	int at = indent;
+	struct tally_buffer *out = view->out;
+	int at = indent, line = view->columns && view->columns < LINE ? (int)view->columns : LINE;
 	while (*text) {
 		size_t length = strcspn(text, " ");
-		if (at > indent && at + (int)length > LINE) {
+		if (at > indent && at + (int)length >= line) {
 			tally_buffer_char(out, '\n');
 			pad(out, indent);
 			at = indent;
@@ -321,7 +322,7 @@ static void show_notes(struct tally_stat_view *view, const struct tally_stat_rep
 		paint(view, INK_WARN);
 		tally_buffer_text(view->out, " note: ");
 		paint(view, INK_PLAIN);
-		show_wrapped(view->out, report->notes[i], 7);
+		show_wrapped(view, report->notes[i], 7);
 	}
 }
 

@@ -190,6 +190,10 @@ echo "p;main;a_function_with_a_long_name 400" >old.folded
 echo "p;main;a_function_with_another_name 300" >new.folded
 pane 80 24 "TALLY_PAGER=cat \"\$TALLY\" diff old.folded new.folded"
 check "diff has room for names" eval 'shows "left with 0" && grep -q " a_function_with_a_long_name$" screen'
+printf 'p;main;a_function_with_a_long_name %s\np;main;another_function_of_a_long_name %s\n' 100 100 >old.folded
+printf 'p;main;a_function_with_a_long_name %s\np;main;another_function_of_a_long_name %s\n' 105 100 >new.folded
+pane 60 24 "TALLY_PAGER=cat \"\$TALLY\" diff old.folded new.folded"
+check "... on a narrow one, and for what is noise" eval 'shows "left with 0" && grep -q "  noise  a_function_with_a_long_name$" screen'
 tmux kill-server 2>/dev/null
 check "without a terminal it is text" eval '"$TALLY" report </dev/null >screen 2>&1 && grep -q FUNCTION screen && ! grep -q "? help" screen'
 echo "1..$number"

@@ -174,6 +174,16 @@ static void no_pmu_is_told_once_below_and_shortly_on_each_row(void **state)
 	has(text, "note: no hardware counters");
 }
 
+static void notes_are_no_wider_than_the_terminal(void **state)
+{
+	struct stat_test *t = *state;
+	t->view.columns = 60;
+	const char *note = strstr(run(t, "page-faults 3\n* refuse ENOENT", "page-faults,cycles"), " note:");
+	assert_non_null(note);
+	for (; *note; note += strcspn(note, "\n") + 1)
+		assert_true(strcspn(note, "\n") <= 60);
+}
+
 /* B8 */
 static void user_only_is_noted_on_the_name_and_once_below(void **state)
 {
@@ -502,6 +512,7 @@ int main(void)
 		CASE(a_weak_group_that_does_not_fit_is_opened_singly),
 		CASE(a_group_is_read_with_its_leaders_times),
 		CASE(no_pmu_is_told_once_below_and_shortly_on_each_row),
+		CASE(notes_are_no_wider_than_the_terminal),
 		CASE(user_only_is_noted_on_the_name_and_once_below),
 		CASE(what_user_only_empties_is_taken_from_resource_usage),
 		CASE(an_asked_for_user_only_switch_count_is_not_0_either),
