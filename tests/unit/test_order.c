@@ -91,16 +91,12 @@ static void put_passes(struct tally_buffer *out, const struct kind *kind, uint64
 	}
 }
 
-/* Writes the recording to `path`. */
-static void write_recording(const char *path, const struct kind *kind, uint64_t *random)
+/* A writer of a recording of two events, which must live as long. */
+static struct tally_perfdata_writer *new_writer(int fd, const struct kind *kind, struct tally_recorded_event events[2])
 {
 	static const uint64_t ids[2][IDS] = { { 10, 11, 12 }, { 20, 21, 22 } };
-	struct tally_recorded_event events[2];
 	struct tally_perfdata_options options = { .pipe = kind->pipe, .compression_level = kind->level };
 	struct tally_perfdata_writer *writer;
-	struct tally_buffer records = { 0 };
-	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
-	assert_true(fd >= 0);
 	for (unsigned i = 0; i < 2; i++)
 		events[i] = (struct tally_recorded_event){
 			.attr = { .type = TALLY_TYPE_SOFTWARE, .sample_period = 1, .flags = TALLY_ATTR_SAMPLE_ID_ALL,
@@ -111,8 +107,19 @@ static void write_recording(const char *path, const struct kind *kind, uint64_t 
 			.ids = ids[i],
 			.id_count = IDS,
 		};
-	put_passes(&records, kind, random);
 	assert_int_equal(tally_perfdata_writer_new(fd, events, 2, &options, &writer, NULL), 0);
+	return writer;
+}
+
+/* Writes the recording to `path`. */
+static void write_recording(const char *path, const struct kind *kind, uint64_t *random)
+{
+	struct tally_buffer records = { 0 };
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	assert_true(fd >= 0);
+	put_passes(&records, kind, random);
+	struct tally_recorded_event events[2];
+	struct tally_perfdata_writer *writer = new_writer(fd, kind, events);
 	/* In pieces, so that COMPRESSED records end anywhere. */
 	for (size_t at = 0, end = 0; at < records.length; at = end) {
 		size_t limit = at + next_random(random) % (256 << 10);
@@ -274,6 +281,46 @@ static void a_dummy_s_samples_keep_no_times_from_agreeing(void **state)
 	}
 }
 
+/* The kernel makes none.  Where a file has some all the same, their times are looked for where those of the first event
+ * are, each is given once, and the others keep their order. */
+static void samples_that_claim_to_be_a_dummy_s_disturb_no_others(void **state)
+{
+	static const uint64_t id_of[2] = { 10, 20 };
+	static const struct { unsigned event; uint64_t time; } samples[] = { { 0, 30 }, { 1, 20 }, { 0, 10 }, { 1, 40 } };
+	static const uint64_t wanted[] = { 10, 20, 30, 40 };
+	const struct kind kind = { .dummy = true };
+	char path[] = "/tmp/tally-order-XXXXXX";
+	struct tally_buffer records = { 0 };
+	struct tally_order *order;
+	struct tally_raw_record given;
+	uint64_t time;
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		/* IDENTIFIER, IP, TID, TIME, CPU.  A dummy's layout here has no IP: its time would be where CPU is. */
+		const uint64_t words[] = { id_of[samples[i].event], 1, 2, samples[i].time, 100 - samples[i].time };
+		put(&records, TALLY_RECORD_SAMPLE, words, sizeof(words));
+	}
+	int fd = mkstemp(path);
+	struct tally_recorded_event events[2];
+	struct tally_perfdata_writer *writer = new_writer(fd, &kind, events);
+	assert_int_equal(tally_perfdata_write(writer, records.bytes, records.length, NULL), 0);
+	assert_int_equal(tally_perfdata_finish(writer, NULL), 0);
+	tally_perfdata_writer_free(writer);
+	close(fd);
+	struct tally_perfdata *data = open_path(path);
+	assert_int_equal(tally_order_new(data, &order, NULL), 0);
+	for (unsigned i = 0; i < 4; i++) {
+		assert_int_equal(tally_order_next(order, &given, NULL), 1);
+		memcpy(&time, (const uint8_t *)given.bytes + 32, sizeof(time));
+		assert_int_equal(time, wanted[i]);
+	}
+	assert_int_equal(tally_order_next(order, &given, NULL), 0);
+	tally_order_free(order);
+	tally_perfdata_close(data);
+	unlink(path);
+	tally_buffer_release(&records);
+}
+
 /* Enough of it to be unpacked ahead, in a thread; ThreadSanitizer looks on in a build of its own. */
 static void compressed_recordings_are_unpacked_ahead(void **state)
 {
@@ -327,6 +374,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_is_that_of_a_sort),
 		cmocka_unit_test(a_dummy_s_samples_keep_no_times_from_agreeing),
+		cmocka_unit_test(samples_that_claim_to_be_a_dummy_s_disturb_no_others),
 		cmocka_unit_test(compressed_recordings_are_unpacked_ahead),
 		cmocka_unit_test(a_round_of_many_megabytes_is_held),
 	};
