@@ -98,7 +98,8 @@ else
 fi
 
 # --- an event asks for the next file -----------------------------------------------------------------------------
-run 1 "$TALLY" record --switch-output-event nosuch:event -e cpu-clock -o none true || has "there is no tracepoint"
+run 1 "$TALLY" record --switch-output-event nosuch:event -e cpu-clock -o none true || has "there is no tracepoint" ||
+	has "tracepoints can't be named here"
 check "an event that there isn't is no reason to go on"
 if "$TALLY" record -q -e syscalls:sys_enter_sync -o probe true 2>out; then
 	"$TALLY" record -q -e cpu-clock --switch-output-event syscalls:sys_enter_sync -o next -- \

@@ -262,7 +262,7 @@ fi
 timeout 60 "$TALLY" record -q -e cpu-clock -o - true 2>err >pipe.data
 "$TALLY" script --stdio -i - --time 10% <pipe.data >out 2>err
 check "a pipe has no shares of a time that isn't over" eval '[ ! -s out ] && grep -q "came from a pipe" err && grep -q "^hint: give START,END" err'
-check "an event that isn't there is an error" eval '! "$TALLY" script --event nope -i perf.data >out 2>&1 && grep -q "no event .nope" out'
+check "an event that isn't there is an error" eval '! "$TALLY" script --event nope -i pipe.data >out 2>&1 && grep -q "no event .nope" out'
 awk '{ for (i = 1; i < NF; i += 2) sum[$i] += $(i + 1); recordings++ }
      END { printf "# in all: recordings %d", recordings; for (name in sum) printf ", %s %d", name, sum[name]; print "" }' causes
 done_testing
