@@ -164,5 +164,5 @@ check "an offset from nothing" refuses comm,symoff 2 "needs sym"
 check "a line of nothing" refuses comm,srcline 2 "needs ip"
 check "costs apart that were not recorded" eval '"$TALLY" script -F ins_lat -i memory.data >out 2>&1; [ $? = 1 ] && grep -q "no WEIGHT_STRUCT" out'
 check "a time of day that was not recorded" refuses +tod 1 "does not tell the time of day"
-check "what was not recorded is named" refuses +addr 1 "samples of cpu-clock have no ADDR"
+check "what was not recorded is named" refuses +addr 1 "have no ADDR"
 echo "1..$number"

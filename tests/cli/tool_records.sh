@@ -57,7 +57,7 @@ done
 mkdir empty
 "$TALLY" report empty >out 2>&1
 check "a directory that is none" grep -q "without a recording" out
-if [ -d folder ]; then
+if [ -s folder/data ]; then
 	"$TALLY" pack folder -o other >out 2>&1
 	check "a packed copy of a directory is refused, and how to make one is said" grep -q "cp -r folder other" out
 	cp -r folder torn
