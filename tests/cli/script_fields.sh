@@ -91,7 +91,7 @@ objects = [json.loads(line) for line in open("json")]
 rows = list(csv.DictReader(open("csv", newline="")))
 assert len(text) == len(objects) == len(rows) > 10, (len(text), len(objects), len(rows))
 for lines, sample, row in zip(text, objects, rows):
-    head = re.match(r"(.*?) +(\d+) (?:\[(\d+)\] )?(\d+)\.(\d+): +(\d+) +(\S+): $", lines[0])
+    head = re.match(r"(.*?) +(\d+) +(?:\[(\d+)\] +)?(\d+)\.(\d+): +(\d+) +(\S+): $", lines[0])
     assert [head[1], int(head[2]), int(head[6]), head[7]] == [sample[k] for k in ("command", "tid", "period", "event")]
     assert sample["time_ns"] // 1000 == int(head[4]) * 10**6 + int(head[5])
     frames = ["\t%16x %s (%s)" % (int(f["address"], 16), f["function"] + "+0x%x" % f["offset"] if f["function"] else "[unknown]",
