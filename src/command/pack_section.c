@@ -105,6 +105,8 @@ static int read_profile(const char *path, const struct tally_pack_options *optio
 	int result = tally_recording_open(path, &recording, err);
 	if (result < 0)
 		return result;
+	if (options->excerpt)
+		tally_perfdata_replace_data(recording->data, options->excerpt->bytes, options->excerpt->length);
 	recording->names.perf_maps = options->perf_maps;
 	if (options->names)
 		tally_names_use_sources(&recording->names, options->names);

@@ -20,6 +20,7 @@ struct tally_pack_options {
 	const struct tally_perf_maps *perf_maps; /* held while recording; NULL: none */
 	const struct tally_objects *files;       /* whose fetched ones are used, too; NULL: none */
 	const struct tally_name_sources *names;  /* NULL: what the recording tells */
+	const struct tally_buffer *excerpt;      /* of the recording's data, which has its places; NULL: all is read */
 };
 
 /* Reads the recording at `path` and names what was sampled.  `places` and `known` get how many there are, and how many are

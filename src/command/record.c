@@ -122,6 +122,7 @@ static int prepare_control(struct run *run, struct tally_error *err)
 	options->switch_events = &request->switch_events;
 	if (options->overwrite || next->is_wanted)
 		options->next_output = next_output;
+	options->keeps_excerpt = !request->no_pack;
 	int result = options->next_output ? tally_signals_add(&run->signals, SIGUSR2, err) : 0;
 	if (!result && request->control)
 		result = tally_control_open(&run->control, request->control, err);

@@ -1,10 +1,9 @@
 /* Names for a recording that has just been finished.
  *
- * It is read again, as a report reads it: at the speed of a copy, where a recorder that notes each sample's stack while it
- * drains the rings would take its time from the program that it watches.  Only the distinct places are named, from the
- * user's cache where that has them.  A large program's debug information, read for the first time, takes a while all the
- * same.  So it is done in a thread, which is left behind when a signal comes: the recording is whole without names, and
- * nothing but the section's bytes comes back from there. */
+ * It is read again, as a report reads it, or of it what names need, where the recorder has gathered that
+ * (session/record_excerpt.h).  Only the distinct places are named, from the user's cache where that has them.  A large
+ * program's debug information, read for the first time, takes a while all the same.  So it is done in a thread, which is left
+ * behind when a signal comes: the recording is whole without names, and nothing but the section's bytes comes back from there. */
 #include "base/terminal.h"
 #include "command/pack_section.h"
 #include "command/record_request.h"
@@ -25,7 +24,7 @@ enum { QUIET_MS = 500 };
 
 struct naming {
 	int fd, done_fd;
-	struct tally_buffer section;
+	struct tally_buffer section, excerpt;
 	struct tally_perf_maps perf_maps;
 	struct tally_objects files;
 	struct tally_error err;
@@ -34,7 +33,8 @@ struct naming {
 
 static int read_and_pack(struct naming *naming)
 {
-	const struct tally_pack_options options = { .perf_maps = &naming->perf_maps, .files = &naming->files };
+	const struct tally_pack_options options = { .perf_maps = &naming->perf_maps, .files = &naming->files,
+						    .excerpt = naming->excerpt.length ? &naming->excerpt : NULL };
 	char path[40];
 	size_t places, known;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", naming->fd); /* its name may be another file's by now */
@@ -52,6 +52,7 @@ static void *work(void *context)
 static void naming_free(struct naming *naming)
 {
 	tally_buffer_release(&naming->section);
+	tally_buffer_release(&naming->excerpt);
 	tally_perf_maps_release(&naming->perf_maps);
 	tally_objects_release(&naming->files);
 	if (naming->fd >= 0)
@@ -69,6 +70,7 @@ static struct naming *naming_new(struct tally_recorder *recorder, int fd, pthrea
 	*naming = (struct naming){ .fd = fcntl(fd, F_DUPFD_CLOEXEC, 3), .done_fd = eventfd(0, EFD_CLOEXEC),
 				   .err = TALLY_ERROR_NONE };
 	tally_recorder_take_perf_maps(recorder, &naming->perf_maps);
+	tally_recorder_take_excerpt(recorder, &naming->excerpt);
 	bool has_files = !tally_recorder_take_files(recorder, &naming->files);
 	if (has_files && naming->fd >= 0 && naming->done_fd >= 0 && !pthread_create(thread, NULL, work, naming))
 		return naming;

@@ -102,6 +102,10 @@ int tally_perfdata_open(const char *path, struct tally_perfdata **out, struct ta
 int tally_perfdata_open_memory(const void *bytes, size_t size, struct tally_perfdata **out,
 			       struct tally_error *err);
 
+/* Gives whole records in place of the file's, of whose events they are; before the first was asked for.  Not copied: must outlive
+ * the reader. */
+void tally_perfdata_replace_data(struct tally_perfdata *data, const void *records, size_t size);
+
 /* The next record: 1, 0 at the end.  Damage ends the data and is kept for tally_perfdata_damage(); it is no error
  * here, since everything before it is used.  -ENOMEM or -EIO otherwise.  AUXTRACE's payload is skipped.
  * COMPRESSED records are opened and their contents given; HEADER_ATTR, HEADER_FEATURE, EVENT_UPDATE,

@@ -219,6 +219,16 @@ int tally_perfdata_open_memory(const void *bytes, size_t size, struct tally_perf
 	return 0;
 }
 
+void tally_perfdata_replace_data(struct tally_perfdata *data, const void *records, size_t size)
+{
+	struct tally_source *source = &data->source;
+	source->memory = records;
+	source->memory_size = data->data_end = size;
+	source->reads = false;
+	tally_source_seek(source, 0);
+	data->is_unfinished = false;
+}
+
 void tally_perfdata_close(struct tally_perfdata *data)
 {
 	if (!data)

@@ -23,9 +23,11 @@ struct tally_record_source *tally_record_source_of(struct tally_recorder *record
 	return slot ? &recorder->sources[*slot] : NULL;
 }
 
-static int write_records(struct tally_recorder *recorder, const void *bytes, size_t size, struct tally_error *err)
+int tally_record_put(struct tally_recorder *recorder, const void *records, size_t size, struct tally_error *err)
 {
-	return size ? tally_perfdata_write(recorder->writer, bytes, size, err) : 0;
+	if (recorder->excerpt)
+		tally_record_excerpt_add(recorder->excerpt, records, size);
+	return size ? tally_perfdata_write(recorder->writer, records, size, err) : 0;
 }
 
 /* Loss, throttling: counted as they pass. */
@@ -57,7 +59,7 @@ static int take_side_band(struct tally_recorder *recorder, const void *bytes, si
 	if (result < 0)
 		return result;
 	tally_objects_see(&recorder->objects, &recorder->tasks, record);
-	return write_records(recorder, bytes, size, err);
+	return tally_record_put(recorder, bytes, size, err);
 }
 
 /* The ring whose next record is the oldest, and that record; NULL when all are read. */
@@ -137,6 +139,13 @@ static void see_sample(struct tally_recorder *recorder, const void *bytes)
 		recorder->last_sample_ns = time;
 }
 
+/* A sample as it is written. */
+static inline void see_for_excerpt(struct tally_recorder *recorder, const void *sample)
+{
+	if (recorder->excerpt)
+		tally_record_excerpt_add_sample(recorder->excerpt, sample);
+}
+
 /* The source of a sample whose stack is to be unwound or completed; else NULL. */
 static const struct tally_record_source *rewriting_source(struct tally_recorder *recorder, const void *bytes, size_t size)
 {
@@ -152,13 +161,16 @@ static int write_sample(struct tally_recorder *recorder, const void *bytes, size
 	see_sample(recorder, bytes);
 	if (recorder->options.take_sample)
 		return tally_record_give_sample(recorder, bytes, size, err);
-	if (!source)
-		return write_records(recorder, bytes, size, err);
+	if (!source) {
+		see_for_excerpt(recorder, bytes);
+		return tally_perfdata_write(recorder->writer, bytes, size, err);
+	}
 	long written = tally_record_rewrite_sample(recorder, source, bytes, size, rewritten);
 	if (written < 0) {
 		recorder->status.lost++;
 		return 0;
 	}
+	see_for_excerpt(recorder, rewritten);
 	return tally_perfdata_write_walked(recorder->writer, rewritten, (size_t)written, err);
 }
 
@@ -187,8 +199,10 @@ static size_t walk(struct tally_recorder *recorder, const uint8_t *piece, size_t
 		else if (header.size < SAMPLE_BYTES_MIN || recorder->options.take_sample ||
 			 rewriting_source(recorder, bytes, header.size))
 			break;
-		else
+		else {
 			see_sample(recorder, bytes);
+			see_for_excerpt(recorder, bytes);
+		}
 	}
 	return at;
 }
@@ -213,7 +227,7 @@ int tally_record_write(struct tally_recorder *recorder, const void *bytes, struc
 		return write_sample(recorder, bytes, header.size, err);
 	if (header.type != TALLY_RECORD_SAMPLE)
 		see_other(recorder, bytes, header.size);
-	return write_records(recorder, bytes, header.size, err);
+	return tally_record_put(recorder, bytes, header.size, err);
 }
 
 /* One that wraps, or is unwound; 0 when there is none, 1, or -errno. */
@@ -256,7 +270,7 @@ static int drain_samples(struct tally_recorder *recorder, struct tally_ring *rin
 static int finish_round(struct tally_recorder *recorder, struct tally_error *err)
 {
 	const struct tally_record_header round = { .type = TALLY_RECORD_FINISHED_ROUND, .size = sizeof(round) };
-	return write_records(recorder, &round, sizeof(round), err);
+	return tally_record_put(recorder, &round, sizeof(round), err);
 }
 
 static uint64_t bytes_read(const struct tally_recorder *recorder)
@@ -293,11 +307,11 @@ int tally_record_drain(struct tally_recorder *recorder, bool last, struct tally_
 	clock_gettime(CLOCK_MONOTONIC, &now); /* the clock of the records */
 	uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 	int result = drain_side_band(recorder, now_ns, last, err);
+	if (!result)
+		result = tally_record_look_at_modules(recorder, now_ns, err);
 	for (size_t i = 0; !result && i < recorder->ring_count; i++)
 		if (recorder->rings[i].page && !recorder->rings[i].is_backward)
 			result = drain_samples(recorder, &recorder->rings[i], err);
-	if (!result)
-		result = tally_record_look_at_modules(recorder, now_ns, err);
 	if (!result)
 		result = tally_record_end_gone(recorder, now_ns, err);
 	tally_endings_pass(&recorder->endings, &recorder->tasks);

@@ -30,7 +30,7 @@ static int write_lost(struct tally_recorder *recorder, uint64_t lost, struct tal
 	struct tally_sample_id where = { .time = recorder->last_sample_ns, .id = record.id };
 	record.header = (struct tally_record_header){ .type = TALLY_RECORD_LOST, .size = (uint16_t)size };
 	tally_sample_id_encode(attr, &where, record.trailer);
-	return tally_perfdata_write(recorder->writer, &record, size, err);
+	return tally_record_put(recorder, &record, size, err);
 }
 
 int tally_record_count_lost(struct tally_recorder *recorder, struct tally_error *err)

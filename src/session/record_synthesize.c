@@ -238,7 +238,7 @@ int tally_record_synthesize(struct tally_recorder *recorder, struct tally_error 
 	else if (!result && recorder->spawn)
 		result = synthesize_command(&synthesis, recorder->spawn->pid);
 	const struct tally_record_header done = { .type = TALLY_RECORD_FINISHED_ROUND, .size = sizeof(done) };
-	return result ? result : tally_perfdata_write(recorder->writer, &done, sizeof(done), err);
+	return result ? result : tally_record_put(recorder, &done, sizeof(done), err);
 }
 
 /* ---- what is known --------------------------------------------------------------------------------------- */
@@ -323,5 +323,5 @@ int tally_record_write_tasks(struct tally_recorder *recorder, struct tally_error
 		for (size_t m = 0; !result && m < tasks->processes.items[i].count; m++)
 			result = write_mapping(&synthesis, (pid_t)tasks->processes.items[i].pid,
 					       &tasks->processes.items[i].mappings[m]);
-	return result ? result : tally_perfdata_write(recorder->writer, &done, sizeof(done), err);
+	return result ? result : tally_record_put(recorder, &done, sizeof(done), err);
 }

@@ -58,6 +58,18 @@ static uint64_t sample_clock_ns(void *context)
 	return tally_record_now_ns();
 }
 
+/* NULL where there is none. */
+static struct tally_record_excerpt *new_excerpt(const struct tally_recorder *recorder)
+{
+	const struct tally_attr **attrs = calloc(recorder->source_count, sizeof(*attrs));
+	for (size_t i = 0; attrs && i < recorder->source_count; i++)
+		attrs[i] = &recorder->sources[i].written;
+	struct tally_record_excerpt *excerpt =
+		attrs ? tally_record_excerpt_new(attrs, recorder->source_count, &recorder->source_of_id) : NULL;
+	free(attrs);
+	return excerpt;
+}
+
 int tally_recorder_new(struct tally_provider *provider, const struct tally_event_list *events,
 		       struct tally_target *target, const struct tally_record_options *options, int output_fd,
 		       bool pipe, struct tally_spawn *spawn, struct tally_buffer *notes,
@@ -85,6 +97,8 @@ int tally_recorder_new(struct tally_provider *provider, const struct tally_event
 	}
 	if (!result && pipe)
 		result = tally_record_features(recorder, err);
+	if (!result && options->keeps_excerpt && !pipe && !options->next_output && !options->take_sample)
+		recorder->excerpt = new_excerpt(recorder);
 	if (!result)
 		result = tally_record_synthesize(recorder, err);
 	if (!result && recorder->unwinds && provider == tally_provider_kernel())
@@ -264,6 +278,13 @@ void tally_recorder_take_perf_maps(struct tally_recorder *recorder, struct tally
 	recorder->perf_maps = (struct tally_perf_maps){ 0 };
 }
 
+void tally_recorder_take_excerpt(struct tally_recorder *recorder, struct tally_buffer *out)
+{
+	*out = (struct tally_buffer){ 0 };
+	if (recorder->excerpt)
+		tally_record_excerpt_take(recorder->excerpt, out);
+}
+
 int tally_recorder_take_files(struct tally_recorder *recorder, struct tally_objects *out)
 {
 	return tally_objects_hand_over(&recorder->objects, out);
@@ -275,6 +296,7 @@ void tally_recorder_free(struct tally_recorder *recorder)
 		return;
 	tally_record_close(recorder);
 	tally_perfdata_writer_free(recorder->writer);
+	tally_record_excerpt_free(recorder->excerpt);
 	tally_record_outer_free(recorder->outer);
 	for (unsigned i = 0; i < TALLY_RECORD_CHAINS; i++)
 		tally_unwind_chain_free(recorder->chains[i]);

@@ -74,6 +74,7 @@ struct tally_record_options {
 	const struct tally_event_list *switch_events; /* whose hits ask for the next file as SIGUSR2 does; NULL: none */
 	uint64_t max_bytes;    /* of a file, that end the recording; 0: none do */
 	int compression_level;
+	bool keeps_excerpt;    /* for tally_recorder_take_excerpt(); of a recording in one file */
 	struct tally_control *control; /* who says when to sample, open; NULL: nobody does */
 	/* The file is complete and may be renamed: *fd gets the next one's descriptor.  -errno with a message. */
 	int (*next_output)(void *context, const struct tally_record_status *status, int *fd, struct tally_error *err);
@@ -141,6 +142,10 @@ int tally_recorder_add_own(struct tally_recorder *recorder, const void *bytes, s
 
 /* The perf maps that were held, from then on the caller's to release. */
 void tally_recorder_take_perf_maps(struct tally_recorder *recorder, struct tally_perf_maps *out);
+
+/* What of the recording names its places (session/record_excerpt.h), from then on the caller's to release; empty where there is
+ * no such excerpt, and the whole has to be read. */
+void tally_recorder_take_excerpt(struct tally_recorder *recorder, struct tally_buffer *out);
 
 /* Once it has finished: the files that were had by way of the recorded processes alone (of a container, a chroot), as those that
  * were fetched.  0 or -ENOMEM. */

@@ -6,6 +6,7 @@
 #include "base/map.h"
 #include "base/strings.h"
 #include "machine/loaded_modules.h"
+#include "session/record_excerpt.h"
 #include "session/record_outer.h"
 #include "session/recorder.h"
 #include "task/endings.h"
@@ -127,6 +128,7 @@ struct tally_recorder {
 	struct tally_record_frames frames; /* of the stack unwound last */
 	struct tally_record_outer *outer; /* NULL: stacks that were cut stay so */
 	struct tally_perfdata_writer *writer;
+	struct tally_record_excerpt *excerpt; /* NULL: there is none */
 	bool pipe;
 	int output_fd;
 	struct tally_record_status status;
@@ -250,6 +252,8 @@ int tally_record_pace_ms(struct tally_record_pace *pace, uint64_t now_ns, uint64
 
 /* record_drain.c: one pass over all rings; `last`: whatever is there.  0, or what writing gave. */
 int tally_record_drain(struct tally_recorder *recorder, bool last, struct tally_error *err);
+/* Writes whole records, none of which is a sample. */
+int tally_record_put(struct tally_recorder *recorder, const void *records, size_t size, struct tally_error *err);
 /* One record of a sample ring, whose size is its header's. */
 int tally_record_write(struct tally_recorder *recorder, const void *bytes, struct tally_error *err);
 
@@ -272,7 +276,7 @@ void tally_record_forgotten_release(struct tally_record_forgotten *forgotten);
 /* record_modules.c: reads which are loaded now; the lowest start above an address, UINT64_MAX where there is none. */
 int tally_record_read_modules(struct tally_recorder *recorder, struct tally_error *err);
 uint64_t tally_record_module_above(const struct tally_recorder *recorder, uint64_t address);
-/* Before the end of a pass: modules that were loaded since. */
+/* Before a pass reads samples: modules that were loaded since. */
 int tally_record_look_at_modules(struct tally_recorder *recorder, uint64_t now_ns, struct tally_error *err);
 void tally_record_modules_release(struct tally_record_modules *modules);
 

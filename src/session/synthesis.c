@@ -54,5 +54,5 @@ int tally_synthesis_finish(struct tally_synthesis *synthesis, uint32_t type, uin
 	}
 	if (recorder->options.overwrite && !synthesis->is_known)
 		return 0; /* a dump writes it */
-	return tally_perfdata_write(recorder->writer, synthesis->bytes, synthesis->size, synthesis->err);
+	return tally_record_put(recorder, synthesis->bytes, synthesis->size, synthesis->err);
 }

@@ -17,7 +17,7 @@
 
 #define DUMP_BYTES_MAX ((size_t)4 << 30)
 
-static bool is_dump_name(const char *path)
+bool tally_jits_is_dump(const char *path)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 	unsigned pid;
@@ -103,7 +103,7 @@ static void release(struct tally_jit *jit)
 int tally_jits_see(struct tally_tasks *tasks, const struct tally_record_mmap *mmap, uint32_t file)
 {
 	struct tally_jits *jits = tasks->jits;
-	if (!jits || !is_dump_name(mmap->filename))
+	if (!jits || !tally_jits_is_dump(mmap->filename))
 		return 0;
 	const struct tally_jit *known = tally_jits_of_file(tasks, file);
 	if (known && known->pid == mmap->pid)

@@ -40,6 +40,9 @@ struct tally_jits {
 	bool wants_code; /* the file is read all the same, for who wants the code; `recall` is asked where it is not there */
 };
 
+/* Is a file of the name a dump, if it is mapped executable? */
+bool tally_jits_is_dump(const char *path);
+
 /* `mmap` told of an executable mapping of `file`: reads the dump if it is one.  0 or -ENOMEM. */
 int tally_jits_see(struct tally_tasks *tasks, const struct tally_record_mmap *mmap, uint32_t file);
 

@@ -339,6 +339,40 @@ static void all_that_stands_in_the_rings_is_written_once_and_in_order(void **sta
 	end(&f);
 }
 
+/* What names the places of a thousand equal samples: the map, two of them, and the pass's end. */
+static void an_excerpt_is_made_of_what_is_drained(void **state)
+{
+	enum { HITS = 500, SAMPLE_WORDS = 7 };
+	const struct tally_attr sampled = {
+		.sample_type = TRAILER | TALLY_SAMPLE_IP | TALLY_SAMPLE_PERIOD, .flags = TALLY_ATTR_SAMPLE_ID_ALL,
+	};
+	const struct tally_record_header header = { .type = TALLY_RECORD_SAMPLE, .misc = TALLY_MISC_USER, .size = 8 * SAMPLE_WORDS };
+	struct tally_map event_of_id = { 0 };
+	struct tally_buffer records;
+	struct fixture f;
+	(void)state;
+	start(&f);
+	open_sample_rings(&f);
+	*tally_map_put(&event_of_id, 1, NULL) = 0;
+	f.recorder.excerpt = tally_record_excerpt_new((const struct tally_attr *[]){ &sampled, &f.source.attr }, 2, &event_of_id);
+	assert_non_null(f.recorder.excerpt);
+	put_map(&f, 0, 5, 1, "/bin/program");
+	size_t map_bytes = f.fake.pages[0]->data_head;
+	for (uint64_t i = 0; i < 2 * HITS; i++) {
+		uint64_t words[SAMPLE_WORDS] = { 0, 1, 0x1800, 1ull << 32 | 1, 10 + i, 0, 3 };
+		memcpy(words, &header, sizeof(header));
+		assert_true(put_in_ring(&f, i % CPUS, words, sizeof(words)));
+	}
+	assert_int_equal(tally_record_drain(&f.recorder, false, NULL), 0);
+	assert_int_equal(f.recorder.status.samples, 2 * HITS);
+	assert_true(tally_record_excerpt_take(f.recorder.excerpt, &records));
+	assert_int_equal(records.length, map_bytes + 2 * sizeof(uint64_t[SAMPLE_WORDS]) + sizeof(header));
+	tally_buffer_release(&records);
+	tally_record_excerpt_free(f.recorder.excerpt);
+	tally_map_release(&event_of_id);
+	end(&f);
+}
+
 /* No kernel writes such a record: what stands before it is kept, and nothing beyond the noted head is read. */
 static void a_record_of_no_size_ends_what_is_read(void **state)
 {
@@ -373,6 +407,7 @@ int main(void)
 		cmocka_unit_test(what_linux_writes_too_long_is_cut),
 		cmocka_unit_test(a_time_far_ahead_holds_up_nothing),
 		cmocka_unit_test(all_that_stands_in_the_rings_is_written_once_and_in_order),
+		cmocka_unit_test(an_excerpt_is_made_of_what_is_drained),
 		cmocka_unit_test(a_record_of_no_size_ends_what_is_read),
 	};
 	return cmocka_run_group_tests_name("record_drain", tests, NULL, NULL);
