@@ -117,7 +117,6 @@ struct tally_event {
 	bool group_read;         /* :S — the leader samples, members are read */
 	bool weak_group;         /* :W — opened singly where the group doesn't fit */
 	bool from_glob;          /* one of many: may be left out where it can't be opened */
-	bool user_only, kernel_only; /* u, k modifiers: what was asked for explicitly */
 	bool precise_max;        /* :P — the highest precise_ip that the PMU accepts; the attr says 0 */
 	bool host_guest_given;   /* H or G was typed */
 	const char *unit;        /* "" or the PMU's */

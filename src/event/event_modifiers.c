@@ -112,8 +112,6 @@ int tally_event_modifiers_apply(struct tally_event_parser *parser, struct tally_
 	flags |= m->exclusive ? TALLY_ATTR_EXCLUSIVE : 0;
 	event->attr.flags = flags;
 	event->host_guest_given |= m->host || m->guest;
-	event->user_only = !(flags & TALLY_ATTR_EXCLUDE_USER) && (flags & TALLY_ATTR_EXCLUDE_KERNEL);
-	event->kernel_only = (flags & TALLY_ATTR_EXCLUDE_USER) && !(flags & TALLY_ATTR_EXCLUDE_KERNEL);
 	event->precise_max |= m->precise_max;
 	event->group_read |= m->sample_read;
 	event->weak_group |= m->weak;

@@ -59,8 +59,6 @@ int tally_event_parse_vendor(struct tally_event_parser *parser, struct tally_eve
 	event->attr.flags |= attr.flags;
 	event->name = text;
 	/* It has said all of its modifiers itself. */
-	event->user_only = (attr.flags & TALLY_ATTR_EXCLUDE_KERNEL) && !(attr.flags & TALLY_ATTR_EXCLUDE_USER);
-	event->kernel_only = (attr.flags & TALLY_ATTR_EXCLUDE_USER) && !(attr.flags & TALLY_ATTR_EXCLUDE_KERNEL);
 	parser->taken_end = end;
 	parser->token = behind;
 	return 1;

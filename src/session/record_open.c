@@ -31,7 +31,7 @@ struct place {
 static bool wants_kernel(const struct tally_record_source *source)
 {
 	return source->event && source->event->kind != TALLY_EVENT_TRACEPOINT &&
-	       !(source->attr.flags & TALLY_ATTR_EXCLUDE_KERNEL) && !source->event->kernel_only;
+	       !(source->attr.flags & (TALLY_ATTR_EXCLUDE_KERNEL | TALLY_ATTR_EXCLUDE_USER));
 }
 
 static bool is_empty_in_user_mode(const struct tally_record_source *source)

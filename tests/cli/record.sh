@@ -445,6 +445,8 @@ if [ $is_root = yes ] && [ "$paranoid" = 2 ]; then
 	check "another user's process is refused"
 	run 1 $nobody ./tally record -e cpu-clock:k -o own/none true && has '(cpu-clock:u)' && lacks ':k:u' && [ ! -e own/none ]
 	check "the kernel's side is refused with the event that would do"
+	run 1 $nobody ./tally record --all-kernel -o own/none true && has '(cpu-clock:u)' && lacks 'user mode alone' && [ ! -e own/none ]
+	check "so is --all-kernel"
 	run 1 $nobody ./tally record -e context-switches -o own/none true && has 'perf_event_paranoid=1' && lacks 'context-switches:u' && [ ! -e own/none ]
 	check "what happens in the kernel alone is refused, not recorded as nothing"
 	run 0 $nobody ./tally record -e cpu-clock,context-switches -o own/some -- ./shares 50 && has "'context-switches:u' can have no samples"

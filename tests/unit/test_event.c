@@ -176,8 +176,8 @@ static void group_members_are_adjacent_and_numbered(void **state)
 		assert_int_equal(e[i].group, groups[i]);
 	assert_true(e[1].group_read && e[2].group_read && !e[0].group_read);
 	assert_int_equal(e[2].attr.flags, U | HV);
-	assert_true(e[2].kernel_only && !e[1].kernel_only);
-	assert_true(e[3].weak_group && e[3].user_only);
+	assert_true(e[2].attr.flags & TALLY_ATTR_EXCLUDE_USER && !(e[1].attr.flags & TALLY_ATTR_EXCLUDE_USER));
+	assert_true(e[3].weak_group && e[3].attr.flags & TALLY_ATTR_EXCLUDE_KERNEL);
 	assert_int_equal(e[4].attr.flags, PIN | EXCL | GUEST);
 	assert_int_equal(e[5].attr.flags, GUEST);
 	release(&p);
