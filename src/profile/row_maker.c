@@ -24,7 +24,7 @@
 enum {
 	CHAINS_LEAST = 1 << 16, CHAINS_PER_ROW = 4,
 	GUESS_FROM = 1 << 14, GUESS_TIMES = 16, /* chains; as many again at most */
-	LINE_WORDS = 8, NO_STATE = 255, LAST_CHAINS = 16,
+	LINE_WORDS = 8, NO_STATE = 255, LAST_CHAINS = 16, LEAVES = 4096,
 };
 static const uint32_t NO_ROW = UINT32_MAX, FILTERED = UINT32_MAX - 1;
 
@@ -45,11 +45,19 @@ struct last_chain {
 	bool is_kernel;
 };
 
+/* Of an address that was met before; all zero: none. */
+struct known_leaf {
+	uint64_t ip, maps;
+	uint32_t pid, class, row; /* row: + 1 */
+	bool is_kernel;
+};
+
 struct tally_row_maker {
 	struct tally_profile *profile;
 	const struct tally_profile_options *options;
 	struct tally_chain_table chains;
 	struct last_chain lasts[LAST_CHAINS]; /* by process */
+	struct known_leaf leaves[LEAVES]; /* by hash */
 	struct outcome outcomes[TALLY_SLICE];
 	struct { uint8_t *items; size_t count, capacity; } stack; /* bytes of those being made */
 };
@@ -298,12 +306,39 @@ static int add_chain(struct tally_row_maker *maker, const struct tally_hashed_sa
 
 int tally_row_maker_add_places(struct tally_row_maker *maker, const struct tally_hashed_sample *sample)
 {
-	uint8_t leaf[TALLY_PLACE_BYTES_MAX], *end = leaf;
-	if (!sample->is_ip && sample->count)
-		return add_chain(maker, sample);
-	if (sample->is_ip && push_address(maker, sample, sample->is_kernel, sample->ip, 0, &end) < 0)
+	const uint8_t none[1] = { 0 };
+	return sample->count ? add_chain(maker, sample) :
+			       add_to_row(maker, leaf_row(maker, sample->class, none, none), sample->period);
+}
+
+/* ---- leaves alone ---------------------------------------------------------------------------------------- */
+
+static int learn_leaf(struct tally_row_maker *maker, const struct tally_leaf_sample *sample, struct known_leaf *known)
+{
+	struct tally_profile *profile = maker->profile;
+	struct outcome outcome = { 0 };
+	uint32_t place = tally_place_table_find(&profile->places, &profile->recording->tasks, sample->pid, sample->is_kernel,
+						sample->maps, sample->ip, 0);
+	if (place == UINT32_MAX || tally_vector_reserve(&maker->stack, TALLY_PLACE_BYTES_MAX) < 0)
 		return -ENOMEM;
-	return add_to_row(maker, leaf_row(maker, sample->class, leaf, end), sample->period);
+	maker->stack.count = (size_t)(tally_stack_put_place(maker->stack.items, place) - maker->stack.items);
+	end_stack(maker, sample->class, &outcome);
+	*known = (struct known_leaf){
+		.ip = sample->ip, .maps = sample->maps, .pid = sample->pid, .class = sample->class, .is_kernel = sample->is_kernel,
+		.row = put_row(maker, sample->class, &outcome) + 1,
+	};
+	return 0;
+}
+
+int tally_row_maker_add_leaf(struct tally_row_maker *maker, const struct tally_leaf_sample *sample)
+{
+	uint64_t hash = (sample->ip ^ (uint64_t)sample->class << 32 ^ sample->pid) * 0x9e3779b97f4a7c15u;
+	struct known_leaf *known = &maker->leaves[hash >> 32 & (LEAVES - 1)];
+	bool is_known = known->ip == sample->ip && known->maps == sample->maps && known->pid == sample->pid &&
+			known->class == sample->class && known->is_kernel == sample->is_kernel && known->row;
+	if (!is_known && learn_leaf(maker, sample, known) < 0)
+		return -ENOMEM;
+	return add_to_row(maker, known->row - 1, sample->period);
 }
 
 /* ---- rows of many ---------------------------------------------------------------------------------------- */

@@ -24,6 +24,14 @@ struct tally_hashed_sample {
 	bool is_cut;    /* the stack went on: the recorder's copy of it ended */
 };
 
+/* A sample of which its own address alone is asked for. */
+struct tally_leaf_sample {
+	uint64_t ip, period;
+	uint64_t maps; /* the generation of those that have it: the kernel's, or the process's */
+	uint32_t pid, class;
+	bool is_kernel;
+};
+
 struct tally_row_maker;
 
 /* NULL when memory is out.  `options` must outlive it. */
@@ -36,6 +44,9 @@ const struct tally_chain_table *tally_row_maker_chains(const struct tally_row_ma
 /* Adds samples; `share` of the recording is read with them, 0 where that is not known.  0 or -ENOMEM. */
 int tally_row_maker_add(struct tally_row_maker *maker, const struct tally_hashed_sample *samples, size_t count,
 			double share);
+
+/* Adds one sample at once.  0 or -ENOMEM. */
+int tally_row_maker_add_leaf(struct tally_row_maker *maker, const struct tally_leaf_sample *sample);
 
 /* Of who wants the names of places alone: adds one sample, whose hash isn't asked for.  0 or -ENOMEM. */
 int tally_row_maker_add_places(struct tally_row_maker *maker, const struct tally_hashed_sample *sample);

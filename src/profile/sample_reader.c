@@ -378,14 +378,22 @@ int tally_sample_reader_add(struct tally_sample_reader *reader, const struct tal
 		return -ENOMEM;
 	if (sample->stack && !(recording->leaves_only && sample->type & TALLY_SAMPLE_IP))
 		return add_unwound(reader, raw, record, class, period);
+	bool is_kernel = is_kernel_mode(record->header.misc);
+	bool is_ip = sample->type & TALLY_SAMPLE_IP && (recording->leaves_only || !has_address(sample));
+	if (is_ip && (recording->leaves_only || reader->options->only_places) && !reader->pipe.is_running) {
+		const struct tally_leaf_sample leaf = {
+			.ip = sample->ip, .period = period, .pid = sample->pid, .class = class, .is_kernel = is_kernel,
+			.maps = is_kernel ? recording->tasks.kernel.generation : task->maps,
+		};
+		return tally_row_maker_add_leaf(reader->rows, &leaf);
+	}
 	struct batch *batch = reader->batch;
 	struct tally_hashed_sample *waiting = &batch->samples[batch->count];
 	*waiting = (struct tally_hashed_sample){
 		.words = sample->chain ? sample->chain : &waiting->ip, .count = (uint32_t)sample->chain_length, .ip = sample->ip,
 		.period = period,
 		.user_maps = task->maps, .kernel_maps = recording->tasks.kernel.generation,
-		.pid = sample->pid, .class = class, .is_kernel = is_kernel_mode(record->header.misc),
-		.is_ip = sample->type & TALLY_SAMPLE_IP && (recording->leaves_only || !has_address(sample)),
+		.pid = sample->pid, .class = class, .is_kernel = is_kernel, .is_ip = is_ip,
 	};
 	waiting->is_cut = !waiting->is_ip && (recording->is_chain_full || record->header.misc & TALLY_MISC_STACK_CUT);
 	if (waiting->is_ip) {

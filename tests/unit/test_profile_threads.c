@@ -6,19 +6,35 @@
 
 enum { RECORDINGS = 12, SAMPLES = 3600 };
 
-static struct tally_profile *read_profile(const struct profile_fixture *fixture, const struct tally_profile_options *options)
+static struct tally_profile *read_profile(const struct profile_fixture *fixture, const struct tally_profile_options *options,
+					  bool leaves_only)
 {
 	struct tally_recording *opened;
 	struct tally_profile *profile;
 	assert_int_equal(tally_recording_open_memory(fixture->bytes, fixture->size, &opened, NULL), 0);
+	opened->leaves_only = leaves_only;
 	assert_int_equal(tally_profile_new(opened, options, &profile, NULL), 0);
 	return profile;
 }
 
-/* A second thread helps: rows, places and classes have the numbers that they have without. */
-static void two_threads_make_what_one_makes(void **state)
+static void assert_same(const struct tally_profile *one, const struct tally_profile *two)
 {
-	(void)state;
+	assert_true(one->rows.rows.count > 10);
+	assert_int_equal(one->rows.rows.count, two->rows.rows.count);
+	assert_memory_equal(one->rows.rows.items, two->rows.rows.items, one->rows.rows.count * sizeof(*one->rows.rows.items));
+	assert_int_equal(one->rows.stacks.count, two->rows.stacks.count);
+	assert_memory_equal(one->rows.stacks.items, two->rows.stacks.items, one->rows.stacks.count);
+	assert_int_equal(one->places.places.count, two->places.places.count);
+	for (size_t i = 0; i < one->places.places.count; i++) {
+		assert_int_equal(one->places.places.items[i].address, two->places.places.items[i].address);
+		assert_int_equal(one->places.places.items[i].file, two->places.places.items[i].file);
+	}
+	assert_int_equal(one->classes.count, two->classes.count);
+	assert_memory_equal(one->classes.items, two->classes.items, one->classes.count * sizeof(*one->classes.items));
+}
+
+static void compare(bool leaves_only)
+{
 	for (unsigned seed = 0; seed < RECORDINGS; seed++) {
 		struct random_recording *recording = malloc(sizeof(*recording));
 		struct tally_profile *profiles[2];
@@ -27,26 +43,27 @@ static void two_threads_make_what_one_makes(void **state)
 			struct tally_profile_options options = {
 				.merge_threads = seed & 1, .merge_cpus = seed & 2, .split_samples = i ? 1 + seed * 7 : UINT64_MAX,
 			};
-			profiles[i] = read_profile(&recording->fixture, &options);
+			profiles[i] = read_profile(&recording->fixture, &options, leaves_only);
 		}
-		const struct tally_profile *one = profiles[0], *two = profiles[1];
-		assert_true(one->rows.rows.count > 10);
-		assert_int_equal(one->rows.rows.count, two->rows.rows.count);
-		assert_memory_equal(one->rows.rows.items, two->rows.rows.items,
-				    one->rows.rows.count * sizeof(*one->rows.rows.items));
-		assert_int_equal(one->rows.stacks.count, two->rows.stacks.count);
-		assert_memory_equal(one->rows.stacks.items, two->rows.stacks.items, one->rows.stacks.count);
-		assert_int_equal(one->places.places.count, two->places.places.count);
-		for (size_t i = 0; i < one->places.places.count; i++) {
-			assert_int_equal(one->places.places.items[i].address, two->places.places.items[i].address);
-			assert_int_equal(one->places.places.items[i].file, two->places.places.items[i].file);
-		}
-		assert_int_equal(one->classes.count, two->classes.count);
-		assert_memory_equal(one->classes.items, two->classes.items, one->classes.count * sizeof(*one->classes.items));
+		assert_same(profiles[0], profiles[1]);
 		tally_profile_free(profiles[0]);
 		fixture_release(&recording->fixture, profiles[1]);
 		free(recording);
 	}
+}
+
+/* A second thread helps: rows, places and classes have the numbers that they have without. */
+static void two_threads_make_what_one_makes(void **state)
+{
+	(void)state;
+	compare(false);
+}
+
+/* One thread adds them at once, where the row of an address is remembered; two hash them as they do chains. */
+static void leaves_alone_have_the_rows_that_chains_of_one_would_have(void **state)
+{
+	(void)state;
+	compare(true);
 }
 
 /* What would hold for a recording that goes on as it began holds for one that does not, too. */
@@ -82,6 +99,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(two_threads_make_what_one_makes),
+		cmocka_unit_test(leaves_alone_have_the_rows_that_chains_of_one_would_have),
 		cmocka_unit_test(tables_are_right_however_large_they_were_guessed),
 	};
 	return cmocka_run_group_tests_name("profile_threads", tests, random_set_up_map, fixture_tear_down_map);
