@@ -1,5 +1,6 @@
 #include "profile/recording.h"
 
+#include "abi/chain_walk.h"
 #include "base/reader.h"
 #include "base/vector.h"
 #include "profile/packed_jits.h"
@@ -370,7 +371,9 @@ static int apply_record(struct tally_recording *recording, const struct tally_ra
 		return 0;
 	if (record->header.type == TALLY_RECORD_SAMPLE) {
 		recording->counts.samples++;
-		int is_full = tally_recording_ends_at_limit(recording, &raw->event->attr, record);
+		const struct tally_attr *attr = &raw->event->attr;
+		bool is_long = record->sample.chain_length >= tally_chain_limit(attr);
+		int is_full = is_long ? tally_recording_ends_at_limit(recording, attr, record) : 0;
 		if (is_full < 0)
 			return -ENOMEM;
 		recording->is_chain_full = is_full;
@@ -449,18 +452,18 @@ int tally_recording_next(struct tally_recording *recording, struct tally_raw_rec
 {
 	for (;;) {
 		int got = next_of_group(recording, raw, record);
-		if (got > 0 && take(recording, raw, record))
-			return 1;
-		if (got > 0)
-			continue;
 		if (got < 0)
 			return tally_error_set(err, -ENOMEM, "out of memory");
-		got = next_record(recording, raw, record, err);
-		if (got <= 0)
-			return got;
-		if (carries_counts(recording, raw, record))
-			start_group(recording, raw, record);
-		else if (take(recording, raw, record))
+		if (!got) {
+			got = next_record(recording, raw, record, err);
+			if (got <= 0)
+				return got;
+			if (carries_counts(recording, raw, record)) {
+				start_group(recording, raw, record);
+				continue;
+			}
+		}
+		if (take(recording, raw, record))
 			return 1;
 	}
 }

@@ -139,7 +139,7 @@ int tally_recording_branch_chain(struct tally_recording *recording, const struct
 bool tally_recording_has_branch_chain(const struct tally_attr *attr, const struct tally_sample *sample);
 
 /* Whether the kernel left callers out of a sample's chain, since it had as many frames as the kernel puts into one.  The chain
- * must be as the kernel made it.  1, 0 or -ENOMEM. */
+ * must be as the kernel made it, and as long as that (tally_chain_limit()).  1, 0 or -ENOMEM. */
 int tally_recording_ends_at_limit(struct tally_recording *recording, const struct tally_attr *attr,
 				  const struct tally_record *record);
 

@@ -227,7 +227,7 @@ int tally_recording_ends_at_limit(struct tally_recording *recording, const struc
 {
 	const struct tally_sample *sample = &record->sample;
 	uint32_t limit = tally_chain_limit(attr);
-	if (sample->chain_length < limit || sample->stack || tally_recording_has_branch_chain(attr, sample))
+	if (sample->stack || tally_recording_has_branch_chain(attr, sample))
 		return 0;
 	uint64_t frames = tally_chain_frames(sample);
 	if (frames != limit && frames != limit + 1ull) {
