@@ -69,8 +69,8 @@ struct tally_record_excerpt {
 	struct last lasts[LASTS];
 	struct { uint64_t *items; size_t count, capacity; } chain; /* what of a sample's is kept */
 	uint64_t youngest_ns;      /* of the samples so far */
-	uint64_t samples, look_at; /* whether it is worth it, when there are so many samples */
-	uint64_t looked_at, kept;  /* samples then; those that were kept since */
+	uint64_t samples;
+	uint64_t looked_at, kept;  /* samples when it was last asked whether it is worth it; those that were kept since */
 	const struct last *recent; /* the last sample's, where the next may be told by its bytes; else NULL */
 	uint64_t recent_header;    /* the record's */
 };
@@ -361,11 +361,10 @@ static void add_sample(struct tally_record_excerpt *excerpt, const struct sample
 
 static bool is_worth_it(struct tally_record_excerpt *excerpt)
 {
-	if (excerpt->samples < excerpt->look_at)
+	if (excerpt->samples - excerpt->looked_at < LOOK_EACH)
 		return true;
 	bool is_beginning = !excerpt->looked_at; /* when everything is new */
 	bool is_worth_it = is_beginning || excerpt->kept * KEPT_SHARE <= excerpt->samples - excerpt->looked_at;
-	excerpt->look_at = excerpt->samples + LOOK_EACH;
 	excerpt->looked_at = excerpt->samples;
 	excerpt->kept = 0;
 	return is_worth_it;
@@ -446,7 +445,6 @@ struct tally_record_excerpt *tally_record_excerpt_new(const struct tally_attr *c
 	excerpt->event_of_id = event_of_id;
 	excerpt->side_band = *attrs[count - 1];
 	excerpt->records.maximum = EXCERPT_BYTES_MAX;
-	excerpt->look_at = LOOK_EACH;
 	excerpt->kinds = calloc(count, sizeof(*excerpt->kinds));
 	excerpt->kind_count = count - 1;
 	bool fits = excerpt->kinds;

@@ -128,7 +128,8 @@ static inline void random_sample(struct random_recording *recording)
 			  random_next(recording, 2) ? TALLY_MISC_USER : TALLY_MISC_KERNEL, words, 7 + depth);
 }
 
-static inline void random_recording_make(struct random_recording *recording, uint64_t seed, size_t samples)
+/* What is there before the first sample. */
+static inline void random_recording_begin(struct random_recording *recording, uint64_t seed)
 {
 	*recording = (struct random_recording){ .random = seed * 0x9e3779b97f4a7c15ull + 1 };
 	for (size_t i = 0; i < RANDOM_CHAINS; i++)
@@ -136,6 +137,11 @@ static inline void random_recording_make(struct random_recording *recording, uin
 	random_map(recording, 0, "//anon", CODE, 0);
 	for (unsigned i = 0; i < RANDOM_PROCESSES; i++)
 		random_map_library(recording, i);
+}
+
+static inline void random_recording_make(struct random_recording *recording, uint64_t seed, size_t samples)
+{
+	random_recording_begin(recording, seed);
 	for (size_t i = 0; i < samples; i++) {
 		switch (random_next(recording, 60)) {
 		case 0: random_fork(recording); break;

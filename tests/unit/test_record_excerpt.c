@@ -94,12 +94,7 @@ static void put_kernel_map(struct random_recording *recording)
 
 static void make_recording(struct random_recording *recording, uint64_t seed)
 {
-	*recording = (struct random_recording){ .random = seed * 0x9e3779b97f4a7c15ull + 1 };
-	for (size_t i = 0; i < RANDOM_CHAINS; i++)
-		random_chain(recording, i);
-	random_map(recording, 0, "//anon", CODE, 0);
-	for (unsigned i = 0; i < RANDOM_PROCESSES; i++)
-		random_map_library(recording, i);
+	random_recording_begin(recording, seed);
 	for (size_t i = 0; i < SAMPLES; i++) {
 		switch (random_next(recording, 100)) {
 		case 0: random_fork(recording); break;
@@ -307,6 +302,18 @@ static void what_keeps_most_samples_is_given_up(void **state)
 	assert_false(has_excerpt_of(30000, 3));
 }
 
+/* All is new when a program starts. */
+static void a_beginning_may_be_all_new(void **state)
+{
+	(void)state;
+	struct excerpt_fixture fixture;
+	excerpt_open(&fixture, &usual_attr);
+	for (uint64_t i = 1; i <= 30000; i++)
+		put_sample(fixture.excerpt, 1, i, i <= 4000 ? LEAF + i : LEAF);
+	assert_true(excerpt_close(&fixture));
+	tally_buffer_release(&fixture.records);
+}
+
 static void what_it_cannot_tell_is_given_up(void **state)
 {
 	(void)state;
@@ -484,6 +491,7 @@ int main(void)
 		cmocka_unit_test(chains_that_end_alike_have_all_their_places),
 		cmocka_unit_test(a_million_equal_hits_are_two),
 		cmocka_unit_test(what_keeps_most_samples_is_given_up),
+		cmocka_unit_test(a_beginning_may_be_all_new),
 		cmocka_unit_test(what_would_be_large_is_given_up),
 		cmocka_unit_test(what_it_cannot_tell_is_given_up),
 		cmocka_unit_test(a_jit_dump_is_given_up),
