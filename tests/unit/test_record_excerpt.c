@@ -309,7 +309,7 @@ static void a_beginning_may_be_all_new(void **state)
 	struct excerpt_fixture fixture;
 	excerpt_open(&fixture, &usual_attr);
 	for (uint64_t i = 1; i <= 30000; i++)
-		put_sample(fixture.excerpt, 1, i, i <= 4000 ? LEAF + i : LEAF);
+		put_sample(fixture.excerpt, 1, i, i <= 4000 ? CODE + 0x1000 + i : i % 2 ? LEAF : WORK);
 	assert_true(excerpt_close(&fixture));
 	tally_buffer_release(&fixture.records);
 }
