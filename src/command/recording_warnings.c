@@ -23,6 +23,7 @@ void tally_command_warn_of(const struct tally_command *command, const char *path
 	char *clean = malloc(warnings.length + 1);
 	if (clean)
 		tally_terminal_clean(tally_buffer_string(&warnings), clean, warnings.length + 1);
+	fflush(stdout); /* where both go to one file, a warning isn't to stand inside a line */
 	for (const char *line = clean ? clean : ""; *line; line += strcspn(line, "\n") + 1)
 		fprintf(stderr, "tally %s: warning: %s%s%.*s\n", command->name, path ? path : "", path ? ": " : "",
 			(int)strcspn(line, "\n"), line);
@@ -36,6 +37,7 @@ void tally_command_jit_hint(const struct tally_profile *profile)
 	char clean[512];
 	if (!tally_profile_jit_hint(profile, &hint) && hint.length) {
 		tally_terminal_clean(tally_buffer_string(&hint), clean, sizeof(clean));
+		fflush(stdout);
 		fprintf(stderr, "hint: %.*s\n", (int)strcspn(clean, "\n"), clean);
 	}
 	tally_buffer_release(&hint);

@@ -98,10 +98,9 @@ static void put(const struct tally_profile *profile, const struct sums *sums, st
 	if (!all || all < least)
 		return;
 	const char *name = tally_strings_text(&profile->recording->tasks.strings, sums->comm);
-	bool is_hot = sums->unnamed && sums->unnamed >= least;
 	tally_buffer_printf(out, "%.0f%% of the samples are in code that %s made while it ran, without names%s: run it with %s\n",
-			    100.0 * (double)(is_hot ? sums->unnamed : all) / (double)sums->total, name,
-			    is_hot ? "" : ", or in what it called", way_of(name));
+			    100.0 * (double)all / (double)sums->total, name,
+			    sums->below ? ", or in what it called" : "", way_of(name));
 }
 
 int tally_profile_jit_hint(const struct tally_profile *profile, struct tally_buffer *out)
