@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 enum { OPTION_RECORDS = 256, OPTION_MANGLED, OPTION_STDIO, OPTION_NO_INLINE, OPTION_EVENT, OPTION_CSV, OPTION_DSO,
-       OPTION_SYMBOL, OPTION_MAX_STACK, OPTION_SHOW = 1 << 16,
+       OPTION_SYMBOL, OPTION_MAX_STACK, OPTION_NS, OPTION_RELATIVE, OPTION_DELTA, OPTION_SHOW = 1 << 16,
        FLUSH_BYTES = 1 << 18, FIELD_LISTS_MAX = 64 };
 
 /* The kind's bit is in the option's id. */
@@ -42,6 +42,10 @@ static const struct tally_option options[] = {
 	{ 'F', "fields", TALLY_ARGUMENT_REQUIRED, "LIST",
 	  "what of a sample is shown: comm,tid,pid,time,cpu,event,period,misc,trace,\nip,sym,symoff,dso,srcline,addr,weight,\niregs,uregs,brstack,brstacksym …;\n+FIELD,-FIELD more or less than usual; sw:, trace:, hw: for such events",
 	  NULL, 0 },
+	{ 0, "ns", TALLY_ARGUMENT_NONE, NULL, "times to the nanosecond", NULL, OPTION_NS },
+	{ 0, "reltime", TALLY_ARGUMENT_NONE, NULL,
+	  "times since the first that is shown; --time's are since the first sample", NULL, OPTION_RELATIVE },
+	{ 0, "deltatime", TALLY_ARGUMENT_NONE, NULL, "times since the line before", NULL, OPTION_DELTA },
 	{ 'j', "json", TALLY_ARGUMENT_NONE, NULL, "samples as JSON Lines (docs/script-json.md)", NULL, 0 },
 	{ 0, "csv", TALLY_ARGUMENT_NONE, NULL, "samples as CSV", NULL, OPTION_CSV },
 	SHOW_OPTION("task", TALLY_SCRIPT_TASK, "names, forks and ends of tasks too"),
@@ -82,6 +86,7 @@ struct request {
 	const char *field_lists[FIELD_LISTS_MAX]; /* their layout may be chosen behind them */
 	size_t field_list_count;
 	struct tally_script_fields fields;
+	struct tally_script_clock clock;
 	struct tally_name_sources names;
 	unsigned shown; /* enum tally_script_events */
 	uint32_t frames_max;
@@ -160,7 +165,7 @@ static int print_all(struct tally_recording *recording, struct request *request,
 		if (request->records)
 			tally_record_dump(recording, &raw, &record, &out);
 		else if (record.header.type != TALLY_RECORD_SAMPLE)
-			tally_script_event(recording, &raw, &record, json ? 0 : request->shown, &out);
+			tally_script_event(recording, &raw, &record, json ? 0 : request->shown, &request->clock, &out);
 		else if (!leaf_passes(recording, &record, &request->filter))
 			request->left_out++;
 		else if (json)
@@ -204,6 +209,9 @@ static int take_option(void *taker, int id, const char *value, struct tally_erro
 	case 'j': request->layout = TALLY_SCRIPT_JSON; break;
 	case OPTION_CSV: request->layout = TALLY_SCRIPT_CSV; break;
 	case OPTION_RECORDS: request->records = true; break;
+	case OPTION_NS: request->clock.nanoseconds = true; break;
+	case OPTION_RELATIVE: request->clock.since_first = request->filter.time_since_first = true; break;
+	case OPTION_DELTA: request->clock.since_last = true; break;
 	case OPTION_MANGLED: request->mangled = true; break;
 	case OPTION_NO_INLINE: request->no_inlines = true; break;
 	case OPTION_STDIO: request->no_pager = true; break;
@@ -222,11 +230,24 @@ static int take_option(void *taker, int id, const char *value, struct tally_erro
 	return 0;
 }
 
+static int check_clock(const struct request *request, struct tally_error *err)
+{
+	if (request->clock.since_first && request->clock.since_last)
+		return tally_error_set(err, -EINVAL, "--reltime and --deltatime can't be shown together: choose one");
+	if ((request->clock.since_first || request->clock.since_last) &&
+	    (request->records || request->layout != TALLY_SCRIPT_TEXT))
+		return tally_error_set(err, -EINVAL, "--%s is for text: %s the recording's clock in nanoseconds, to be subtracted",
+				       request->clock.since_first ? "reltime" : "deltatime",
+				       request->records ? "--records has" : "-j and --csv have");
+	return 0;
+}
+
 static int take_fields(struct request *request, struct tally_error *err)
 {
 	int result = 0;
 	tally_script_fields_init(&request->fields, request->layout);
 	request->fields.no_stacks = request->no_stacks;
+	request->fields.clock = &request->clock;
 	for (size_t i = 0; !result && i < request->field_list_count; i++)
 		result = tally_script_fields_parse(&request->fields, request->field_lists[i], err);
 	return result;
@@ -253,7 +274,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	int status;
 	if (!tally_recording_arguments(command, argc, argv, take_option, &request, &request.input, &status))
 		return status;
-	if (take_fields(&request, &err) < 0)
+	if (check_clock(&request, &err) < 0 || take_fields(&request, &err) < 0)
 		return tally_command_misuse(command, "%s", err.message);
 	request.input = tally_recording_path(request.input);
 	if (tally_recording_open(request.input, &recording, &err) < 0)

@@ -20,7 +20,6 @@
 	X(ADDRESSES, 0, "addr-range", REQUIRED, "N", "--symbol takes functions; -j and --csv have addresses to choose by") \
 	X(CALL_RETURN, 0, "call-ret-trace", OPTIONAL, "OPTIONS", "tally decodes no traces of instructions; perf does") \
 	X(CALLS, 0, "call-trace", OPTIONAL, "OPTIONS", "tally decodes no traces of instructions; perf does") \
-	X(DELTA, 0, "deltatime", NONE, NULL, "-j and --csv have times in nanoseconds, to be subtracted") \
 	X(DEMANGLE_KERNEL, 0, "demangle-kernel", NONE, NULL, "the kernel's names stand as they are") \
 	X(FILTER_ARGUMENT, 0, "dlarg", REQUIRED, "ARGUMENT", \
 	  "tally loads no filters; --comm, --dso, --symbol, --pid and --time choose samples") \
@@ -39,9 +38,7 @@
 	X(INSTRUCTIONS, 0, "insn-trace", OPTIONAL, "OPTIONS", "tally decodes no traces of instructions; perf does") \
 	X(ITRACE, 0, "itrace", OPTIONAL, "OPTIONS", "tally decodes no traces of instructions; perf does") \
 	X(MAX_BLOCKS, 0, "max-blocks", REQUIRED, "N", "-F +brstacksym shows the branches before each sample") \
-	X(NS, 0, "ns", NONE, NULL, "-j and --csv have times in nanoseconds") \
 	X(PER_EVENT, 0, "per-event-dump", NONE, NULL, "-e EVENT shows one; its output can go to a file of its own") \
-	X(RELATIVE, 0, "reltime", NONE, NULL, "-j and --csv have times in nanoseconds, to be subtracted") \
 	X(KERNEL_PATH, 0, "show-kernel-path", NONE, NULL, "the kernel is [kernel.kallsyms]; --vmlinux FILE names it by a file") \
 	X(SHOW_ON_OFF, 0, "show-on-off-events", NONE, NULL, "--time takes a part of the recording") \
 	X(STITCH_LBR, 0, "stitch-lbr", NONE, NULL, "stacks of LBR are shown as they were recorded") \

@@ -85,7 +85,7 @@ static void misc(const struct tally_script_cell *cell, struct tally_buffer *out)
 static void wall_time(const struct tally_script_cell *cell, struct tally_buffer *out)
 {
 	char text[TALLY_SCRIPT_WALL_TIME_MAX];
-	tally_script_wall_time(text, sample_of(cell)->time + cell->wall_offset);
+	tally_script_wall_time(text, sample_of(cell)->time + cell->wall_offset, cell->nanoseconds);
 	tally_buffer_text(out, text);
 }
 

@@ -15,6 +15,7 @@ struct tally_script_cell {
 	const struct tally_record *record;
 	const char *trace;    /* what a tracepoint said */
 	uint64_t wall_offset; /* tally_script_wall_offset() */
+	bool nanoseconds;     /* of the wall's time */
 };
 
 struct tally_script_column {

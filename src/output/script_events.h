@@ -3,6 +3,7 @@
 #define TALLY_OUTPUT_SCRIPT_EVENTS_H
 
 #include "base/buffer.h"
+#include "output/script_clock.h"
 #include "profile/recording.h"
 
 /* Which of them, by what perf calls them. */
@@ -18,8 +19,9 @@ enum tally_script_events {
 	TALLY_SCRIPT_ROUND = 1 << 8
 };
 
-/* Appends the record that tally_recording_next() just gave, where `shown` has its kind. */
+/* Appends the record that tally_recording_next() just gave, where `shown` has its kind; `clock` is the samples'. */
 void tally_script_event(struct tally_recording *recording, const struct tally_raw_record *raw,
-			const struct tally_record *record, unsigned shown, struct tally_buffer *out);
+			const struct tally_record *record, unsigned shown, struct tally_script_clock *clock,
+			struct tally_buffer *out);
 
 #endif

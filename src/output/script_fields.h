@@ -8,6 +8,7 @@
 #define TALLY_OUTPUT_SCRIPT_FIELDS_H
 
 #include "base/error.h"
+#include "output/script_clock.h"
 #include "perfdata/perfdata.h"
 
 #include <stdbool.h>
@@ -55,6 +56,7 @@ enum { TALLY_SCRIPT_TYPE_OTHER = 6, TALLY_SCRIPT_TYPES };
 struct tally_script_fields {
 	enum tally_script_layout layout;
 	bool no_stacks; /* the sampled address alone */
+	struct tally_script_clock *clock; /* NULL: the recording's, to the microsecond */
 	struct tally_script_type_fields {
 		uint32_t shown;
 		uint32_t asked; /* of these: by name, so that they have to be there */

@@ -227,7 +227,8 @@ int tally_script_json_sample(struct tally_script_json *script, const struct tall
 		script->recording->chain.count = 1;
 	const struct tally_script_cell cell = { .recording = script->recording, .event = raw->event, .record = record,
 						.trace = tally_buffer_string(&script->said),
-						.wall_offset = script->wall_offset };
+						.wall_offset = script->wall_offset,
+						.nanoseconds = script->fields.clock && script->fields.clock->nanoseconds };
 	if (result >= 0 && shown)
 		result = script->fields.layout == TALLY_SCRIPT_CSV ? put_csv(script, shown, &cell, out) :
 								     put_json(script, shown, &cell, out);

@@ -38,6 +38,9 @@ struct event_head {
 	struct tally_frame_lines *lines;
 };
 
+/* In place of TALLY_FIELD_TIME, where times are not shown as usual. */
+enum { FIELD_OTHER_TIME = 1 << 30 };
+
 enum { THREAD_HEADS = 64, HEAD_NUMBERS_MAX = 128, LAYOUTS = 32 /* of lines, by enum tally_frame_parts */ };
 
 struct tally_script {
@@ -77,6 +80,11 @@ static struct tally_frame_lines *lines_of(struct tally_script *script, uint32_t 
 	return script->lines[parts] = lines;
 }
 
+static bool shows_other_times(const struct tally_script_clock *clock)
+{
+	return clock && (clock->nanoseconds || clock->since_first || clock->since_last);
+}
+
 /* The columns follow the widest name; a pipe may announce more events later, or other names. */
 static int make_event_heads(struct tally_script *script, const struct tally_recorded_event *events, size_t count,
 			    struct tally_error *err)
@@ -96,6 +104,8 @@ static int make_event_heads(struct tally_script *script, const struct tally_reco
 			result = tally_script_wall_offset(script->recording, &script->wall_offset, err);
 		if (result < 0)
 			return result;
+		if (shows_other_times(script->fields.clock) && head.fields & TALLY_FIELD_TIME)
+			head.fields ^= TALLY_FIELD_TIME | FIELD_OTHER_TIME;
 		head.shows_stacks = head.fields & TALLY_FIELD_IP && !script->fields.no_stacks &&
 				    tally_recording_has_stacks(&events[i].attr);
 		head.lines = lines_of(script, head.fields, head.shows_stacks);
@@ -153,9 +163,26 @@ static const struct thread_head *make_thread_head(struct tally_script *script, s
 	return head;
 }
 
+static char *put_seldom(const struct tally_script *script, char *at, const struct tally_record *record, uint32_t fields)
+{
+	const struct tally_sample *sample = &record->sample;
+	struct tally_script_clock *clock = script->fields.clock;
+	if (fields & TALLY_FIELD_MISC) {
+		tally_script_misc(at, record->header.misc);
+		at += TALLY_SCRIPT_MISC_SIZE;
+	}
+	if (fields & TALLY_FIELD_WALL_TIME) {
+		at = tally_script_wall_time(at, sample->time + script->wall_offset, clock && clock->nanoseconds);
+		*at++ = ' ';
+	}
+	if (sample->type & TALLY_SAMPLE_TIME && fields & FIELD_OTHER_TIME)
+		at = tally_script_time(clock, at, sample->time);
+	return at;
+}
+
 /* "[003] 12345.678901:      10000 " */
-static char *put_numbers(char *at, const struct tally_recorded_event *event, const struct tally_record *record,
-			 uint32_t fields, uint64_t wall_offset)
+static char *put_numbers(const struct tally_script *script, char *at, const struct tally_recorded_event *event,
+			 const struct tally_record *record, uint32_t fields)
 {
 	const struct tally_sample *sample = &record->sample;
 	if (sample->type & TALLY_SAMPLE_CPU && fields & TALLY_FIELD_CPU) {
@@ -170,23 +197,12 @@ static char *put_numbers(char *at, const struct tally_recorded_event *event, con
 		*at++ = ']';
 		*at++ = ' ';
 	}
-	if (fields & TALLY_FIELD_MISC) {
-		tally_script_misc(at, record->header.misc);
-		at += TALLY_SCRIPT_MISC_SIZE;
-	}
-	if (fields & TALLY_FIELD_WALL_TIME) {
-		at = tally_script_wall_time(at, sample->time + wall_offset);
-		*at++ = ' ';
-	}
+	if (fields & (TALLY_FIELD_MISC | TALLY_FIELD_WALL_TIME | FIELD_OTHER_TIME))
+		at = put_seldom(script, at, record, fields);
 	if (sample->type & TALLY_SAMPLE_TIME && fields & TALLY_FIELD_TIME) {
-		uint32_t fraction = (uint32_t)(sample->time % 1000000000 / 1000);
-		at = tally_put_decimal(at, sample->time / 1000000000, 5);
-		*at++ = '.';
-		memcpy(at, tally_digit_pairs + 2 * (fraction / 10000), 2);
-		memcpy(at + 2, tally_digit_pairs + 2 * (fraction / 100 % 100), 2);
-		memcpy(at + 4, tally_digit_pairs + 2 * (fraction % 100), 2);
-		memcpy(at + 6, ": ", 2);
-		at += 8;
+		at = tally_script_seconds(at, sample->time);
+		memcpy(at, ": ", 2);
+		at += 2;
 	}
 	if (fields & TALLY_FIELD_PERIOD) {
 		bool has_period = sample->type & TALLY_SAMPLE_PERIOD;
@@ -213,7 +229,7 @@ static int put_head(struct tally_script *script, const struct tally_recorded_eve
 		memcpy(at, head->text, sizeof(head->text)); /* all of it: as long as it may be */
 		at += head->length;
 	}
-	at = put_numbers(at, event, record, name->fields, script->wall_offset);
+	at = put_numbers(script, at, event, record, name->fields);
 	memcpy(at, name->text, name->length);
 	at += name->length;
 	out->length = (size_t)(at - out->bytes);

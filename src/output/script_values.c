@@ -159,7 +159,7 @@ int tally_script_wall_offset(const struct tally_recording *recording, uint64_t *
 	return -ENODATA;
 }
 
-char *tally_script_wall_time(char *at, uint64_t time_ns)
+char *tally_script_wall_time(char *at, uint64_t time_ns, bool nanoseconds)
 {
 	const uint64_t second = 1000000000;
 	char text[24] = "";
@@ -167,7 +167,8 @@ char *tally_script_wall_time(char *at, uint64_t time_ns)
 	time_t time = (time_t)(time_ns / second);
 	if (localtime_r(&time, &local))
 		strftime(text, sizeof(text), "%F %T", &local);
-	return at + snprintf(at, TALLY_SCRIPT_WALL_TIME_MAX, "%s.%06u", text, (unsigned)(time_ns % second / 1000));
+	return at + snprintf(at, TALLY_SCRIPT_WALL_TIME_MAX, "%s.%0*u", text, nanoseconds ? 9 : 6,
+			     (unsigned)(time_ns % second / (nanoseconds ? 1 : 1000)));
 }
 
 /* ---- memory ----------------------------------------------------------------------------------------------- */

@@ -18,8 +18,8 @@ void tally_script_put_bpf_output(const struct tally_sample *sample, struct tally
 /* tod: what is added to the samples' time to get the wall's.  0, or -ENODATA: the recording doesn't tell. */
 int tally_script_wall_offset(const struct tally_recording *recording, uint64_t *offset_ns, struct tally_error *err);
 enum { TALLY_SCRIPT_WALL_TIME_MAX = 40 };
-/* "2026-11-22 12:12:12.326022", of at most so many bytes; the byte behind it is returned. */
-char *tally_script_wall_time(char *at, uint64_t time_ns);
+/* "2026-11-22 12:12:12.326022", or to the nanosecond, of at most so many bytes; the byte behind it is returned. */
+char *tally_script_wall_time(char *at, uint64_t time_ns, bool nanoseconds);
 
 enum { TALLY_SCRIPT_MISC_SIZE = 6 };
 /* "U     ", "KE    ", without a NUL: whose code it was, and whether the address is exact. */

@@ -185,20 +185,34 @@ static bool recorded_times(const struct tally_perfdata *data, uint64_t *first_ns
 	return !reader.failed && *last_ns && *first_ns <= *last_ns;
 }
 
-static int parse_times(struct tally_sample_filter *filter, const char *text, const struct tally_perfdata *data,
-		       struct tally_error *err)
+static uint64_t later(uint64_t time_ns, uint64_t by_ns)
 {
+	return time_ns < UINT64_MAX - by_ns ? time_ns + by_ns : UINT64_MAX;
+}
+
+static int no_times(const char *text, bool is_share, bool is_pipe, struct tally_error *err)
+{
+	tally_error_set(err, -ENODATA, "no %s '%s' %s: the recording doesn't tell when its first and its last sample were taken%s",
+			is_share ? "share" : "time", text, is_share ? "of the time" : "since its start",
+			is_pipe ? " (it came from a pipe)" : "");
+	tally_error_hint(err, "%sgive START,END in seconds, as 'tally script -F time' prints them; %s",
+			 is_share ? "" : "without --reltime ",
+			 is_pipe ? "or record to a file" : "perf record --timestamp-boundary keeps these times");
+	return -ENODATA;
+}
+
+static int parse_times(struct tally_sample_filter *filter, const struct tally_profile_filter *asked,
+		       const struct tally_perfdata *data, struct tally_error *err)
+{
+	bool is_share = tally_time_is_share(asked->time), is_since_first = asked->time_since_first && !is_share;
 	uint64_t first_ns = 0, last_ns = 0;
-	if (tally_time_is_share(text) && !recorded_times(data, &first_ns, &last_ns)) {
-		tally_error_set(err, -ENODATA, "no share '%s' of the time: the recording doesn't tell when its first and its "
-					       "last sample were taken%s", text,
-				tally_perfdata_is_pipe(data) ? " (it came from a pipe)" : "");
-		tally_error_hint(err, "give START,END in seconds, as 'tally script -F time' prints them%s",
-				 tally_perfdata_is_pipe(data) ? "; or record to a file" : "; perf record --timestamp-boundary "
-											 "keeps these times");
-		return -ENODATA;
+	if ((is_share || is_since_first) && !recorded_times(data, &first_ns, &last_ns))
+		return no_times(asked->time, is_share, tally_perfdata_is_pipe(data), err);
+	int result = tally_time_ranges_parse(&filter->times, asked->time, first_ns, last_ns, err);
+	for (size_t i = 0; is_since_first && i < filter->times.count; i++) {
+		filter->times.items[i].first = later(filter->times.items[i].first, first_ns);
+		filter->times.items[i].last = later(filter->times.items[i].last, first_ns);
 	}
-	int result = tally_time_ranges_parse(&filter->times, text, first_ns, last_ns, err);
 	if (!result) {
 		filter->time_start_ns = filter->times.items[0].first;
 		filter->time_end_ns = filter->times.items[filter->times.count - 1].last;
@@ -221,7 +235,7 @@ int tally_sample_filter_init(struct tally_sample_filter *filter, const struct ta
 	if (!result && asked->cpus)
 		result = tally_numbers_parse(&filter->cpus, asked->cpus, err);
 	if (!result && asked->time)
-		result = parse_times(filter, asked->time, data, err);
+		result = parse_times(filter, asked, data, err);
 	if (result)
 		tally_sample_filter_release(filter);
 	filter->takes_all = !asked->pids && !asked->tids && !asked->cpus && !asked->comms && !asked->event &&

@@ -23,6 +23,7 @@ struct tally_profile_filter {
 	const char *event; /* a name, or a number */
 	const char *comms, *pids, *tids, *cpus;
 	const char *time; /* as time_ranges.h has it */
+	bool time_since_first; /* its seconds are counted from the recording's first sample */
 	const char *objects, *symbols; /* of the leaf: see tally_profile_new() */
 };
 
@@ -35,8 +36,8 @@ struct tally_sample_filter {
 	bool takes_all;
 };
 
-/* Texts are kept by reference.  -EINVAL with a message that names what is no number; -ENODATA where a share of the time was
- * asked for, and the recording doesn't tell when it began and ended; -ENOMEM. */
+/* Texts are kept by reference.  -EINVAL with a message that names what is no number; -ENODATA where a share of the time
+ * or a time since its start was asked for, and the recording doesn't tell when it began and ended; -ENOMEM. */
 int tally_sample_filter_init(struct tally_sample_filter *filter, const struct tally_profile_filter *asked,
 			     const struct tally_perfdata *data, struct tally_error *err);
 void tally_sample_filter_release(struct tally_sample_filter *filter);

@@ -71,6 +71,60 @@ fi
 rec places -e page-faults -c 1 -d "$WORKLOAD" faults 0.01 && all places comm,addr addr,sym addr,sym,symoff,dso +addr ip,addr,sym
 rec daytime -k mono -e cpu-clock -F 2000 "$WORKLOAD" spin && all daytime tod comm,tod,time +tod
 
+# --ns, --reltime, --deltatime: of what is shown, so that each list of fields has its own.  (With a share, or open at its end,
+# perf's --time takes nothing beside --reltime.)
+own_times() {
+	for how in --ns --reltime --deltatime "--ns --reltime" "--ns --deltatime"; do
+		check "$1: $how ${*:2}" same "$1" $how "${@:2}"
+	done
+}
+own_times clock
+own_times clock -F time,event
+own_times stacks
+own_times daytime -F comm,tod,time
+for share in 30%-70% 50%-100%; do
+	for how in --ns --deltatime; do check "clock: $how --time $share" same clock $how --time $share; done
+done
+for range in ,0.02 0.01,0.03 "0,0.01 0.02,0.03"; do
+	check "clock: --reltime --time $range is counted from the first sample" same clock --reltime --time "$range"
+done
+check "… with an open end, too, and shares are what they are without" eval '
+	"$TALLY" script -F tid,period,ip --reltime --time 0.01, -i clock.data >out 2>&1 && [ -s out ] &&
+	"$TALLY" script -F tid,period,ip --reltime --time 0.01,1000 -i clock.data | cmp - out &&
+	"$TALLY" script -F tid,period,ip --reltime --time 20%-60% -i clock.data >out 2>&1 && [ -s out ] &&
+	"$TALLY" script -F tid,period,ip --time 20%-60% -i clock.data | cmp - out'
+if [ -s traces.data ]; then
+	own_times traces
+	own_times traces -F trace:comm,trace -F sw:time,event
+	own_times traces -F trace:time,trace -F sw:comm
+fi
+if rec switches -e cpu-clock -F 2000 --switch-events sh -c 'ls >/dev/null; sleep 0.05'; then
+	own_times switches --show-switch-events
+	own_times switches --show-task-events --show-mmap-events
+fi
+if perf record --no-bpf-event -q -o - -e cpu-clock -F 2000 "$WORKLOAD" spin >pipe 2>out; then
+	for how in --ns --reltime --deltatime; do
+		perf script --no-inline -F comm,tid,time,event $how -i - <pipe >perf.txt 2>err
+		"$TALLY" script --stdio --no-inline -F comm,tid,time,event $how -i - <pipe >tally.txt 2>err
+		diff perf.txt tally.txt >out
+		check "a pipe: $how" test -s tally.txt -a ! -s out
+	done
+	"$TALLY" script --stdio --reltime --time 0.01, -i - <pipe >out 2>err
+	check "… which doesn't tell when it began" eval '[ ! -s out ] && grep -q "came from a pipe" err && grep -q "^hint: without --reltime give START,END" err'
+fi
+refuses_times() { "$TALLY" script "${@:2}" -i stacks.data >out 2>&1; [ $? = 2 ] && grep -q -e "$1" out; }
+check "--reltime and --deltatime at once are refused" refuses_times "choose one" --reltime --deltatime
+for layout in -j --csv --records; do
+	check "--reltime beside $layout is refused" refuses_times "in nanoseconds, to be subtracted" --reltime $layout
+	check "--deltatime beside $layout is refused" refuses_times "--deltatime is for text" --deltatime $layout
+done
+for layout in -j --csv; do
+	"$TALLY" script $layout --ns -F tod -i daytime.data 2>err | grep -o '[0-9-]* [0-9:]*\.[0-9]*' >tally.txt
+	"$TALLY" script --ns -F tod -i daytime.data 2>err | sed 's/^ *//; s/ *$//' >text
+	diff text tally.txt >out
+	check "$layout: the time of day to the nanosecond" test -s tally.txt -a ! -s out
+done
+
 # Source lines of the program that is at hand; of libraries tally names the file that the code is from, perf the unit's.
 if rec lines -e cpu-clock -F 2000 --call-graph dwarf "$WORKLOAD" spin && rec leaves -e cpu-clock -F 2000 "$WORKLOAD" spin; then
 	for kind in leaves lines; do

@@ -47,7 +47,7 @@ run 2 "$TALLY" diff --stream && has "flamegraph --diff" && run 2 "$TALLY" diff -
 check "those of diff that tally has not are refused with what to use instead"
 run 2 "$TALLY" annotate --tui && has "tally report --tui" && run 2 "$TALLY" annotate --percent-type global-hits && has "local-period"
 check "those of annotate that tally has not are refused with what to use instead"
-run 2 "$TALLY" script --ns && has "--csv" && run 2 "$TALLY" script -s x && has "runs no scripts"
+run 2 "$TALLY" script --xed && has "perf does" && run 2 "$TALLY" script -s x && has "runs no scripts"
 check "those of script that tally has not are refused with what to use instead"
 
 # --- what top takes ----------------------------------------------------------------------------------------------

@@ -47,15 +47,17 @@ static inline int recording_walk_script(const void *bytes, size_t size, bool rec
 	walk->opened = true;
 	recording->keep_groups = records;
 	recording_walk_spare_names(recording);
+	struct tally_script_clock clock = { .nanoseconds = true, .since_last = true };
 	struct tally_script_fields fields;
 	tally_script_fields_init(&fields, TALLY_SCRIPT_TEXT);
+	fields.clock = records ? NULL : &clock;
 	if (!records)
 		tally_script_fields_parse(&fields, "+brstack,+brstacksym,+misc,+flags", NULL);
 	if (tally_script_new(recording, &fields, &script, NULL) < 0)
 		abort();
 	tally_recording_header(recording->data, 0, true, &out);
 	while ((result = tally_recording_next(recording, &raw, &record, &err)) > 0) {
-		tally_script_event(recording, &raw, &record, ~0u, &out);
+		tally_script_event(recording, &raw, &record, ~0u, &clock, &out);
 		if (records)
 			tally_record_dump(recording, &raw, &record, &out);
 		else if (record.header.type == TALLY_RECORD_SAMPLE && tally_script_sample(script, &raw, &record, &out, NULL))
