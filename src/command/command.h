@@ -65,6 +65,12 @@ enum { TALLY_OPTION_DONE = 0, TALLY_OPTION_ERROR = -1, TALLY_OPTION_HELP = -2 };
  * was printed (exit 0): -h and --help are every command's. */
 int tally_options_next(struct tally_options *options);
 
+/* Whether its argument is the name of a file or a folder, which may not be empty. */
+bool tally_option_takes_path(const struct tally_option *option);
+
+/* The next argument, which is a file's name; NULL after a message (exit with TALLY_EXIT_USAGE) where that is empty. */
+const char *tally_options_file(struct tally_options *options);
+
 /* Numbers from options: 0, or -EINVAL with a message that names the option. */
 int tally_option_u64(const char *option, const char *value, unsigned long long minimum, unsigned long long maximum,
 		     unsigned long long *out, struct tally_error *err);

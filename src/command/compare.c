@@ -74,7 +74,7 @@ static int show(struct compare *compare, struct tally_error *err)
 	return result;
 }
 
-static int compare_files(struct compare *compare, char **paths, struct tally_error *err)
+static int compare_files(struct compare *compare, const char *const *paths, struct tally_error *err)
 {
 	int result = read_side(compare, paths[0], &compare->old, err);
 	if (result >= 0)
@@ -125,7 +125,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct compare compare = { .arena = TALLY_ARENA_INIT };
-	char *paths[2];
+	const char *paths[2];
 	int path_count = 0, id;
 	/* Options may stand behind the files too: compare old new --fail-if … */
 	for (;;) {
@@ -143,7 +143,9 @@ static int run(const struct tally_command *command, int argc, char **argv)
 			break;
 		if (path_count == 2)
 			return tally_command_misuse(command, "'%s' is a file too many: two are compared", argv[walk.index]);
-		paths[path_count++] = argv[walk.index++];
+		paths[path_count] = tally_options_file(&walk);
+		if (!paths[path_count++])
+			return TALLY_EXIT_USAGE;
 	}
 	if (path_count < 2)
 		return tally_command_misuse(command, "two files are compared, the old one first");

@@ -73,7 +73,7 @@ static enum argument argument_of(const struct tally_command *command, const stru
 	if (words[0])
 		return ARGUMENT_WORDS;
 	const char *name = option->argument ? option->argument : "";
-	if (strstr(name, "FILE") || strstr(name, "FOLDER") || strstr(name, "DIR"))
+	if (tally_option_takes_path(option))
 		return ARGUMENT_FILES;
 	if (!strcmp(name, "EVENTS"))
 		return ARGUMENT_EVENTS;

@@ -313,7 +313,9 @@ static int take_arguments(const struct tally_command *command, int argc, char **
 		if (path_count == 2)
 			return tally_command_misuse(command, "'%s' is a file too many: --old and --new add more of a side",
 						    argv[walk.index]), -1;
-		paths[path_count++] = argv[walk.index++];
+		paths[path_count] = tally_options_file(&walk);
+		if (!paths[path_count++])
+			return -1;
 	}
 	if (path_count == 1)
 		return tally_command_misuse(command, "two recordings are compared, the old one first"), -1;

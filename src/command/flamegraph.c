@@ -236,7 +236,9 @@ static int run(const struct tally_command *command, int argc, char **argv)
 						    "'%s' is one input too many; a command to record stands behind --",
 						    argv[walk.index]);
 		if (id == TALLY_OPTION_DONE) { /* options may stand behind the input */
-			graph.input.path = argv[walk.index++];
+			graph.input.path = tally_options_file(&walk);
+			if (!graph.input.path)
+				return TALLY_EXIT_USAGE;
 			continue;
 		}
 		if (id == TALLY_OPTION_HELP)

@@ -93,7 +93,9 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		if (id == TALLY_OPTION_DONE && fold.input.path)
 			return tally_command_misuse(command, "'%s' is one input too many", argv[walk.index]);
 		if (id == TALLY_OPTION_DONE) { /* options may stand behind the input */
-			fold.input.path = argv[walk.index++];
+			fold.input.path = tally_options_file(&walk);
+			if (!fold.input.path)
+				return TALLY_EXIT_USAGE;
 			continue;
 		}
 		if (id == TALLY_OPTION_HELP)
@@ -103,8 +105,8 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		if (take_option(&fold, id, walk.value, &err) < 0)
 			return tally_command_misuse(command, "%s", err.message);
 	}
-	if (walk.index < argc && !fold.input.path)
-		fold.input.path = argv[walk.index++]; /* behind -- */
+	if (walk.index < argc && !fold.input.path && !(fold.input.path = tally_options_file(&walk))) /* behind -- */
+		return TALLY_EXIT_USAGE;
 	if (walk.index < argc)
 		return tally_command_misuse(command, "'%s' is one input too many", argv[walk.index]);
 	if (fold_input(command, &fold, &err) < 0)

@@ -53,6 +53,12 @@ static bool is_choice(const char *choices, const char *word)
 	return false;
 }
 
+bool tally_option_takes_path(const struct tally_option *option)
+{
+	const char *name = option->argument ? option->argument : "";
+	return strstr(name, "FILE") || !strcmp(name, "DIR") || !strcmp(name, "OLD");
+}
+
 /* Gives `option` its argument: `attached` (behind the letter or =), else the next word of argv. */
 static int take_argument(struct tally_options *options, const struct tally_option *option, const char *attached,
 			 const char *shown)
@@ -71,7 +77,19 @@ static int take_argument(struct tally_options *options, const struct tally_optio
 		options->value = next;
 		options->index++;
 	}
+	if (options->value && !*options->value && tally_option_takes_path(option))
+		return option_error(options, "option %s: the name is empty (a variable that is not set?); give one, or leave %s out",
+				    shown, shown);
 	return option_id(option);
+}
+
+const char *tally_options_file(struct tally_options *options)
+{
+	const char *name = options->argv[options->index++];
+	if (*name)
+		return name;
+	option_error(options, "a file's name is empty (a variable that is not set?); give one");
+	return NULL;
 }
 
 /* What was meant by a name that no option has: one with a letter or two otherwise, else one that it begins with

@@ -31,14 +31,20 @@ bool tally_recording_arguments(const struct tally_command *command, int argc, ch
 			return false;
 		}
 		if (id == TALLY_OPTION_DONE) {
-			*input = argv[walk.index++];
+			*input = tally_options_file(&walk);
+			if (!*input) {
+				*status = TALLY_EXIT_USAGE;
+				return false;
+			}
 		} else if (take(request, id, walk.value, &err) < 0) {
 			*status = tally_command_misuse(command, "%s", err.message);
 			return false;
 		}
 	}
-	if (walk.index < argc && !*input)
-		*input = argv[walk.index++]; /* behind -- */
+	if (walk.index < argc && !*input && !(*input = tally_options_file(&walk))) { /* behind -- */
+		*status = TALLY_EXIT_USAGE;
+		return false;
+	}
 	if (walk.index < argc)
 		*status = tally_command_misuse(command, "one recording at a time; what is '%s'?", argv[walk.index]);
 	return walk.index == argc;

@@ -215,7 +215,9 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		if (id == TALLY_OPTION_DONE && sim.path)
 			return tally_command_misuse(command, "'%s' is one scenario too many", argv[walk.index]);
 		if (id == TALLY_OPTION_DONE) { /* options may stand behind the scenario */
-			sim.path = argv[walk.index++];
+			sim.path = tally_options_file(&walk);
+			if (!sim.path)
+				return TALLY_EXIT_USAGE;
 			continue;
 		}
 		if (id == TALLY_OPTION_HELP)
@@ -224,8 +226,8 @@ static int run(const struct tally_command *command, int argc, char **argv)
 			return TALLY_EXIT_USAGE;
 		take_option(&sim, id, walk.value);
 	}
-	if (walk.index < argc && !sim.path)
-		sim.path = argv[walk.index++]; /* behind -- */
+	if (walk.index < argc && !sim.path && !(sim.path = tally_options_file(&walk))) /* behind -- */
+		return TALLY_EXIT_USAGE;
 	if (!sim.path || walk.index < argc)
 		return tally_command_misuse(command, sim.path ? "there is one scenario too many"
 							      : "which scenario? Try examples/tour.sim");

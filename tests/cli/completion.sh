@@ -23,6 +23,7 @@ cases() {
 	answers 'tally report -g ca' 'caller callee'
 	answers 'tally report -i a_rec' 'a_recording.data'
 	answers 'tally report a_rec' 'a_recording.data'
+	answers 'tally flamegraph --diff a_rec' 'a_recording.data'
 	answers 'tally stat -r 3 -- env' 'env'
 }
 

@@ -72,6 +72,12 @@ for command in $commands; do
 			timeout 20 "$tally" "$command" "$option" --help </dev/null >out 2>&1
 			[ $? != 124 ] && ! grep -qF 'there is no option' out || echo "$option" >>wrong
 		done
+		grep -qE ' ([A-Z|]*FILE|DIR|OLD)$' <<<"$shown" || continue
+		for option in ${letter:+"$letter"} ${name:+"$name"}; do
+			echo "$option" >>takes_files
+			timeout 20 "$tally" "$command" "$option" '' </dev/null >out 2>&1
+			[ $? = 2 ] && grep -qF "option $option: the name is empty" out || echo "$option ''" >>wrong
+		done
 	done
 	cp wrong out
 	[ ! -s wrong ]
@@ -79,6 +85,12 @@ for command in $commands; do
 	run 2 "$tally" "$command" --no-such-option && has '--no-such-option' && has "tally $command --help"
 	check "$command refuses a wrong option, and names the help"
 done
+[ "$(wc -l <takes_files)" -ge 30 ]
+check "no option takes an empty name for a file's"
+for words in script report timeline pack export fold flamegraph sim "compare old" "diff old" "script --" "fold --" "sim --"; do
+	run 2 "$tally" $words '' && has "a file's name is empty" || break
+done
+check "… and no command without one"
 run 2 "$tally" no-such-command && has "no-such-command"
 check "an unknown command is wrong use"
 run 2 "$tally" stta && has "did you mean 'tally stat'"
