@@ -15,11 +15,13 @@ static int take_time(const char *value, const char **out, struct tally_error *er
 	return result < 0 ? tally_error_set(err, result, "option --time: %s", why.message) : 1;
 }
 
-static int take_numbers(const char *option, const char *value, const char **out, struct tally_error *err)
+typedef int list_parser(struct tally_ranges *numbers, const char *text, struct tally_error *err);
+
+static int take_numbers(const char *option, list_parser *parse, const char *value, const char **out, struct tally_error *err)
 {
 	struct tally_ranges numbers = { 0 };
 	struct tally_error why = TALLY_ERROR_NONE;
-	int result = tally_numbers_parse(&numbers, value, &why);
+	int result = parse(&numbers, value, &why);
 	tally_vector_release(&numbers);
 	*out = value;
 	return result < 0 ? tally_error_set(err, result, "option --%s: %s", option, why.message) : 1;
@@ -29,9 +31,9 @@ int tally_filter_option(int id, const char *value, struct tally_profile_filter *
 {
 	switch (id) {
 	case TALLY_OPTION_COMMS: filter->comms = value; return 1;
-	case TALLY_OPTION_PIDS: return take_numbers("pid", value, &filter->pids, err);
-	case TALLY_OPTION_TIDS: return take_numbers("tid", value, &filter->tids, err);
-	case TALLY_OPTION_CPUS: return take_numbers("cpu", value, &filter->cpus, err);
+	case TALLY_OPTION_PIDS: return take_numbers("pid", tally_numbers_parse, value, &filter->pids, err);
+	case TALLY_OPTION_TIDS: return take_numbers("tid", tally_numbers_parse, value, &filter->tids, err);
+	case TALLY_OPTION_CPUS: return take_numbers("cpu", tally_filter_cpus_parse, value, &filter->cpus, err);
 	case TALLY_OPTION_TIME: return take_time(value, &filter->time, err);
 	default: return 0;
 	}

@@ -24,9 +24,8 @@ static void skip_blanks(struct cpu_parser *parser)
 
 static int list_error(struct cpu_parser *parser, const char *wanted)
 {
-	tally_error_set(parser->err, -EINVAL, "'%.200s' is no list of CPUs: expected %s at column %zu", parser->text,
+	tally_error_set(parser->err, -EINVAL, "'%.200s' is no list of CPUs like 0-3,7: expected %s at column %zu", parser->text,
 			wanted, (size_t)(parser->at - parser->text) + 1);
-	tally_error_hint(parser->err, "write numbers and ranges, such as 0-3,7");
 	if (parser->err)
 		parser->err->position = (int)(parser->at - parser->text);
 	return -EINVAL;
@@ -82,10 +81,8 @@ static int parse_bits(struct cpu_parser *parser, unsigned char *bits)
 			break;
 		if (*parser->at != ',')
 			return list_error(parser, "a comma");
-		parser->at++;
+		parser->at++; /* the last one may have a comma, too */
 		skip_blanks(parser);
-		if (!*parser->at)
-			return list_error(parser, "a number");
 	}
 	return 0;
 }
@@ -110,6 +107,14 @@ int tally_cpu_list_parse(const char *text, struct tally_cpu_list *out, struct ta
 		if (bits[cpu / 8] >> cpu % 8 & 1)
 			out->cpus[out->count++] = cpu;
 	return 0;
+}
+
+int tally_cpu_list_asked(const char *text, struct tally_cpu_list *out, struct tally_error *err)
+{
+	int code = tally_cpu_list_parse(text, out, err);
+	if (code || out->count)
+		return code;
+	return tally_error_set(err, -EINVAL, "the list of CPUs is empty: 0-3,7 is one");
 }
 
 int tally_cpu_list_add(struct tally_cpu_list *list, unsigned cpu)

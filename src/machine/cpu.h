@@ -18,8 +18,10 @@ struct tally_cpu_list {
 	size_t count;
 };
 
-/* Parses "0-3,7" (blanks around allowed; empty text is an empty list): 0, or -EINVAL with the position. */
+/* Parses "0-3,7" (blanks around and a comma at the end allowed; empty text is an empty list): 0, or -EINVAL with the position. */
 int tally_cpu_list_parse(const char *text, struct tally_cpu_list *out, struct tally_error *err);
+/* The same of what somebody asked for, which is not empty. */
+int tally_cpu_list_asked(const char *text, struct tally_cpu_list *out, struct tally_error *err);
 /* Adds one that may be there already: 0 or -ENOMEM. */
 int tally_cpu_list_add(struct tally_cpu_list *list, unsigned cpu);
 void tally_cpu_list_release(struct tally_cpu_list *list);

@@ -3,6 +3,7 @@
 #include "base/buffer.h"
 #include "base/reader.h"
 #include "base/vector.h"
+#include "machine/cpu.h"
 #include "profile/names.h"
 
 #include <errno.h>
@@ -40,6 +41,18 @@ int tally_numbers_parse(struct tally_ranges *numbers, const char *text, struct t
 	}
 	tally_ranges_join(numbers);
 	return 0;
+}
+
+int tally_filter_cpus_parse(struct tally_ranges *cpus, const char *text, struct tally_error *err)
+{
+	struct tally_cpu_list list;
+	int result = tally_cpu_list_asked(text, &list, err);
+	for (size_t i = 0; !result && i < list.count; i++)
+		if (tally_vector_push(cpus, (struct tally_range){ list.cpus[i], list.cpus[i] }) < 0)
+			result = tally_error_set(err, -ENOMEM, "out of memory");
+	tally_cpu_list_release(&list);
+	tally_ranges_join(cpus);
+	return result;
 }
 
 /* The pattern's next letter and the word's, if they agree: `?` is any one, what a backslash stands before is itself. */
@@ -233,7 +246,7 @@ int tally_sample_filter_init(struct tally_sample_filter *filter, const struct ta
 	if (!result && asked->tids)
 		result = tally_numbers_parse(&filter->tids, asked->tids, err);
 	if (!result && asked->cpus)
-		result = tally_numbers_parse(&filter->cpus, asked->cpus, err);
+		result = tally_filter_cpus_parse(&filter->cpus, asked->cpus, err);
 	if (!result && asked->time)
 		result = parse_times(filter, asked, data, err);
 	if (result)

@@ -18,7 +18,7 @@
 
 struct tally_names;
 
-/* Zero-initialised takes all.  Lists are comma-separated, NULL for any; numbers may be ranges ("0,4-7"). */
+/* Zero-initialised takes all.  Lists are comma-separated, NULL for any; numbers may be ranges ("0,4-7"), CPUs as cpu.h has it. */
 struct tally_profile_filter {
 	const char *event; /* a name, or a number */
 	const char *comms, *pids, *tids, *cpus;
@@ -49,6 +49,8 @@ bool tally_sample_filter_passes(struct tally_sample_filter *filter, const struct
 
 /* Parses "0,4-7" and adds its numbers to a set.  -EINVAL, -ENOMEM. */
 int tally_numbers_parse(struct tally_ranges *numbers, const char *text, struct tally_error *err);
+/* The same of a list of CPUs. */
+int tally_filter_cpus_parse(struct tally_ranges *cpus, const char *text, struct tally_error *err);
 
 /* Whether a comma-separated list has a word, or a pattern that it fits: `*` is anything, `?` one character; these, a
  * comma and a backslash stand for themselves behind a backslash. */

@@ -55,13 +55,9 @@ int tally_target_set_user(struct tally_target *target, const char *name, struct 
 int tally_target_set_cpus(struct tally_target *target, const char *list, struct tally_error *err)
 {
 	struct tally_cpu_list cpus = { 0 };
-	int result = tally_cpu_list_parse(list, &cpus, err);
-	if (result >= 0 && !cpus.count)
-		result = tally_error_set(err, -EINVAL, "the list of CPUs is empty");
-	if (result < 0) {
-		tally_cpu_list_release(&cpus);
+	int result = tally_cpu_list_asked(list, &cpus, err);
+	if (result < 0)
 		return result;
-	}
 	tally_cpu_list_release(&target->cpus);
 	target->cpus = cpus;
 	target->has_cpu_list = true;

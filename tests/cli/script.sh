@@ -248,6 +248,15 @@ if record -a -e cpu-clock,task-clock -F 2000 sh -c 'cp "$(command -v sleep)" "my
 	check "--tid takes a thread's samples" filtered "\$1 == $tid" --tid "$tid"
 	check "--comm takes a command's samples" filtered 'comm == "grep" || comm == "ls"' --comm grep,ls
 	check "--cpu takes a CPU's samples" filtered '$2 == "[000]"' --cpu 0
+	for list in 0, 00 1,0 0-1; do
+		perf script -i perf.data -F tid,cpu,time,event --cpu "$list" 2>/dev/null | sort >perf.part
+		[ -s perf.part ] || continue # of CPUs that this machine has not it shows nothing
+		"$TALLY" script --stdio -i perf.data -F tid,cpu,time,event --cpu "$list" 2>err | sort >tally.part
+		check "--cpu '$list' takes what it takes in perf" cmp perf.part tally.part
+	done
+	"$TALLY" script --stdio -i perf.data -C 0-1 >expected.txt 2>err
+	"$TALLY" script --stdio -i perf.data -C " 0, 1 ," >tally.part 2>err
+	check "… and all of a list with blanks, where perf reads no further" cmp expected.txt tally.part
 	check "--event takes an event's samples" filtered '/ task-clock[:a-zA-Z]*: /' --event task-clock
 	check "--time takes what is behind a moment" filtered "substr(\$3, 1, length(\$3) - 1) + 0 >= $middle" --time "$middle,"
 	for share in 30% 10%/4 5%-15%,50.5%-100%; do

@@ -31,6 +31,13 @@ run 2 $tally stat -e task-clock -G x true && has 'with -a or -C'
 check "-G of a command says what it needs"
 run 2 $tally stat -D -1 true && has '--control'
 check "-D -1 without --control would never count"
+# perf takes as much of a list as it understands (0 of 0- and 0,,1), and where that is nothing says little.
+for list in , 0- 1-0 99999 0,,1 0x0 0-1-1 a '' ' '; do
+	for command in stat record top script report annotate timeline flamegraph fold export diff; do
+		run 2 $tally $command -C "$list" && grep -q 'is no list of CPUs like 0-3,7: expected\|the list of CPUs is empty' out || break
+	done
+	check "-C '$list' is refused by each command in the same words"
+done
 run 2 $tally stat -D soon true && has 'milliseconds'
 check "a delay is a number"
 run 2 $tally stat --control carrier:pigeon true && has 'fifo:CTL'
@@ -58,6 +65,7 @@ compare "--per-die has perf's rows" '1 2 4 5' -a --per-die $events sleep 0.05
 compare "--per-socket has perf's rows" '1 2 4 5' -a --per-socket $events sleep 0.05
 compare "--per-node has perf's rows" '1 2 4 5' -a --per-node $events sleep 0.05
 compare "-C takes CPUs out" '1 3 4' -C 0 -A $events sleep 0.05
+compare "-C '0,' is -C 0" '1 3 4' -C 0, -A $events sleep 0.05
 compare "with -r, too" '1 2 4 5' -a --per-core -r 2 $events sleep 0.05
 compare "-I -A has perf's rows" '2 4 5' -a -A -I 100 --interval-count 2 $events sleep 5
 

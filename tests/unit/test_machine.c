@@ -32,8 +32,13 @@ static void cpu_lists_are_what_the_kernel_writes(void **state)
 	assert_string_equal(tally_cpu_list_text(&list, &arena), "2-4,9");
 	tally_cpu_list_release(&list);
 
+	assert_int_equal(tally_cpu_list_parse("0, 2-3,", &list, NULL), 0);
+	assert_string_equal(tally_cpu_list_text(&list, &arena), "0,2-3");
+	tally_cpu_list_release(&list);
+
 	assert_int_equal(tally_cpu_list_parse("\n", &list, NULL), 0);
 	assert_int_equal(list.count, 0);
+	assert_int_equal(tally_cpu_list_asked(" ", &list, NULL), -EINVAL);
 	tally_arena_release(&arena);
 }
 
@@ -42,7 +47,7 @@ static void bad_cpu_lists_name_the_place(void **state)
 	(void)state;
 	static const struct { const char *text; int position; } rows[] = {
 		{ "0-", 2 }, { "a", 0 }, { "1,,2", 2 }, { "3-1", 0 }, { "1;2", 1 }, { "65536", 0 },
-		{ "1,99999999999999999999", 2 }, { "0-65536", 2 }, { "1,", 2 }, { "-1", 0 },
+		{ "1,99999999999999999999", 2 }, { "0-65536", 2 }, { ",1", 0 }, { "1,,", 2 }, { "-1", 0 },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct tally_cpu_list list;
