@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum tally_argument_kind {
 	TALLY_ARGUMENT_NONE,
@@ -83,6 +84,9 @@ int tally_option_duration(const char *option, const char *value, double *out, st
 
 /* -D: milliseconds, or -1 for "not before --control says so". */
 int tally_option_delay(const char *value, long *delay_ms, struct tally_error *err);
+
+/* --max-stack: frames, as many as an attribute can say, but for the number that means "unwound" there. */
+int tally_option_frames(const char *value, uint32_t *out, struct tally_error *err);
 
 /* "tally stat: MESSAGE" and "hint: HINT" on stderr, terminal escapes in names neutralised.
  * Returns TALLY_EXIT_FAILURE. */

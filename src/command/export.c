@@ -29,6 +29,7 @@ static const struct tally_option options[] = {
 	  OPTION_EVENT },
 	TALLY_FILTER_TASK_OPTIONS("pid", "tid"),
 	TALLY_FILTER_OPTIONS,
+	TALLY_FILTER_STACK_OPTION,
 	TALLY_NAME_OPTIONS,
 	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL, "symbols' functions alone, not what was inlined in them", NULL,
 	  OPTION_NO_INLINE },

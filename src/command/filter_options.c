@@ -35,6 +35,7 @@ int tally_filter_option(int id, const char *value, struct tally_profile_filter *
 	case TALLY_OPTION_TIDS: return take_numbers("tid", tally_numbers_parse, value, &filter->tids, err);
 	case TALLY_OPTION_CPUS: return take_numbers("cpu", tally_filter_cpus_parse, value, &filter->cpus, err);
 	case TALLY_OPTION_TIME: return take_time(value, &filter->time, err);
+	case TALLY_OPTION_MAX_STACK: return tally_option_frames(value, &filter->frames_max, err) < 0 ? -EINVAL : 1;
 	default: return 0;
 	}
 }

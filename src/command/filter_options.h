@@ -1,4 +1,4 @@
-/* Options by which every view of a recording takes a part of its samples. */
+/* Options by which every view of a recording takes a part of its samples, or of their stacks. */
 #ifndef TALLY_COMMAND_FILTER_OPTIONS_H
 #define TALLY_COMMAND_FILTER_OPTIONS_H
 
@@ -6,7 +6,8 @@
 #include "command/command.h"
 #include "profile/sample_filter.h"
 
-enum { TALLY_OPTION_COMMS = 0x1000, TALLY_OPTION_PIDS, TALLY_OPTION_TIDS, TALLY_OPTION_CPUS, TALLY_OPTION_TIME };
+enum { TALLY_OPTION_COMMS = 0x1000, TALLY_OPTION_PIDS, TALLY_OPTION_TIDS, TALLY_OPTION_CPUS, TALLY_OPTION_TIME,
+       TALLY_OPTION_MAX_STACK };
 
 /* Rows of a command's table of options. */
 #define TALLY_FILTER_OPTIONS \
@@ -20,6 +21,10 @@ enum { TALLY_OPTION_COMMS = 0x1000, TALLY_OPTION_PIDS, TALLY_OPTION_TIDS, TALLY_
 	{ 0, pid, TALLY_ARGUMENT_REQUIRED, "LIST", "only these processes", NULL, TALLY_OPTION_PIDS }, \
 	{ 0, tid, TALLY_ARGUMENT_REQUIRED, "LIST", "only these threads", NULL, TALLY_OPTION_TIDS }
 
+/* Of a view that shows stacks. */
+#define TALLY_FILTER_STACK_OPTION \
+	{ 0, "max-stack", TALLY_ARGUMENT_REQUIRED, "N", "the innermost N frames of each stack alone", NULL, TALLY_OPTION_MAX_STACK }
+
 /* Takes one of these options into the filter, which keeps the text: 1, 0 when it is another option, or -EINVAL with a
  * message that names it. */
 int tally_filter_option(int id, const char *value, struct tally_profile_filter *filter, struct tally_error *err);
@@ -27,7 +32,7 @@ int tally_filter_option(int id, const char *value, struct tally_profile_filter *
 /* "--comm cc1 --time 1.5,": the options that make such a filter, behind one another; nothing for one that takes all. */
 void tally_filter_text(const struct tally_profile_filter *filter, struct tally_buffer *out);
 
-/* Whether anything was asked for. */
+/* Whether anything was asked for, of samples. */
 bool tally_filter_is_set(const struct tally_profile_filter *filter);
 
 #endif

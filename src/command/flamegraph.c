@@ -27,6 +27,7 @@ static const struct tally_option options[] = {
 	  OPTION_EVENT },
 	TALLY_FILTER_TASK_OPTIONS("pid", "tid"),
 	TALLY_FILTER_OPTIONS,
+	TALLY_FILTER_STACK_OPTION,
 	TALLY_NAME_OPTIONS,
 	{ 0, "weight", TALLY_ARGUMENT_REQUIRED, "WHAT", "what widths show: samples, or period: the time or\nevents that "
 	  "samples stand for (period, where it is known)", NULL, OPTION_WEIGHT },

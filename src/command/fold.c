@@ -20,6 +20,7 @@ static const struct tally_option options[] = {
 	  OPTION_EVENT },
 	TALLY_FILTER_OPTIONS,
 	TALLY_FILTER_TASK_OPTIONS("pids", "tids"),
+	TALLY_FILTER_STACK_OPTION,
 	TALLY_NAME_OPTIONS_BY(0),
 	{ 0, "weight", TALLY_ARGUMENT_REQUIRED, "WHAT", "samples, or period: the time or events that\nthey stand for "
 	  "(period, where it is known)", NULL, OPTION_WEIGHT },

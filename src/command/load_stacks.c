@@ -162,11 +162,18 @@ static int is_empty(const char *path, struct tally_error *err)
 	return -ENODATA;
 }
 
-static int no_filter_for_text(const char *path, struct tally_error *err)
+static int no_filter_for_text(const char *path, const struct tally_profile_filter *filter, struct tally_error *err)
 {
-	tally_error_set(err, -EINVAL, "%s is text, and only a recording's samples can be chosen by command, function, task, CPU or time",
-			strcmp(path, "-") ? path : "standard input");
-	tally_error_hint(err, "grep chooses folded stacks");
+	const char *name = strcmp(path, "-") ? path : "standard input";
+	if (tally_filter_is_set(filter)) {
+		tally_error_set(err, -EINVAL, "%s is text, and only a recording's samples can be chosen by command, function, task, "
+				"CPU or time", name);
+		tally_error_hint(err, "grep chooses folded stacks");
+	} else {
+		tally_error_set(err, -EINVAL, "%s is text, and --max-stack is for recordings: which frames are inlined is not "
+				"known of text", name);
+		tally_error_hint(err, "'perf script --max-stack %u' and 'tally script' write text of so many frames", filter->frames_max);
+	}
 	return -EINVAL;
 }
 
@@ -190,8 +197,8 @@ int tally_load_stacks(const struct tally_command *command, const struct tally_st
 		status = cannot_read(path, status, err);
 	else if (!text.length)
 		status = is_empty(path, err);
-	else if (tally_filter_is_set(&input->filter))
-		status = no_filter_for_text(path, err);
+	else if (tally_filter_is_set(&input->filter) || input->filter.frames_max)
+		status = no_filter_for_text(path, &input->filter, err);
 	else
 		status = tally_stacks_read_text(stacks, text.bytes, text.length, err);
 	if (!status)

@@ -281,6 +281,14 @@ int tally_option_delay(const char *value, long *delay_ms, struct tally_error *er
 	return 0;
 }
 
+int tally_option_frames(const char *value, uint32_t *out, struct tally_error *err)
+{
+	unsigned long long number = 0;
+	int result = tally_option_u64("--max-stack", value, 1, UINT16_MAX - 1, &number, err);
+	*out = (uint32_t)number;
+	return result;
+}
+
 int tally_command_fail(const struct tally_command *command, const struct tally_error *err)
 {
 	char clean[sizeof(err->message)];

@@ -244,6 +244,7 @@ static int apply_option(int id, const char *value, struct record_request *reques
 {
 	struct tally_record_options *record = &request->record;
 	unsigned long long number = 0;
+	uint32_t frames = 0;
 	int result = 0;
 	if (apply_flag(id, record) || (result = record_take_perf_option(id, err)))
 		return result;
@@ -262,8 +263,8 @@ static int apply_option(int id, const char *value, struct record_request *reques
 	case OPTION_CALL_GRAPH: return record_parse_call_graph(value, record, err);
 	case OPTION_NO_CALL_GRAPH: record->call_graph = TALLY_CALL_GRAPH_NONE; break;
 	case OPTION_MAX_STACK:
-		result = tally_option_u64("--max-stack", value, 1, UINT16_MAX - 1, &number, err);
-		record->max_stack = (uint16_t)number;
+		result = tally_option_frames(value, &frames, err);
+		record->max_stack = (uint16_t)frames;
 		break;
 	case OPTION_KEEP_STACKS: record->keep_stacks = true; break;
 	case 'p': return tally_target_add_pids(&request->target, value, err);

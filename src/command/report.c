@@ -24,7 +24,7 @@
 
 enum { OPTION_CHILDREN = 256, OPTION_NO_CHILDREN, OPTION_SORT, OPTION_PERCENT, OPTION_STDIO, OPTION_DSO,
        OPTION_SYMBOL, OPTION_EVENT, OPTION_MANGLED, OPTION_NO_INLINE, OPTION_ERROR, OPTION_TUI, OPTION_NO_BRANCHES,
-       OPTION_QUANTUM, OPTION_MEMORY, OPTION_MAX_STACK };
+       OPTION_QUANTUM, OPTION_MEMORY };
 
 static const struct tally_option options[] = {
 	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE",
@@ -39,8 +39,7 @@ static const struct tally_option options[] = {
 	{ 'g', "call-graph", TALLY_ARGUMENT_OPTIONAL, "caller|callee",
 	  "show call trees: what an entry called (caller, the default)\nor who called it (callee)",
 	  "caller callee none graph fractal flat", 0 },
-	{ 0, "max-stack", TALLY_ARGUMENT_REQUIRED, "N", "the innermost N frames of each stack alone", NULL,
-	  OPTION_MAX_STACK },
+	TALLY_FILTER_STACK_OPTION,
 	{ 'b', "branch-stack", TALLY_ARGUMENT_NONE, NULL,
 	  "a row for each branch taken before the samples (the default where\nthey were recorded, without -g)", NULL,
 	  0 },
@@ -88,7 +87,6 @@ struct request {
 	struct tally_report_sort sort;
 	struct tally_browse_request browsing;
 	uint64_t quantum_ns;
-	uint32_t frames_max;
 	bool children_given, percent_given, errors, json, no_pager, tui, browses, mangled, no_inlines;
 };
 
@@ -150,10 +148,6 @@ static int apply_option(void *taker, int id, const char *value, struct tally_err
 		result = tally_option_u64("-n", value, 1, 1000000, &number, err);
 		request->report.limit = result < 0 ? 0 : (size_t)number;
 		break;
-	case OPTION_MAX_STACK:
-		result = tally_option_u64("--max-stack", value, 1, UINT16_MAX, &number, err);
-		request->frames_max = result < 0 ? 0 : (uint32_t)number;
-		break;
 	case OPTION_PERCENT:
 		result = parse_number("--percent-limit", value, &request->report.percent_min, err);
 		request->report.tree_percent_min = request->report.percent_min;
@@ -174,7 +168,8 @@ static int apply_option(void *taker, int id, const char *value, struct tally_err
 		result = report_take_perf_option(id, err);
 		if (result)
 			return result;
-		tally_browse_give(&request->browsing, options, id, value);
+		if (id != TALLY_OPTION_MAX_STACK) /* what is annotated are leaves */
+			tally_browse_give(&request->browsing, options, id, value);
 		result = tally_name_option(id, value, &request->names, err);
 		return result ? result : tally_filter_option(id, value, &request->filter, err);
 	}
@@ -318,7 +313,6 @@ static int read_profile(const struct tally_command *command, struct request *req
 	memcpy(report->by, request->sort.by, sizeof(report->by));
 	recording->names.keep_mangled = request->mangled;
 	recording->names.no_inlines = request->no_inlines;
-	recording->frames_max = request->frames_max;
 	tally_names_use_cache(&recording->names);
 	tally_names_use_sources(&recording->names, &request->names);
 	recording->leaves_only = !request->browses && request->children_given && !report->children &&

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 enum { OPTION_RECORDS = 256, OPTION_MANGLED, OPTION_STDIO, OPTION_NO_INLINE, OPTION_EVENT, OPTION_CSV, OPTION_DSO,
-       OPTION_SYMBOL, OPTION_MAX_STACK, OPTION_NS, OPTION_RELATIVE, OPTION_DELTA, OPTION_SHOW = 1 << 16,
+       OPTION_SYMBOL, OPTION_NS, OPTION_RELATIVE, OPTION_DELTA, OPTION_SHOW = 1 << 16,
        FLUSH_BYTES = 1 << 18, FIELD_LISTS_MAX = 64 };
 
 /* The kind's bit is in the option's id. */
@@ -60,8 +60,7 @@ static const struct tally_option options[] = {
 	SHOW_OPTION("round", TALLY_SCRIPT_ROUND, "where the recorder finished a round, too"),
 	TALLY_HEADER_OPTIONS,
 	{ 'G', "hide-call-graph", TALLY_ARGUMENT_NONE, NULL, "the sampled address alone of each stack", NULL, 0 },
-	{ 0, "max-stack", TALLY_ARGUMENT_REQUIRED, "N", "the innermost N frames of each stack alone", NULL,
-	  OPTION_MAX_STACK },
+	TALLY_FILTER_STACK_OPTION,
 	{ 0, "no-demangle", TALLY_ARGUMENT_NONE, NULL, "names as they stand in the file", NULL, OPTION_MANGLED },
 	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL, "symbols' functions alone, not what was inlined in them", NULL,
 	  OPTION_NO_INLINE },
@@ -89,7 +88,6 @@ struct request {
 	struct tally_script_clock clock;
 	struct tally_name_sources names;
 	unsigned shown; /* enum tally_script_events */
-	uint32_t frames_max;
 	uint64_t left_out; /* samples, by their leaves' names */
 	bool records, mangled, no_inlines, no_stacks, no_pager;
 };
@@ -189,7 +187,6 @@ static int print_all(struct tally_recording *recording, struct request *request,
 static int take_option(void *taker, int id, const char *value, struct tally_error *err)
 {
 	struct request *request = taker;
-	unsigned long long number;
 	int result;
 	switch (id) {
 	case 'i': request->input = value; break;
@@ -202,10 +199,6 @@ static int take_option(void *taker, int id, const char *value, struct tally_erro
 	case OPTION_DSO: request->filter.objects = value; break;
 	case OPTION_SYMBOL: request->filter.symbols = value; break;
 	case 'G': request->no_stacks = true; break;
-	case OPTION_MAX_STACK:
-		result = tally_option_u64("--max-stack", value, 1, UINT16_MAX, &number, err);
-		request->frames_max = result < 0 ? 0 : (uint32_t)number;
-		return result;
 	case 'j': request->layout = TALLY_SCRIPT_JSON; break;
 	case OPTION_CSV: request->layout = TALLY_SCRIPT_CSV; break;
 	case OPTION_RECORDS: request->records = true; break;
@@ -283,9 +276,9 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		return tally_command_header_only(command, recording, request.input, &request.header);
 	recording->names.keep_mangled = request.mangled;
 	recording->names.no_inlines = request.no_inlines;
-	recording->frames_max = request.frames_max;
 	tally_names_use_cache(&recording->names);
 	tally_names_use_sources(&recording->names, &request.names);
+	recording->leaves_only = request.no_stacks;
 	recording->keep_groups = request.records;
 	int result = tally_recording_filter(recording, &request.filter, &err);
 	if (!result)

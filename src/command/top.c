@@ -1,4 +1,5 @@
 /* `tally top`: what runs now, by function, again and again: on a terminal to be browsed, else as text. */
+#include "command/filter_options.h"
 #include "command/top_perf_options.h"
 #include "command/top_view.h"
 
@@ -29,6 +30,7 @@ static const struct tally_option options[] = {
 	{ 0, "call-graph", TALLY_ARGUMENT_OPTIONAL, "fp", NULL, "fp dwarf lbr", OPTION_CALL_GRAPH },
 	{ 'g', "call-graph", TALLY_ARGUMENT_NONE, NULL,
 	  "call trees, to be opened, and totals: stacks by frame pointers", NULL, 0 },
+	TALLY_FILTER_STACK_OPTION,
 	{ 'K', "hide-kernel", TALLY_ARGUMENT_NONE, NULL, "user mode alone", NULL, 0 },
 	{ 'U', "hide-user", TALLY_ARGUMENT_NONE, NULL, "the kernel alone", NULL, 0 },
 	{ 's', "sort", TALLY_ARGUMENT_REQUIRED, "KEYS", "what rows are told apart by, of comm,pid,tid,dso,sym (dso,sym)",
@@ -122,6 +124,7 @@ static int apply_option(int id, const char *value, struct record_request *reques
 		record->call_graph = TALLY_CALL_GRAPH_FP;
 		top->stacks = true;
 		break;
+	case TALLY_OPTION_MAX_STACK: return tally_option_frames(value, &top->frames_max, err);
 	case 'K': record->exclude |= TALLY_ATTR_EXCLUDE_KERNEL; break;
 	case 'U': record->exclude |= TALLY_ATTR_EXCLUDE_USER; break;
 	case 'd': return tally_option_seconds("-d", value, &top->delay_s, err);

@@ -38,7 +38,6 @@
 	X(HIERARCHY, 0, "hierarchy", NONE, NULL, "-s dso has a row for each object") \
 	X(IGNORE_CALLEES, 0, "ignore-callees", REQUIRED, "REGEX", "on the terminal f shows rows that have a word") \
 	X(IGNORE_VMLINUX, 0, "ignore-vmlinux", NONE, NULL, "the running kernel tells its names") \
-	X(MAX_STACK, 0, "max-stack", REQUIRED, "N", "tally record --max-stack N takes shorter stacks") \
 	X(OBJDUMP, 0, "objdump", REQUIRED, "PATH", TOP_PERF_CODE) \
 	X(OVERWRITE, 0, "overwrite", NONE, NULL, "rings are emptied ten times a second; -m gives larger ones") \
 	X(PERCENTAGE, 0, "percentage", REQUIRED, "relative|absolute", "shares are of all samples that are taken") \

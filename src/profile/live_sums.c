@@ -57,7 +57,8 @@ static int add_frames(struct tally_live_sums *sums, const struct tally_sample *s
 	if (tally_vector_push(&sums->frames, key->function) < 0)
 		return -ENOMEM;
 	key->count = 1;
-	for (bool is_leaf = true; tally_chain_walk_next(&walk, &address); is_leaf = false) {
+	bool is_leaf = true;
+	for (; key->count != sums->frames_max && tally_chain_walk_next(&walk, &address); is_leaf = false) {
 		if (is_leaf && address == sample->ip)
 			continue;
 		uint32_t before = walk.is_return && address;

@@ -18,7 +18,8 @@ struct tally_live_sum {
 
 struct tally_live_sums {
 	struct tally_names *names;
-	bool with_stacks; /* by the samples' call chains, set before the first */
+	bool with_stacks; /* by the samples' call chains, set before the first, */
+	uint32_t frames_max; /* … by so many of their innermost frames; 0: all */
 	struct { struct tally_live_sum *items; size_t count, capacity; } sums;
 	struct { uint32_t *items; size_t count, capacity; } frames;
 	struct tally_map index; /* hash of event, tid and functions → item; equal hashes stand behind one another */

@@ -231,6 +231,7 @@ int tally_recording_filter(struct tally_recording *recording, const struct tally
 	if (filter->event && !tally_perfdata_is_pipe(recording->data) &&
 	    tally_event_find(events, count, filter->event) == count)
 		return tally_event_not_found(recording->data, filter->event, err);
+	recording->frames_max = filter->frames_max;
 	tally_sample_filter_release(&recording->filter);
 	return tally_sample_filter_init(&recording->filter, filter, recording->data, err);
 }
@@ -255,11 +256,6 @@ static bool passes(struct tally_recording *recording, const struct tally_raw_rec
 		leave_out_sample(recording, &record->sample);
 		return false;
 	}
-	bool is_cut = record->header.misc & TALLY_MISC_STACK_CUT;
-	counts->chains_cut += is_cut;
-	counts->chains_ended += is_cut && record->header.misc & TALLY_MISC_STACK_ENDED;
-	counts->chains += record->sample.chain_length != 0;
-	counts->chains_full += recording->is_chain_full;
 	if (!counts->first_time || record->sample.time < counts->first_time)
 		counts->first_time = record->sample.time;
 	if (record->sample.time > counts->last_time)
@@ -372,7 +368,7 @@ static int apply_record(struct tally_recording *recording, const struct tally_ra
 	if (record->header.type == TALLY_RECORD_SAMPLE) {
 		recording->counts.samples++;
 		const struct tally_attr *attr = &raw->event->attr;
-		bool is_long = record->sample.chain_length >= tally_chain_limit(attr);
+		bool is_long = !recording->leaves_only && record->sample.chain_length >= tally_chain_limit(attr);
 		int is_full = is_long ? tally_recording_ends_at_limit(recording, attr, record) : 0;
 		if (is_full < 0)
 			return -ENOMEM;
@@ -437,13 +433,27 @@ static int next_record(struct tally_recording *recording, struct tally_raw_recor
 	}
 }
 
+/* What of it is missing matters to who looks at it. */
+static void count_chain(struct tally_recording *recording, const struct tally_record *record)
+{
+	struct tally_recording_counts *counts = &recording->counts;
+	bool is_cut = record->header.misc & TALLY_MISC_STACK_CUT;
+	counts->chains_cut += is_cut;
+	counts->chains_ended += is_cut && record->header.misc & TALLY_MISC_STACK_ENDED;
+	counts->chains += record->sample.chain_length != 0;
+	counts->chains_full += recording->is_chain_full;
+}
+
 /* Takes what next() is to give: false where it is left out. */
 static bool take(struct tally_recording *recording, const struct tally_raw_record *raw, struct tally_record *record)
 {
 	if (!passes(recording, raw, record))
 		return false;
-	if (recording->frames_max && record->header.type == TALLY_RECORD_SAMPLE && !recording->keep_groups)
+	if (record->header.type != TALLY_RECORD_SAMPLE || recording->leaves_only)
+		return true;
+	if (recording->frames_max && !recording->keep_groups)
 		tally_recording_shorten(recording, record);
+	count_chain(recording, record);
 	return true;
 }
 

@@ -79,8 +79,8 @@ struct tally_recording {
 	bool is_chain_full; /* of the sample given last: counts.chains_full */
 	bool has_longer_chains; /* than the usual limit, where an attribute has none: the kernel's was another one */
 	bool leaves_only; /* set by who wants no stacks: they are not looked at */
-	uint32_t frames_max; /* set by who wants so many of a stack's innermost frames; 0: all */
 	struct tally_sample_filter filter; /* by tally_recording_filter() */
+	uint32_t frames_max; /* by the same: so many of a stack's innermost frames; 0: all */
 	bool keep_groups; /* set by who wants samples as they were written: see tally_recording_next */
 	struct { /* set by who keeps samples for a while: called before maps or names of tasks change */
 		int (*call)(void *context); /* NULL: nobody; 0 or -ENOMEM */
@@ -104,7 +104,7 @@ int tally_recording_open_memory(const void *bytes, size_t size, struct tally_rec
 				struct tally_error *err);
 void tally_recording_close(struct tally_recording *recording);
 
-/* From now on other samples than these are left out; objects and symbols are not looked at.  The texts must outlive the
+/* From now on other samples than these, and frames beyond its `frames_max`, are left out; objects and symbols are not looked at.  The texts must outlive the
  * recording.  0; -EINVAL, -ENOENT (no such event in a file: in a pipe next() tells so at the end), -ENODATA (no times to take
  * shares of) or -ENOMEM. */
 int tally_recording_filter(struct tally_recording *recording, const struct tally_profile_filter *filter,

@@ -69,12 +69,12 @@ struct unwound {
 };
 
 static int unwind(struct tally_recording *recording, const struct tally_attr *attr, const struct tally_sample *sample,
-		  struct unwound *room, struct tally_unwound_stack *stack, struct tally_packed_need *need)
+		  uint32_t most, struct unwound *room, struct tally_unwound_stack *stack, struct tally_packed_need *need)
 {
 	enum tally_unwind_end end;
 	struct tally_unwind_extent extent;
 	size_t count = tally_user_stack_frames(&recording->tasks, &recording->names.objects, attr, sample, room->addresses,
-					       room->is_exact, USER_FRAMES_MAX, &end, &extent);
+					       room->is_exact, most, &end, &extent);
 	*stack = (struct tally_unwound_stack){
 		room->addresses, room->is_exact, (uint32_t)count, count && end == TALLY_UNWIND_TRUNCATED,
 		count && end == TALLY_UNWIND_COMPLETE,
@@ -111,12 +111,15 @@ static int push_user_stack(struct tally_recording *recording, const struct tally
 	struct tally_unwound_stack stack;
 	struct tally_packed_need need = { 0 };
 	const uint64_t abi_32bit = 1; /* PERF_SAMPLE_REGS_ABI_32 */
+	/* As perf does: counted apart from the kernel's part. */
+	const uint32_t limit = recording->frames_max;
+	const uint32_t most = limit && limit < USER_FRAMES_MAX ? limit : USER_FRAMES_MAX;
 	if (!tally_unwind_regs_mask(recording->names.objects.machine))
 		recording->counts.stacks_foreign++;
 	else if (record->sample.regs_user.abi == abi_32bit)
 		recording->counts.stacks_32bit++;
 	if (!tally_recording_find_packed(recording, &stack, &need) &&
-	    unwind(recording, attr, &record->sample, &room, &stack, &need) < 0)
+	    unwind(recording, attr, &record->sample, most, &room, &stack, &need) < 0)
 		return -ENOMEM;
 	if (recording->stacks.noted &&
 	    tally_packed_stacks_note(recording->stacks.noted, recording->stacks.samples - 1, &stack, need) < 0)
@@ -124,14 +127,14 @@ static int push_user_stack(struct tally_recording *recording, const struct tally
 	if (!stack.count)
 		return 0;
 	recording->counts.stacks++;
-	if (stack.is_cut)
+	bool is_cut = stack.is_cut && (!limit || stack.count < limit);
+	if (is_cut)
 		count_cut(recording, need);
-	/* As perf does: counted apart from the kernel's part, and the call is shown rather than the return. */
-	uint32_t most = recording->frames_max ? recording->frames_max : UINT32_MAX;
+	/* As perf does: the call is shown rather than the return. */
 	for (size_t i = 0; i < stack.count && i < most; i++)
 		if (push_frame(recording, stack.addresses[i] - !stack.is_exact[i], false, false) < 0)
 			return -ENOMEM;
-	return stack.is_cut && stack.count < most;
+	return is_cut;
 }
 
 int tally_recording_addresses(struct tally_recording *recording, const struct tally_raw_record *raw,

@@ -1,4 +1,4 @@
-/* Which samples count, told before their stacks are looked at: by event, thread, CPU, command and time.
+/* Which samples count, told before their stacks are looked at: by event, thread, CPU, command and time; and how much of a stack.
  *
  * What was asked for (lists as text) is parsed once into sets; a recording with a filter gives no other samples
  * (tally_recording_filter in recording.h).  Objects and symbols are of the leaf, which has to be named: they are
@@ -25,6 +25,7 @@ struct tally_profile_filter {
 	const char *time; /* as time_ranges.h has it */
 	bool time_since_first; /* its seconds are counted from the recording's first sample */
 	const char *objects, *symbols; /* of the leaf: see tally_profile_new() */
+	uint32_t frames_max; /* of each stack the innermost; 0: all */
 };
 
 struct tally_sample_filter {

@@ -166,6 +166,8 @@ if have cc && cc -O1 -fomit-frame-pointer -fno-optimize-sibling-calls deep.c -o 
 		eval 'grep -q "^deep;\[truncated\];deep;" folded && ! grep -q "^deep;deep" folded'
 	"$TALLY" script -i perf.data >out 2>&1
 	check "… but not in script" eval 'grep -q deep out && ! grep -qF "[truncated]" out'
+	"$TALLY" script --max-stack 3 -i perf.data >out 2>&1
+	check "… nor told of where so many frames are not asked for" eval 'grep -q deep out && ! grep -q "cut short" out'
 	bytes=$(sed -n 's/.* stacks are cut short: .*--call-graph dwarf,\([0-9]*\) would have sufficed$/\1/p' err)
 	record -e cpu-clock -F 999 --call-graph "dwarf,${bytes:-8}" ./deep
 	"$TALLY" fold -i perf.data >folded 2>err
@@ -179,6 +181,19 @@ if have cc && cc -O1 -fomit-frame-pointer -fno-optimize-sibling-calls deep.c -o 
 	check "a chain that the kernel ended at --max-stack is marked and counted" eval \
 		'grep -q "^deep_fp;\[truncated\];deep;" folded && ! grep -q "^deep_fp;deep" folded &&
 		grep -q "stacks are cut short: the kernel keeps 20 frames; record with a larger --max-stack" err'
+	"$TALLY" fold --max-stack 4 -i full.data >folded 2>err
+	check "… but not where so many frames are not asked for" \
+		eval 'grep -q "^deep_fp;deep;deep;deep;deep " folded && ! grep -qE "(;.*){5}|truncated" folded && ! grep -q "cut short" err'
+	"$TALLY" flamegraph --max-stack 4 -o full.svg -i full.data >out 2>&1 &&
+		"$TALLY" export --max-stack 4 -f speedscope -o full.json -i full.data >>out 2>&1
+	check "… and a flame graph and an export are of so many" eval '[ "$(grep -o "<title>deep (" full.svg | wc -l)" = 4 ] &&
+		python3 -c "
+import json
+assert max(len(stack) for profile in json.load(open(\"full.json\"))[\"profiles\"] for stack in profile[\"samples\"]) == 4" >>out 2>&1'
+	for shown in "script -G" "report --stdio --no-children"; do
+		"$TALLY" $shown -i full.data >leaves 2>out
+		check "… nor where only leaves are shown: $shown" eval 'test -s leaves && ! grep -q "cut short" out'
+	done
 	"$TALLY" record -q -o full.data -e cpu-clock -F 999 --call-graph fp --max-stack 120 -- ./deep_fp >out 2>&1
 	"$TALLY" fold -i full.data >folded 2>err
 	check "… one that ends before the limit is not" eval \

@@ -61,9 +61,13 @@ if run 0 "$TALLY" top --stdio -p $busy -n 1 -d 200ms -e cpu-clock; then
 	run 0 "$TALLY" top --stdio -t $busy -n 1 -d 200ms -e cpu-clock -m 16 -i -z -v --force --children --all-cgroups --namespaces \
 		--no-bpf-event --num-thread-synthesize 2 --proc-map-timeout 100 --hide_kernel_symbols && grep -q SELF out
 	check "… perf's names are taken"
+	run 0 "$TALLY" top --stdio -p $busy -n 1 -d 200ms -e cpu-clock -g --max-stack 1 --percent-limit 0 &&
+		awk '/^[0-9 ]*[0-9.]+%/ { rows++; other += $1 != $2 } END { exit !rows || other }' out
+	check "top --max-stack 1: nobody has called anything"
 else
 	skip "top -s: columns are those that were asked for" "can't sample: $(head -1 out)"
 	skip "… perf's names are taken" "can't sample"
+	skip "top --max-stack 1: nobody has called anything" "can't sample"
 fi
 kill $busy; wait $busy 2>/dev/null
 
@@ -130,6 +134,20 @@ if have perf && perf script --no-inline -i faults 2>out | addresses | cmp -s - o
 else
 	skip "… as perf has it" "perf has none, or other stacks altogether"
 fi
+if have perf && perf record -q -e cpu-clock:u -F 500 --call-graph dwarf -o copies "$SHARES" 60 >out 2>&1 &&
+	perf script --no-inline -i copies 2>out | addresses >theirs && "$TALLY" script --no-inline -i copies 2>>out | addresses | cmp - theirs >>out; then
+	perf script --no-inline --max-stack 1 -i copies 2>err | addresses >theirs
+	"$TALLY" script --no-inline --max-stack 1 -i copies 2>out | addresses >ours
+	diff theirs ours >>out
+	check "… of copied stacks, too" test -s ours -a ! -s out
+else
+	skip "… of copied stacks, too" "perf has none, or other stacks altogether"
+fi
+"$TALLY" fold --no-inline -i faults 2>out | sed 's/ [0-9]*$//' | awk -F';' '{ print $1 ";" (NF > 2 ? $(NF - 1) ";" : "") $NF }' | sort -u >wanted
+"$TALLY" fold --no-inline --max-stack 2 -i faults 2>>out | sed 's/ [0-9]*$//' | sort -u | diff wanted - >>out
+check "--max-stack of fold" test -s wanted -a ! -s out
+run 1 "$TALLY" fold --max-stack 2 old.folded && has "perf script --max-stack 2"
+check "… is not of text"
 run 2 "$TALLY" script --max-stack 0 -i faults && has "--max-stack" && run 2 "$TALLY" report --max-stack x -i faults && has "--max-stack"
 check "--max-stack of no number is refused"
 comm=$(awk 'NR == 1 { print $1 }' leaves)

@@ -212,6 +212,25 @@ static void stacks_make_totals_and_trees(void **state)
 	assert_int_equal(sums.frames.count, 0);
 }
 
+/* f1 ← f2 ← f3 and f1 ← f2 ← f1 are one stack of two frames. */
+static void stacks_are_no_deeper_than_was_asked_for(void **state)
+{
+	(void)state;
+	sums.with_stacks = true;
+	sums.frames_max = 2;
+	name_functions();
+	take_stack(10, "123");
+	take_stack(10, "121");
+	take_stack(10, "1");
+	assert_int_equal(sums.sums.count, 2);
+	assert_int_equal(sums.sums.items[0].count, 2);
+	struct tally_report report = tree_report(TALLY_TREE_CALLEE);
+	assert_int_equal(report.entries.count, 2);
+	assert_string_equal(name_of(report.entries.items[0].tree->function), "f2");
+	assert_null(report.entries.items[0].tree->child);
+	tally_report_release(&report);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -220,6 +239,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_is_light_is_counted_alone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(many_threads_are_told_apart, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(stacks_make_totals_and_trees, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(stacks_are_no_deeper_than_was_asked_for, set_up, tear_down),
 	};
 	return cmocka_run_group_tests_name("live_sums", tests, NULL, NULL);
 }
