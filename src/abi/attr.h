@@ -4,6 +4,8 @@
 
 #include "tally/perf_event.h"
 
+#include <stdbool.h>
+
 /* The smallest known size that holds every non-zero field: what a recording is written with, since perf 6.1
  * refuses more than 128 bytes. */
 uint32_t tally_attr_size_needed(const struct tally_attr *attr);
@@ -12,6 +14,13 @@ uint32_t tally_attr_size_needed(const struct tally_attr *attr);
 static inline uint64_t tally_attr_period(const struct tally_attr *attr)
 {
 	return attr->flags & TALLY_ATTR_FREQ ? 1 : attr->sample_period;
+}
+
+/* Whether what it counts is time on a CPU, in ns. */
+static inline bool tally_attr_is_clock(const struct tally_attr *attr)
+{
+	return attr->type == TALLY_TYPE_SOFTWARE &&
+	       (attr->config == TALLY_SW_CPU_CLOCK || attr->config == TALLY_SW_TASK_CLOCK);
 }
 
 /* Leaves PERF_SAMPLE_PERIOD out where it would undo a fixed period: of what is told of each hit (software events,

@@ -22,10 +22,10 @@ static bool is_recording(const char *bytes, size_t length)
 }
 
 /* What the weights of an event are: its periods. */
-static const char *unit_of(const struct tally_attr *attr)
+static const char *unit_of(const struct tally_recording *recording, const struct tally_recorded_event *event)
 {
-	if (attr->type == TALLY_TYPE_SOFTWARE &&
-	    (attr->config == TALLY_SW_CPU_CLOCK || attr->config == TALLY_SW_TASK_CLOCK))
+	const struct tally_attr *attr = &event->attr;
+	if (tally_recording_tells_time(recording, event))
 		return "ns";
 	return attr->type == TALLY_TYPE_HARDWARE && attr->config == TALLY_HW_CPU_CYCLES ? "cycles" : "events";
 }
@@ -59,7 +59,7 @@ static int take_profile(struct tally_profile *profile, struct tally_stacks *stac
 	if (recorded.length)
 		snprintf(stacks->title, sizeof(stacks->title), "%s", tally_buffer_string(&recorded));
 	tally_buffer_release(&recorded);
-	snprintf(stacks->unit, sizeof(stacks->unit), "%s", unit_of(&events[event].attr));
+	snprintf(stacks->unit, sizeof(stacks->unit), "%s", unit_of(profile->recording, &events[event]));
 	count_others(profile, event, stacks);
 	result = tally_profile_stacks(profile, event, true, true, stacks);
 	return result < 0 ? tally_error_set(err, result, "out of memory") : 0;

@@ -2,6 +2,7 @@
 #include "command/record_request.h"
 
 #include "machine/facts.h"
+#include "perfdata/off_cpu_event.h"
 #include "provider/advice.h"
 #include "provider/kernel_catalogue.h"
 
@@ -94,11 +95,14 @@ int record_parse_events(const struct tally_command *command, struct record_reque
 		tally_command_fail(command, &err);
 		return TALLY_EXIT_USAGE;
 	}
-	if (request->events.count)
-		return 0;
-	result = choose_default_event(request, &err);
-	if (result >= 0 && simulated_is_meant(request->provider_name))
-		result = make_own(request, &err);
+	if (!request->events.count) {
+		result = choose_default_event(request, &err);
+		if (result >= 0 && simulated_is_meant(request->provider_name))
+			result = make_own(request, &err);
+	}
+	if (result >= 0 && request->off_cpu)
+		result = tally_event_parse("context-switches/period=1,name=" TALLY_OFF_CPU_NAME "/", &request->catalogue,
+					   &request->arena, &request->events, &err);
 	return result < 0 ? tally_command_fail(command, &err) : 0;
 }
 

@@ -3,6 +3,7 @@
 #include "command/record_request.h"
 
 #include "machine/sysctl.h"
+#include "perfdata/off_cpu_event.h"
 
 #include <errno.h>
 #include <string.h>
@@ -14,7 +15,7 @@ enum { OPTION_CALL_GRAPH = 256, OPTION_NO_CALL_GRAPH, OPTION_DURATION, OPTION_KE
        OPTION_FILTER, OPTION_EXCLUDE_PERF, OPTION_CONTROL, OPTION_OVERWRITE, OPTION_SWITCH_OUTPUT,
        OPTION_SWITCH_MAX_FILES, OPTION_TIMESTAMP_FILENAME, OPTION_MAX_SIZE,
        OPTION_ALL_USER, OPTION_ALL_KERNEL, OPTION_PHYS_DATA, OPTION_DATA_PAGE_SIZE, OPTION_CODE_PAGE_SIZE,
-       OPTION_NAMESPACES, OPTION_ALL_CGROUPS, OPTION_SWITCH_EVENTS, OPTION_PER_THREAD, OPTION_SWITCH_EVENT,
+       OPTION_NAMESPACES, OPTION_ALL_CGROUPS, OPTION_SWITCH_EVENTS, OPTION_OFF_CPU, OPTION_PER_THREAD, OPTION_SWITCH_EVENT,
        OPTION_DRY_RUN, OPTION_USER_REGS, OPTION_TRANSACTION, OPTION_RUNNING_TIME, OPTION_KERNEL_CHAINS, OPTION_USER_CHAINS,
        OPTION_NO_BPF_EVENT, OPTION_MAX_STACK };
 
@@ -102,6 +103,8 @@ const struct tally_option record_options[] = {
 	{ 'R', "raw-samples", TALLY_ARGUMENT_NONE, NULL, "with the raw bytes of all events", NULL, 0 },
 	{ 'b', "branch-any", TALLY_ARGUMENT_NONE, NULL, "with the branches taken before the sample", NULL, 0 },
 	{ 'j', "branch-filter", TALLY_ARGUMENT_REQUIRED, "KINDS", "with those of some kinds: any_call,u", NULL, 0 },
+	{ 0, "off-cpu", TALLY_ARGUMENT_NONE, NULL,
+	  "where tasks wait, and for how long, as an event of its own: " TALLY_OFF_CPU_NAME " (with -g)", NULL, OPTION_OFF_CPU },
 	{ 0, "switch-events", TALLY_ARGUMENT_NONE, NULL, "record context switches", NULL, OPTION_SWITCH_EVENTS },
 	{ 0, "namespaces", TALLY_ARGUMENT_NONE, NULL, "record the tasks' namespaces", NULL, OPTION_NAMESPACES },
 	{ 0, "all-cgroups", TALLY_ARGUMENT_NONE, NULL, "record control groups, and each sample's", NULL,
@@ -260,6 +263,12 @@ static int apply_option(int id, const char *value, struct record_request *reques
 		if (record->call_graph == TALLY_CALL_GRAPH_NONE)
 			record->call_graph = TALLY_CALL_GRAPH_AUTO;
 		break;
+	case OPTION_OFF_CPU:
+		request->off_cpu = true;
+		record->side_band |= TALLY_ATTR_CONTEXT_SWITCH;
+		if (record->call_graph == TALLY_CALL_GRAPH_NONE)
+			record->call_graph = TALLY_CALL_GRAPH_AUTO;
+		break;
 	case OPTION_CALL_GRAPH: return record_parse_call_graph(value, record, err);
 	case OPTION_NO_CALL_GRAPH: record->call_graph = TALLY_CALL_GRAPH_NONE; break;
 	case OPTION_MAX_STACK:
@@ -357,11 +366,13 @@ int record_parse_arguments(const struct tally_command *command, int argc, char *
 	struct tally_record_options *record = &request->record;
 	request->wants_time_in_name |= record->next_file.is_wanted;
 	bool wants_kernel = record->overwrite || record->branches || record->sample_type || record->registers_intr ||
-			    record->registers_user || record->per_thread || request->switch_event;
+			    record->registers_user || record->per_thread || request->switch_event || request->off_cpu;
 	if (simulated_is_meant(request->provider_name) && wants_kernel)
 		return tally_command_misuse(
 			command, "the simulated CPU has none of --overwrite, branch stacks, registers, -d, -W, -R, "
-				 "--per-thread, --switch-output-event and the like");
+				 "--per-thread, --off-cpu, --switch-output-event and the like");
+	if (request->off_cpu && record->exclude & TALLY_ATTR_EXCLUDE_KERNEL)
+		return tally_command_misuse(command, "--off-cpu: tasks leave a CPU in the kernel, which --all-user leaves out");
 	if (record->per_thread && is_whole)
 		return tally_command_misuse(command, "--per-thread is for threads wherever they run; -a and -C are for CPUs");
 	const uint64_t no_chain = TALLY_ATTR_EXCLUDE_CALLCHAIN_USER | TALLY_ATTR_EXCLUDE_CALLCHAIN_KERNEL;

@@ -42,8 +42,6 @@
 	X(GROUP, 0, "group", NONE, NULL, "braces make groups: -e '{cycles,instructions}'") \
 	X(KCORE, 0, "kcore", NONE, NULL, \
 	  "tally annotate reads the running kernel's code itself, on the machine that was recorded") \
-	X(OFF_CPU, 0, "off-cpu", NONE, NULL, \
-	  "-e sched:sched_switch -g records where tasks wait; tally timeline shows when") \
 	X(SYNTH, 0, "synth", REQUIRED, "KINDS", \
 	  "what is there before is always told of, without which nothing could be named") \
 	X(THREADS, 0, "threads", OPTIONAL, "SPEC", \

@@ -37,6 +37,7 @@ struct record_request {
 	char older_output[4096 + 1]; /* what had that name before; "" likewise.  Given up once the recording began */
 	bool pipe; /* the output can't seek */
 	const char *default_event_note; /* why it isn't cycles, or NULL */
+	bool off_cpu; /* where tasks wait, too */
 	bool quiet;
 	bool no_pack;
 	const char *control;         /* --control's argument, or NULL */

@@ -1,5 +1,6 @@
 #include "command/record_request.h"
 
+#include "abi/attr.h"
 #include "base/size_text.h"
 #include "base/terminal.h"
 #include "session/counting.h"
@@ -59,7 +60,7 @@ static void say_nothing_sampled(const struct record_request *request, double sec
 {
 	const struct tally_record_options *rate = &request->record;
 	const struct tally_event *event = &request->events.items[0];
-	bool is_clock = tally_counting_is_clock(&event->attr) || event->kind == TALLY_EVENT_HARDWARE;
+	bool is_clock = tally_attr_is_clock(&event->attr) || event->kind == TALLY_EVENT_HARDWARE;
 	struct tally_provider *provider = request->provider;
 	const char *uncounted = provider->ops->uncounted ? provider->ops->uncounted(provider) : NULL;
 	if (uncounted)

@@ -111,9 +111,7 @@ static const struct tally_recorded_event *event_of(const struct tally_samples *s
 
 bool tally_export_is_time(const struct tally_samples *samples, uint32_t event)
 {
-	const struct tally_attr *attr = &event_of(samples, event)->attr;
-	return attr->type == TALLY_TYPE_SOFTWARE &&
-	       (attr->config == TALLY_SW_CPU_CLOCK || attr->config == TALLY_SW_TASK_CLOCK);
+	return tally_recording_tells_time(samples->recording, event_of(samples, event));
 }
 
 const char *tally_export_event_name(const struct tally_samples *samples, uint32_t event)

@@ -5,6 +5,7 @@
 #include "base/terminal.h"
 #include "output/fit_text.h"
 #include "output/report_cells.h"
+#include "perfdata/off_cpu_event.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -144,6 +145,14 @@ static void put_tenth_error(const struct table *table, struct tally_buffer *out)
 		tally_buffer_printf(out, " (10%% may be 0 to %.0f%%)", tenth + error < all ? tenth + error : all);
 }
 
+static bool of_waits(const struct table *table)
+{
+	size_t count;
+	const struct tally_recording *recording = table->profile->recording;
+	const struct tally_recorded_event *event = &tally_perfdata_events(recording->data, &count)[table->options->event];
+	return tally_is_off_cpu(&event->attr, event->name) && tally_recording_tells_time(recording, event);
+}
+
 /* " (±1.2 at 10%) over 1.20 s, command gcc, 4 threads" */
 static void put_circumstances(const struct table *table, struct tally_buffer *out)
 {
@@ -151,6 +160,8 @@ static void put_circumstances(const struct table *table, struct tally_buffer *ou
 	double seconds = (double)(recording->counts.last_time - recording->counts.first_time) / 1e9;
 	char text[NAME_BYTES];
 	tally_buffer_text(out, table->profile->of_costs ? " by cost" : "");
+	if (of_waits(table))
+		tally_buffer_printf(out, ", %.2f s in all", (double)table->report->period / 1e9);
 	put_tenth_error(table, out);
 	if (seconds > 0)
 		tally_buffer_printf(out, " over %.2f s", seconds);

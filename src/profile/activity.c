@@ -1,7 +1,9 @@
 #include "profile/activity.h"
 
+#include "abi/attr.h"
 #include "base/vector.h"
 #include "perfdata/feature.h"
+#include "perfdata/off_cpu_event.h"
 #include "tracepoint/format.h"
 
 #include "tally/perf_event.h"
@@ -230,22 +232,19 @@ static int take_sched_switch(struct activity_reader *reader, const struct tally_
 
 /* ---- samples ------------------------------------------------------------------------------------------- */
 
-static bool is_clock(const struct tally_attr *attr)
+/* What happens rather than goes on, and isn't shown already: worth a mark each. */
+static bool is_happening(const struct tally_recorded_event *event)
 {
-	return attr->type == TALLY_TYPE_SOFTWARE &&
-	       (attr->config == TALLY_SW_CPU_CLOCK || attr->config == TALLY_SW_TASK_CLOCK);
-}
-
-/* What happens rather than goes on: worth a mark each. */
-static bool is_happening(const struct tally_attr *attr)
-{
+	const struct tally_attr *attr = &event->attr;
+	if (tally_is_off_cpu(attr, event->name))
+		return false;
 	return attr->type == TALLY_TYPE_TRACEPOINT || attr->type == TALLY_TYPE_BREAKPOINT ||
-	       (attr->type == TALLY_TYPE_SOFTWARE && !is_clock(attr)) || attr->type >= TALLY_TYPE_MAX;
+	       (attr->type == TALLY_TYPE_SOFTWARE && !tally_attr_is_clock(attr)) || attr->type >= TALLY_TYPE_MAX;
 }
 
 static uint64_t span_of(const struct tally_attr *attr, const struct tally_sample *sample)
 {
-	if (is_clock(attr))
+	if (tally_attr_is_clock(attr))
 		return sample->period;
 	return attr->flags & TALLY_ATTR_FREQ && attr->sample_period ? NS_PER_SECOND / attr->sample_period : 0;
 }
@@ -284,7 +283,7 @@ static int take_sample(struct activity_reader *reader, const struct tally_raw_re
 		leave_out(reader, thread);
 		return 0;
 	}
-	if (is_happening(attr))
+	if (is_happening(raw->event))
 		return add_mark(reader, raw, sample, thread, cpu);
 	uint64_t span = span_of(attr, sample);
 	struct tally_ran ran = { .start = sample->time > span ? sample->time - span : 0, .end = sample->time,

@@ -9,6 +9,7 @@
  * which are others for JITs and the kernel (function_code.h, `shown`). */
 #include "profile/annotation.h"
 
+#include "abi/attr.h"
 #include "base/vector.h"
 #include "profile/function_code.h"
 #include "profile/share_error.h"
@@ -342,9 +343,8 @@ static int sort_lines(struct tally_annotation *out)
 
 static enum tally_sample_aim aim_of(const struct tally_attr *attr)
 {
-	bool is_clock = attr->config == TALLY_SW_CPU_CLOCK || attr->config == TALLY_SW_TASK_CLOCK;
 	if (attr->type == TALLY_TYPE_SOFTWARE)
-		return is_clock ? TALLY_AIM_NEXT : TALLY_AIM_EXACT;
+		return tally_attr_is_clock(attr) ? TALLY_AIM_NEXT : TALLY_AIM_EXACT;
 	if (attr->type == TALLY_TYPE_TRACEPOINT || attr->type == TALLY_TYPE_BREAKPOINT || attr->flags & TALLY_ATTR_PRECISE_IP)
 		return TALLY_AIM_EXACT;
 	return TALLY_AIM_SKID;

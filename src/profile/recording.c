@@ -1,8 +1,10 @@
 #include "profile/recording.h"
 
+#include "abi/attr.h"
 #include "abi/chain_walk.h"
 #include "base/reader.h"
 #include "base/vector.h"
+#include "perfdata/off_cpu_event.h"
 #include "profile/packed_jits.h"
 #include "task/jit.h"
 
@@ -115,6 +117,7 @@ int tally_recording_open(const char *path, struct tally_recording **out, struct 
 	if (!result) {
 		(*out)->tasks.jits->recall = recall_jit;
 		(*out)->tasks.jits->context = *out;
+		tally_off_cpu_look(*out);
 	}
 	return result;
 }
@@ -141,6 +144,7 @@ void tally_recording_close(struct tally_recording *recording)
 	tally_packed_stacks_free(recording->stacks.packed);
 	tally_packed_stacks_free(recording->stacks.noted);
 	tally_deferred_release(&recording->deferred);
+	tally_off_cpu_release(&recording->off_cpu);
 	tally_text_pokes_release(&recording->text_pokes);
 	tally_map_release(&recording->left_out);
 	tally_map_release(&recording->last_values);
@@ -167,6 +171,7 @@ static void count_record(struct tally_recording_counts *counts, const struct tal
 int tally_recording_prepare_packing(struct tally_recording *recording)
 {
 	recording->names.keep_mangled = true;
+	recording->off_cpu.is_due = false; /* nothing of a name depends on how long it was waited for */
 	tally_names_use_cache(&recording->names);
 	recording->stacks.noted = calloc(1, sizeof(*recording->stacks.noted));
 	return recording->stacks.noted ? 0 : -ENOMEM;
@@ -258,8 +263,9 @@ static bool passes(struct tally_recording *recording, const struct tally_raw_rec
 	}
 	if (!counts->first_time || record->sample.time < counts->first_time)
 		counts->first_time = record->sample.time;
-	if (record->sample.time > counts->last_time)
-		counts->last_time = record->sample.time;
+	uint64_t end = record->sample.time + tally_off_cpu_wait(&recording->off_cpu, raw->event, &record->sample);
+	if (end > counts->last_time)
+		counts->last_time = end;
 	return true;
 }
 
@@ -447,9 +453,11 @@ static void count_chain(struct tally_recording *recording, const struct tally_re
 /* Takes what next() is to give: false where it is left out. */
 static bool take(struct tally_recording *recording, const struct tally_raw_record *raw, struct tally_record *record)
 {
-	if (!passes(recording, raw, record))
+	bool is_sample = record->header.type == TALLY_RECORD_SAMPLE;
+	if ((is_sample && !tally_off_cpu_take(&recording->off_cpu, raw->event, &record->sample)) ||
+	    !passes(recording, raw, record))
 		return false;
-	if (record->header.type != TALLY_RECORD_SAMPLE || recording->leaves_only)
+	if (!is_sample || recording->leaves_only)
 		return true;
 	if (recording->frames_max && !recording->keep_groups)
 		tally_recording_shorten(recording, record);
@@ -460,6 +468,10 @@ static bool take(struct tally_recording *recording, const struct tally_raw_recor
 int tally_recording_next(struct tally_recording *recording, struct tally_raw_record *raw,
 			 struct tally_record *record, struct tally_error *err)
 {
+	bool is_due = recording->off_cpu.is_due && !recording->keep_groups;
+	int measured = is_due ? tally_off_cpu_measure(recording, err) : 0;
+	if (measured < 0)
+		return measured;
 	for (;;) {
 		int got = next_of_group(recording, raw, record);
 		if (got < 0)
@@ -476,6 +488,12 @@ int tally_recording_next(struct tally_recording *recording, struct tally_raw_rec
 		if (take(recording, raw, record))
 			return 1;
 	}
+}
+
+bool tally_recording_tells_time(const struct tally_recording *recording, const struct tally_recorded_event *event)
+{
+	return tally_attr_is_clock(&event->attr) ||
+	       (recording->off_cpu.is_measured && tally_is_off_cpu(&event->attr, event->name));
 }
 
 void tally_recording_command(const struct tally_recording *recording, struct tally_buffer *out)

@@ -12,6 +12,7 @@
 #include "perfdata/perfdata.h"
 #include "profile/deferred_chains.h"
 #include "profile/names.h"
+#include "profile/off_cpu.h"
 #include "profile/packed_stacks.h"
 #include "profile/sample_filter.h"
 #include "profile/text_pokes.h"
@@ -87,6 +88,7 @@ struct tally_recording {
 		void *context;
 	} before_change;
 	struct tally_deferred_chains deferred;
+	struct tally_off_cpu off_cpu;
 	struct tally_text_pokes text_pokes; /* up to the end of the filter's time */
 	struct tally_map left_out;    /* by command: how much of it the filters left out; for tally_recording_is_empty() */
 	struct tally_map last_values; /* by event id: what its last sample read */
@@ -117,6 +119,8 @@ int tally_recording_filter(struct tally_recording *recording, const struct tally
  * sample, as that event's, with what it counted for a period; with `keep_groups` once, as it was written.  One with branch
  * records of calls, or with the register that tells a leaf's caller, has a chain that is made with them
  * (recording_made_chains.c), and one whose user stack comes later is given then (deferred_chains.c), but for `keep_groups`.
+ * Those of an off-CPU event have the time until their task came back for a period, unless it never did, or they are wanted as
+ * they were written (off_cpu.h).
  * Chains are cut down to `frames_max`; the copied stacks behind them in chain() and addresses(), counted apart. */
 int tally_recording_next(struct tally_recording *recording, struct tally_raw_record *raw,
 			 struct tally_record *record, struct tally_error *err);
@@ -168,6 +172,9 @@ void tally_recording_command(const struct tally_recording *recording, struct tal
 /* From now on unwound stacks are noted in `stacks.noted`, for tally_pack_names(); names are as files have them.  0 or
  * -ENOMEM. */
 int tally_recording_prepare_packing(struct tally_recording *recording);
+
+/* True when the event's periods are ns: of a clock, or waits that were measured. */
+bool tally_recording_tells_time(const struct tally_recording *recording, const struct tally_recorded_event *event);
 
 /* True when the recording's samples carry stacks. */
 bool tally_recording_has_stacks(const struct tally_attr *attr);

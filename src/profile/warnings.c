@@ -1,6 +1,7 @@
 /* What a reader of a recording should know of how far to trust it. */
 #include "abi/chain_walk.h"
 #include "base/buffer.h"
+#include "perfdata/off_cpu_event.h"
 #include "profile/profile.h"
 #include "task/jit.h"
 
@@ -249,6 +250,9 @@ void tally_profile_warnings(const struct tally_recording *recording, struct tall
 		tally_buffer_printf(out, "%" PRIu64 " count%s of events that the recording does not describe %s left "
 				    "out\n", counts->unknown_ids, either(counts->unknown_ids, "", "s"),
 				    either(counts->unknown_ids, "was", "were"));
+	if (tally_off_cpu_is_unknown(recording))
+		tally_buffer_text(out, TALLY_OFF_CPU_NAME " is shown by the number of waits: how long they were is told by a file alone, "
+				       "made with switch events (tally record --off-cpu)\n");
 	warn_features(recording->data, out);
 	if (counts->unknown)
 		tally_buffer_printf(out, "%" PRIu64 " record%s skipped\n", counts->unknown,

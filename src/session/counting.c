@@ -18,6 +18,7 @@
 #include "session/close_apart.h"
 #include "session/counting_parts.h"
 
+#include "abi/attr.h"
 #include "base/vector.h"
 
 #include <errno.h>
@@ -26,12 +27,6 @@
 #include <unistd.h>
 
 enum { GROUP_READ_MAX = 1100 }; /* the kernel's limit is 1,022 siblings (measured) */
-
-bool tally_counting_is_clock(const struct tally_attr *attr)
-{
-	return attr->type == TALLY_TYPE_SOFTWARE &&
-	       (attr->config == TALLY_SW_CPU_CLOCK || attr->config == TALLY_SW_TASK_CLOCK);
-}
 
 static bool is_open(const struct tally_counting *c, size_t event)
 {
@@ -223,7 +218,7 @@ bool tally_counting_is_inexact(const struct tally_counting *c, size_t event)
 {
 	const struct tally_target *target = c->options->target;
 	return target->all && has_usage(c, event) &&
-	       (target->has_cpu_list || tally_counting_is_clock(&c->options->events[event].attr));
+	       (target->has_cpu_list || tally_attr_is_clock(&c->options->events[event].attr));
 }
 
 static bool is_substitutable(const struct tally_counting *c, size_t event)

@@ -126,6 +126,5 @@ const char *tally_counting_reason(const struct tally_counting *counting, size_t 
 
 /* True when a user-only restriction makes the kernel read 0 for this event (software.c counts it in kernel mode). */
 bool tally_counting_is_emptied(const struct tally_attr *attr);
-bool tally_counting_is_clock(const struct tally_attr *attr);
 
 #endif

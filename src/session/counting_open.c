@@ -18,6 +18,8 @@
 #include "session/counting_parts.h"
 #include "session/event_filter.h"
 
+#include "abi/attr.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -305,7 +307,7 @@ static void name_row(struct tally_counting *c, size_t part, size_t i)
 	const struct tally_event *event = &c->options->events[i];
 	const struct tally_provider_ops *ops = c->options->provider->ops;
 	struct tally_count *row = &c->rows[part * c->options->event_count + i];
-	bool is_clock = tally_counting_is_clock(&event->attr) || is_tool(c, i);
+	bool is_clock = tally_attr_is_clock(&event->attr) || is_tool(c, i);
 	row->name = event->name;
 	row->unit = is_clock ? "ns" : event->unit ? event->unit : "";
 	row->scale = event->scale > 0 ? event->scale : 1;

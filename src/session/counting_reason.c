@@ -4,6 +4,7 @@
  */
 #include "session/counting.h"
 
+#include "abi/attr.h"
 #include "base/buffer.h"
 #include "machine/facts.h"
 #include "provider/advice.h"
@@ -51,7 +52,7 @@ static const char *refused_reason(const struct tally_counting *c, const struct t
 static const char *inexact_reason(const struct tally_counting *c, size_t i)
 {
 	bool is_missing = c->refusals[i] == -ENOSYS;
-	if (tally_counting_is_clock(&c->options->events[i].attr))
+	if (tally_attr_is_clock(&c->options->events[i].attr))
 		return is_missing ? "this kernel has no perf events; /proc counts in ticks of 10 ms"
 				  : "closed to this user; /proc counts in ticks of 10 ms";
 	return is_missing ? "this kernel has no perf events; /proc does not count it per CPU"

@@ -3,6 +3,7 @@
 
 #include "abi/chain_walk.h"
 #include "machine/sysctl.h"
+#include "perfdata/off_cpu_event.h"
 #include "session/program.h"
 #include "task/user_stack.h"
 #include "unwind/unwind.h"
@@ -19,7 +20,15 @@ static const uint64_t ALWAYS_SAMPLED = TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_IP
 
 /* ---- which call graph ---------------------------------------------------------------------------------- */
 
-static void choose_call_graph(struct tally_recorder *recorder)
+static bool has_off_cpu(const struct tally_event_list *events)
+{
+	for (size_t i = 0; i < events->count; i++)
+		if (tally_is_off_cpu(&events->items[i].attr, events->items[i].name))
+			return true;
+	return false;
+}
+
+static void choose_call_graph(struct tally_recorder *recorder, const struct tally_event_list *events)
 {
 	struct tally_program_probe probe;
 	const struct tally_target *target = recorder->target;
@@ -40,6 +49,13 @@ static void choose_call_graph(struct tally_recorder *recorder)
 		snprintf(recorder->call_graph_text, sizeof(recorder->call_graph_text),
 			 "call graphs by frame pointers (the whole system); --call-graph dwarf unwinds programs built "
 			 "without them");
+		return;
+	}
+	/* Tasks wait in system calls, which the C library makes: without frame pointers it hides who called it. */
+	if (has_off_cpu(events)) {
+		recorder->call_graph = TALLY_CALL_GRAPH_STACK;
+		snprintf(recorder->call_graph_text, sizeof(recorder->call_graph_text),
+			 "call graphs by unwinding stack copies: the C library, where tasks wait, keeps no frame pointers");
 		return;
 	}
 	/* Nearly all must keep them: one function without hides its caller.  Where nothing is known, copies do for
@@ -109,7 +125,7 @@ static uint16_t max_stack(const struct tally_recorder *recorder)
 	return setting > 0 && setting <= UINT16_MAX && (uint32_t)setting != tally_chain_limit(&usual) ? (uint16_t)setting : 0;
 }
 
-static void set_call_graph(const struct tally_recorder *recorder, struct tally_attr *attr)
+static void set_call_graph(const struct tally_recorder *recorder, const char *name, struct tally_attr *attr)
 {
 	if (recorder->call_graph == TALLY_CALL_GRAPH_NONE)
 		return;
@@ -122,8 +138,10 @@ static void set_call_graph(const struct tally_recorder *recorder, struct tally_a
 	}
 	if (recorder->call_graph == TALLY_CALL_GRAPH_LBR || attr->flags & TALLY_ATTR_EXCLUDE_CALLCHAIN_USER)
 		return;
-	/* Hits come in bursts: with a copy each, a full ring loses most of them.  Only who asks gets copies there. */
-	bool is_burst = recorder->options.call_graph == TALLY_CALL_GRAPH_AUTO && takes_each_hit(attr);
+	/* Hits come in bursts: with a copy each, a full ring loses most of them.  Only who asks gets copies there: for waits,
+	 * too, of which a CPU has no more than it has switches. */
+	bool is_burst = recorder->options.call_graph == TALLY_CALL_GRAPH_AUTO && takes_each_hit(attr) &&
+			!tally_is_off_cpu(attr, name);
 	if (recorder->call_graph == TALLY_CALL_GRAPH_FP || is_burst) {
 		bool may_add = recorder->provider == tally_provider_kernel() && !recorder->options.registers_user;
 		attr->sample_regs_user = may_add ? tally_unwind_return_mask(TALLY_UNWIND_HOST) : 0;
@@ -178,7 +196,7 @@ static void make_source(struct tally_recorder *recorder, const struct tally_even
 	set_rate(&recorder->options, event, attr);
 	set_clock(attr);
 	attr->flags |= recorder->options.exclude_chain;
-	set_call_graph(recorder, attr);
+	set_call_graph(recorder, event->name, attr);
 	set_extras(&recorder->options, attr);
 	tally_attr_honour_period(attr);
 	if (event->precise_max && event->kind != TALLY_EVENT_SOFTWARE)
@@ -283,7 +301,7 @@ static void describe_each_hit(struct tally_recorder *recorder)
 int tally_record_make_sources(struct tally_recorder *recorder, const struct tally_event_list *events,
 			      struct tally_error *err)
 {
-	choose_call_graph(recorder);
+	choose_call_graph(recorder, events);
 	describe_call_graph(recorder);
 	recorder->source_count = events->count + 1;
 	recorder->sources = tally_arena_array(&recorder->arena, recorder->source_count, sizeof(*recorder->sources));

@@ -10,13 +10,13 @@ import sys
 IP, TID, TIME, ADDR, CALLCHAIN, CPU, PERIOD, RAW, BRANCH_STACK = 1, 2, 4, 8, 32, 128, 256, 1024, 2048
 WEIGHT, DATA_SRC, IDENTIFIER, TRANSACTION, PHYS_ADDR, DATA_PAGE_SIZE, CODE_PAGE_SIZE, WEIGHT_STRUCT = (
     1 << 14, 1 << 15, 1 << 16, 1 << 17, 1 << 19, 1 << 22, 1 << 23, 1 << 24)
-SAMPLE_ID_ALL, MMAP, COMM, MMAP2 = 1 << 18, 1 << 8, 1 << 9, 1 << 23
-RECORD = {"MMAP": 1, "COMM": 3, "SAMPLE": 9, "MMAP2": 10, "NAMESPACES": 16, "KSYMBOL": 17, "BPF_EVENT": 18,
+SAMPLE_ID_ALL, MMAP, COMM, MMAP2, SWITCH_EVENTS = 1 << 18, 1 << 8, 1 << 9, 1 << 23, 1 << 26
+RECORD = {"MMAP": 1, "COMM": 3, "EXIT": 4, "FORK": 7, "SAMPLE": 9, "MMAP2": 10, "SWITCH": 14, "NAMESPACES": 16, "KSYMBOL": 17, "BPF_EVENT": 18,
           "CGROUP": 19, "TEXT_POKE": 20, "CALLCHAIN_DEFERRED": 22, "HEADER_ATTR": 64, "HEADER_EVENT_TYPE": 65, "HEADER_BUILD_ID": 67,
           "FINISHED_ROUND": 68, "ID_INDEX": 69, "AUXTRACE_INFO": 70, "AUXTRACE": 71, "AUXTRACE_ERROR": 72,
           "THREAD_MAP": 73, "CPU_MAP": 74, "STAT_CONFIG": 75, "STAT": 76, "STAT_ROUND": 77, "EVENT_UPDATE": 78,
           "TIME_CONV": 79, "HEADER_FEATURE": 80, "COMPRESSED": 81, "FINISHED_INIT": 82, "COMPRESSED2": 83}
-KERNEL, USER = 1, 2
+KERNEL, USER, SWITCH_OUT = 1, 2, 1 << 13
 SPECIAL = {"hostname": 3, "osrelease": 4, "version": 5, "arch": 6, "nrcpus": 7, "cpudesc": 8, "cpuid": 9,
            "total_mem": 10, "cmdline": 11, "event_desc": 12, "cpu_topology": 13, "numa": 14, "branch_stack": 15,
            "pmus": 16, "groups": 17, "auxtrace": 18, "stat": 19, "cache": 20, "sample_time": 21, "memory": 22,
@@ -377,6 +377,42 @@ def idle(path):
             body = u64(0xffffffff81000010) + u32(pid, pid) + u64(2000 + (i + 1) * 1000000) + u32(cpu, 0) + u64(1000000)
             records.append(record("SAMPLE", body, KERNEL))
     write_file(path, [event], records, common_features([event]))
+
+
+def off_cpu(path, flags=SAMPLE_ID_ALL | MMAP | COMM | MMAP2 | SWITCH_EVENTS):
+    """tally record --off-cpu -a: tasks leave their CPUs, and most come back; the records of each CPU lie together."""
+    event = Event("offcpu-time", [5], type=1, config=3, period=1, sample_type=IP | TID | TIME | CPU | PERIOD, flags=flags)
+
+    def trailer(tid, time, cpu):
+        return u32(LIBRARY_PID, tid) + u64(time) + u32(cpu, 0)
+
+    def out(time, cpu, tid):
+        body = u64(0xffffffff81000010) + u32(LIBRARY_PID, tid) + u64(time) + u32(cpu, 0) + u64(1)
+        return [(time, cpu, record("SAMPLE", body, KERNEL)),
+                (time + 5, cpu, record("SWITCH", trailer(tid, time + 5, cpu), SWITCH_OUT))]
+
+    def back(time, cpu, tid):
+        return [(time, cpu, record("SWITCH", trailer(tid, time, cpu)))]
+
+    def task(kind, time, cpu, tid):
+        body = u32(LIBRARY_PID, LIBRARY_PID, tid, LIBRARY_PID) + u64(time)
+        return [(time, cpu, record(kind, body + trailer(tid, time, cpu)))]
+
+    records = out(10000, 0, 11) + back(10700, 1, 11) # moved to another CPU
+    records += out(20000, 0, 0) + back(29000, 0, 0) # the idle task
+    records += out(30000, 1, 12) + out(33000, 1, 12) + back(33250, 1, 12) # back for the first time when nobody saw it
+    records += task("EXIT", 40000, 1, 12) + out(40100, 1, 12) + out(40200, 1, -1) # its last way out
+    records += task("FORK", 50000, 0, 12) + out(50100, 0, 12) + back(50101, 0, 12) # its number is another's now
+    records += back(60000, 0, 13) + out(61000, 0, 13) # … and waits to the end
+    records += out(70000, 1, 14) + task("EXIT", 71000, 1, 14)
+    records += back(99000, 1, 15)
+    in_file = [entry[2] for entry in sorted(records, key=lambda entry: (entry[1], entry[0]))]
+    write_file(path, [event], side_band("waiter", u32(0, 0)) + in_file, common_features([event]))
+
+
+def off_cpu_unknown(path):
+    """The same, as if nobody had asked for switches."""
+    off_cpu(path, SAMPLE_ID_ALL | MMAP | COMM | MMAP2)
 
 
 def bpf_output(path):

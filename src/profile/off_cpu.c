@@ -1,0 +1,183 @@
+#include "profile/off_cpu.h"
+
+#include "base/map.h"
+#include "base/vector.h"
+#include "perfdata/off_cpu_event.h"
+#include "profile/recording.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const uint64_t ENDED = UINT64_MAX; /* a task that leaves its CPU once more, not to come back */
+
+static const uint32_t NO_MORE_TASK = UINT32_MAX; /* what the kernel calls one on its last way out */
+
+struct measuring {
+	struct tally_off_cpu *off_cpu;
+	struct tally_map waiting; /* tid → its sample's number, where `waits` has when it began so far; or ENDED */
+	uint64_t last;            /* ns: the latest time seen */
+};
+
+static bool is_file(const char *path)
+{
+	struct stat status;
+	return path && strcmp(path, "-") && !stat(path, &status) && (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode));
+}
+
+static bool has_event(const struct tally_recording *recording, bool *tells_switches)
+{
+	size_t count;
+	const struct tally_recorded_event *events = tally_perfdata_events(recording->data, &count);
+	bool is_there = *tells_switches = false;
+	for (size_t i = 0; i < count; i++) {
+		is_there |= tally_is_off_cpu(&events[i].attr, events[i].name);
+		*tells_switches |= (events[i].attr.flags & TALLY_ATTR_CONTEXT_SWITCH) != 0;
+	}
+	return is_there;
+}
+
+void tally_off_cpu_look(struct tally_recording *recording)
+{
+	bool tells_switches;
+	recording->off_cpu.is_due = has_event(recording, &tells_switches) && tells_switches && is_file(recording->path);
+}
+
+bool tally_off_cpu_is_unknown(const struct tally_recording *recording)
+{
+	bool tells_switches;
+	return !recording->off_cpu.is_measured && !recording->keep_groups && has_event(recording, &tells_switches);
+}
+
+/* ---- measuring ----------------------------------------------------------------------------------------- */
+
+static void see_time(struct measuring *measuring, uint64_t time)
+{
+	if (time > measuring->last)
+		measuring->last = time;
+}
+
+static void set_end(uint64_t *wait, uint64_t end)
+{
+	*wait = end > *wait ? end - *wait : 0;
+}
+
+static void end_wait(struct measuring *measuring, uint32_t tid, uint64_t time)
+{
+	const uint64_t *number = tally_map_get(&measuring->waiting, tid);
+	if (!number || *number == ENDED)
+		return;
+	set_end(&measuring->off_cpu->waits.items[*number], time);
+	tally_map_remove(&measuring->waiting, tid);
+}
+
+/* From now on the task waits since its next sample, or has ended; if it was thought to wait, when it came back isn't known. */
+static int set_state(struct measuring *measuring, uint32_t tid, uint64_t state)
+{
+	bool is_new;
+	uint64_t *number = tally_map_put(&measuring->waiting, tid, &is_new);
+	if (!number)
+		return -ENOMEM;
+	if (!is_new && *number != ENDED)
+		measuring->off_cpu->waits.items[*number] = 0;
+	*number = state;
+	return 0;
+}
+
+static int begin_wait(struct measuring *measuring, const struct tally_sample *sample)
+{
+	struct tally_off_cpu *off_cpu = measuring->off_cpu;
+	const uint64_t *number = tally_map_get(&measuring->waiting, sample->tid);
+	bool is_dead = sample->tid == NO_MORE_TASK || (number && *number == ENDED);
+	bool waits = sample->tid && !is_dead;
+	if (waits && set_state(measuring, sample->tid, off_cpu->waits.count) < 0)
+		return -ENOMEM;
+	return tally_vector_push(&off_cpu->waits, waits ? sample->time : 0);
+}
+
+static int measure_record(struct measuring *measuring, const struct tally_raw_record *raw, const struct tally_record *record)
+{
+	const struct tally_sample_id *id = &record->sample_id;
+	switch (record->header.type) {
+	case TALLY_RECORD_SAMPLE:
+		see_time(measuring, record->sample.time);
+		return tally_is_off_cpu(&raw->event->attr, raw->event->name) ? begin_wait(measuring, &record->sample) : 0;
+	case TALLY_RECORD_SWITCH:
+	case TALLY_RECORD_SWITCH_CPU_WIDE:
+		if (!id->present)
+			return 0;
+		see_time(measuring, id->time);
+		if (!(record->header.misc & TALLY_MISC_SWITCH_OUT))
+			end_wait(measuring, id->tid, id->time);
+		return 0;
+	case TALLY_RECORD_EXIT:
+		return set_state(measuring, record->task.tid, ENDED);
+	case TALLY_RECORD_FORK:
+		tally_map_remove(&measuring->waiting, record->task.tid); /* a number that had another task */
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+static void cut_waits(struct measuring *measuring)
+{
+	for (size_t i = 0; i < measuring->waiting.capacity; i++) {
+		const struct tally_map_slot *slot = &measuring->waiting.slots[i];
+		if (slot->used && slot->value != ENDED)
+			set_end(&measuring->off_cpu->waits.items[slot->value], measuring->last);
+	}
+}
+
+static int measure(struct measuring *measuring, struct tally_recording *recording, struct tally_error *err)
+{
+	struct tally_raw_record raw;
+	struct tally_record record;
+	int result;
+	while ((result = tally_recording_next(recording, &raw, &record, err)) > 0)
+		if (measure_record(measuring, &raw, &record) < 0)
+			return tally_error_set(err, -ENOMEM, "out of memory");
+	if (!result)
+		cut_waits(measuring);
+	return result;
+}
+
+int tally_off_cpu_measure(struct tally_recording *recording, struct tally_error *err)
+{
+	struct measuring measuring = { .off_cpu = &recording->off_cpu };
+	struct tally_recording *again;
+	recording->off_cpu.is_due = false;
+	int result = tally_recording_open(recording->path, &again, err);
+	if (result < 0)
+		return result;
+	again->off_cpu.is_due = false; /* the same samples in the same order, as they were written */
+	result = measure(&measuring, again, err);
+	recording->off_cpu.is_measured = !result;
+	tally_map_release(&measuring.waiting);
+	tally_recording_close(again);
+	return result;
+}
+
+/* ---- what was measured --------------------------------------------------------------------------------- */
+
+bool tally_off_cpu_take(struct tally_off_cpu *off_cpu, const struct tally_recorded_event *event,
+			struct tally_sample *sample)
+{
+	if (!off_cpu->is_measured || !tally_is_off_cpu(&event->attr, event->name))
+		return true;
+	uint64_t wait = off_cpu->next < off_cpu->waits.count ? off_cpu->waits.items[off_cpu->next++] : 0;
+	sample->period = wait;
+	sample->type |= TALLY_SAMPLE_PERIOD;
+	return wait;
+}
+
+uint64_t tally_off_cpu_wait(const struct tally_off_cpu *off_cpu, const struct tally_recorded_event *event,
+			    const struct tally_sample *sample)
+{
+	return off_cpu->is_measured && tally_is_off_cpu(&event->attr, event->name) ? sample->period : 0;
+}
+
+void tally_off_cpu_release(struct tally_off_cpu *off_cpu)
+{
+	tally_vector_release(&off_cpu->waits);
+}

@@ -1,0 +1,46 @@
+/* How long tasks were off the CPUs, and where: a period for each sample of a recording's off-CPU event
+ * (perfdata/off_cpu_event.h), in ns.
+ *
+ * The kernel takes such a sample when a task leaves its CPU, when nobody can know for how long.  The SWITCH records tell when
+ * it came back; so the file is read once before, for these times alone: 8 bytes a switch.  Waits that the recording's end
+ * cut off last up to its last record.  The idle task doesn't wait.
+ */
+#ifndef TALLY_PROFILE_OFF_CPU_H
+#define TALLY_PROFILE_OFF_CPU_H
+
+#include "perfdata/perfdata.h"
+#include "tally/record.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct tally_recording;
+
+struct tally_off_cpu {
+	bool is_due;  /* to be measured before the first record is given */
+	bool is_measured;
+	struct { uint64_t *items; size_t count, capacity; } waits; /* ns, by samples in their order; 0: not known */
+	size_t next;  /* of these: the next sample's */
+};
+
+/* Looks whether the recording has such an event, and is a file that tells of switches. */
+void tally_off_cpu_look(struct tally_recording *recording);
+
+/* Reads the recording's file for its waits.  0, or -errno with a message. */
+int tally_off_cpu_measure(struct tally_recording *recording, struct tally_error *err);
+
+/* Gives a sample its period, where waits were measured and it is of the event; false: it has none, and is left out. */
+bool tally_off_cpu_take(struct tally_off_cpu *off_cpu, const struct tally_recorded_event *event,
+			struct tally_sample *sample);
+
+/* The period that take() gave, or 0. */
+uint64_t tally_off_cpu_wait(const struct tally_off_cpu *off_cpu, const struct tally_recorded_event *event,
+			    const struct tally_sample *sample);
+
+/* A recording has the event, and its samples were given as counts of switches: nobody knows for how long. */
+bool tally_off_cpu_is_unknown(const struct tally_recording *recording);
+
+void tally_off_cpu_release(struct tally_off_cpu *off_cpu);
+
+#endif

@@ -1,0 +1,64 @@
+#!/bin/bash
+# record --off-cpu: where tasks wait, and for how long.  TAP; $TALLY is the binary, $WAITS a program that says how long its
+# functions took.
+set -u
+. "$(dirname "$0")/tap.sh"
+here=$(cd "$(dirname "$0")" && pwd)
+cd "$scratch" || exit 1
+export HOME=$scratch
+
+# ---- times that are known ------------------------------------------------------------------------------------------
+
+if have python3; then
+	"$here/make_recording.py" off_cpu made.data
+	timeout 60 "$TALLY" script -F tid,time,period made.data >out 2>err
+	check "a wait lasts until its task runs again, on whichever CPU; the idle task's and the dead's are none" \
+		test "$(awk '{ print $1, $NF }' out | tr '\n' ' ')" = "11 700 12 250 12 1 13 38000 "
+	timeout 60 "$TALLY" script -F tid,time,period --tid 12 made.data >out 2>err
+	check "… whatever else is filtered out" test "$(awk '{ print $1, $NF }' out | tr '\n' ' ')" = "12 250 12 1 "
+	timeout 60 "$TALLY" script -D made.data >out 2>err
+	check "a dump has samples as they were written" eval '[ "$(grep -c "SAMPLE .*period=1$" out)" = 9 ] && [ ! -s err ]'
+	timeout 60 "$TALLY" report --stdio made.data >out 2>err
+	check "a report says how long all of them took" grep -q '^4 samples of offcpu-time, 0.00 s in all' out
+	"$here/make_recording.py" off_cpu_unknown unknown.data
+	timeout 60 "$TALLY" report --stdio unknown.data >out 2>err
+	check "without switches they are counted, and that is said" \
+		eval 'grep -q "^9 samples of offcpu-time (" out && grep -q "shown by the number of waits" err'
+	timeout 60 "$TALLY" report --stdio -i - <made.data >out 2>err
+	check "… and from a pipe" eval 'grep -q "^9 samples of offcpu-time (" out && grep -q "shown by the number of waits" err'
+else
+	skip "times that are known" "there is no python3"
+fi
+
+# ---- a program's ---------------------------------------------------------------------------------------------------
+
+timeout 60 "$TALLY" record --off-cpu --all-user -o waits.data -- "$WAITS" >out 2>err
+exited=$?
+check "--all-user would leave nothing of it" eval '[ "$exited" = 2 ] && grep -q "tasks leave a CPU in the kernel" err'
+timeout 60 "$TALLY" record --off-cpu -F 999 -o waits.data -- "$WAITS" >took 2>err ||
+	{ skip "a program's waits" "the kernel refuses: $(head -c 200 err | tr '\n#' '  ')"; done_testing; }
+timeout 60 "$TALLY" fold -i waits.data --event offcpu-time >folded 2>err
+# FUNCTION: the ns that it waited, by the recording; may be off by the time that leaving and coming back take.
+waited() { awk -v of="$1" '$0 ~ of { sum += $NF } END { print sum + 0 }' folded; }
+took() { awk -v of="$1" '$1 == of { print $2 - $3 }' took; }
+cat took folded >out
+for function in sleeps_long sleeps_briefly; do
+	whole=$(took "$function") part=$(waited "$function")
+	check "$function: its waits are what it took but for its time on a CPU" \
+		eval '[ "$part" -le $((whole + 1000000)) ] && [ "$part" -ge $((whole * 9 / 10 - 5000000)) ]'
+done
+whole=$(took works) part=$(waited works)
+check "what works waits for no more than its CPU" eval '[ "$part" -le $((whole + 1000000)) ]'
+all=$(awk '{ sum += $2 } END { print sum }' took)
+check "a wait that the end cuts off lasts until then" eval '[ "$(waited waits_for_ever)" -ge $((all * 9 / 10)) ]'
+timeout 60 "$TALLY" report --stdio -i waits.data --event cpu-clock >out 2>err || timeout 60 "$TALLY" report --stdio -i waits.data --event cycles >out 2>err
+check "what runs is sampled beside" grep -q ' works$' out
+timeout 60 "$TALLY" flamegraph -i waits.data --event offcpu-time -o waits.svg >out 2>err
+check "a flame graph has times" grep -Eq 'offcpu-time · [0-9.]+ (s|ms) in [0-9]+ samples' waits.svg
+timeout 60 "$TALLY" export --format speedscope -i waits.data --event offcpu-time -o waits.json >out 2>err
+check "exports, too" grep -q '"nanoseconds"' waits.json
+if have perf; then
+	timeout 60 perf report --stdio -i waits.data >out 2>err
+	check "perf reads it, and counts switches" grep -q "of event 'offcpu-time'" out
+fi
+done_testing
