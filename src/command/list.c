@@ -413,8 +413,8 @@ const struct tally_command tally_command_list = {
 	.summary = "the events that can be counted, sampled and traced here",
 	.usage = "[options] [hw|sw|cache|pmu|raw|breakpoint|tracepoint|pfm]… [WORD…]",
 	.details = "Words match anywhere in a name, or as globs; an event that matches one of them is listed.  What this\n"
-		   "machine can't count is marked with the reason.  In a pipe each event has a line that begins with the\n"
-		   "name to be typed behind -e.\n\n"
+		   "machine can't count is marked; the reason is given once for all that share it.  In a pipe each event\n"
+		   "has a line that begins with the name to be typed behind -e.\n\n"
 		   "Exit status: 0, or 1 when nothing matches.\n\n"
 		   "  tally list\n"
 		   "  tally list cache dTLB\n"

@@ -99,7 +99,8 @@ static void put_description(struct tally_buffer *out, const struct tally_listed_
 	}
 }
 
-static void put_line(struct tally_buffer *out, const struct tally_listed_event *event)
+/* `said`: the line before it gave the same reason. */
+static void put_line(struct tally_buffer *out, const struct tally_listed_event *event, bool said)
 {
 	size_t length = name_length(event);
 	put_name(out, event);
@@ -113,8 +114,8 @@ static void put_line(struct tally_buffer *out, const struct tally_listed_event *
 		put_clean(out, event->fields[i].name);
 	}
 	if (event->unavailable) {
-		tally_buffer_text(out, " (not here: ");
-		put_clean(out, event->unavailable);
+		tally_buffer_text(out, said ? " (not here" : " (not here: ");
+		put_clean(out, said ? "" : event->unavailable);
 		tally_buffer_char(out, ')');
 	}
 	while (out->length && out->bytes[out->length - 1] == ' ')
@@ -122,12 +123,17 @@ static void put_line(struct tally_buffer *out, const struct tally_listed_event *
 	tally_buffer_char(out, '\n');
 }
 
+static bool have_one_reason(const struct tally_listed_event *a, const struct tally_listed_event *b)
+{
+	return a->unavailable && b->unavailable && !strcmp(a->unavailable, b->unavailable);
+}
+
 /* The reason that every event of the run shares, or NULL: it is then said once. */
 static const char *shared_reason(const struct tally_listed_event *events, size_t count)
 {
 	const char *reason = count > 1 ? events[0].unavailable : NULL;
 	for (size_t i = 1; reason && i < count; i++)
-		if (!events[i].unavailable || strcmp(events[i].unavailable, reason))
+		if (!have_one_reason(&events[0], &events[i]))
 			reason = NULL;
 	return reason;
 }
@@ -145,19 +151,43 @@ static void put_heading(struct tally_buffer *out, const struct tally_event_list_
 	tally_buffer_char(out, '\n');
 }
 
+/* Words in the columns from `indent` on, the first at `column`; those that a line has no room for are on the next.  Where that
+ * would be a narrow strip, the terminal breaks the line. */
+static void put_words(struct tally_buffer *out, const char *words, size_t column, size_t indent, size_t columns)
+{
+	enum { STRIP_MIN = 24 };
+	size_t end = columns >= indent + STRIP_MIN ? columns : SIZE_MAX;
+	for (size_t length; *words; words += length) {
+		length = strcspn(words, " ");
+		if (length && column + length > end && column > indent) {
+			while (out->length && out->bytes[out->length - 1] == ' ')
+				out->length--;
+			tally_buffer_char(out, '\n');
+			put_spaces(out, indent);
+			column = indent;
+		}
+		length = length ? length : 1;
+		tally_buffer_append(out, words, length);
+		column += length;
+	}
+}
+
 static void put_row(struct tally_buffer *out, const struct tally_event_list_style *style,
 		    const struct tally_listed_event *event, size_t width, bool say_reason)
 {
-	size_t length = name_length(event);
+	struct tally_buffer words = { 0 };
+	size_t length = name_length(event), gap = length < width ? width - length + GAP : GAP;
 	tally_buffer_printf(out, "  %s", event->unavailable ? paint(style, DIM) : "");
 	put_name(out, event);
-	if (event->description || event->pmu || (event->unavailable && say_reason))
-		put_spaces(out, length < width ? width - length + GAP : GAP);
-	put_description(out, event);
+	put_description(&words, event);
 	if (event->unavailable && say_reason) {
-		tally_buffer_text(out, event->description || event->pmu ? "; " : "");
-		put_clean(out, event->unavailable);
+		tally_buffer_text(&words, words.length ? "; " : "");
+		put_clean(&words, event->unavailable);
 	}
+	put_spaces(out, words.length ? gap : 0);
+	put_words(out, tally_buffer_string(&words), GAP + length + gap, GAP + width + GAP, style->columns);
+	out->failed |= words.failed;
+	tally_buffer_release(&words);
 	tally_buffer_printf(out, "%s\n", event->unavailable ? paint(style, PLAIN) : "");
 	for (size_t i = 0; i < event->field_count; i++) {
 		tally_buffer_printf(out, "      %s", paint(style, DIM));
@@ -171,9 +201,10 @@ static void put_row(struct tally_buffer *out, const struct tally_event_list_styl
 static void put_rows(struct tally_buffer *out, const struct tally_event_list_style *style,
 		     const struct tally_listed_event *events, size_t count, bool say_reason)
 {
-	size_t width = NAME_COLUMNS_MIN;
+	size_t width = NAME_COLUMNS_MIN, most = style->columns * 2 / 5; /* descriptions are longer */
+	most = most < NAME_COLUMNS ? most : NAME_COLUMNS;
 	for (size_t i = 0; i < count; i++)
-		if (name_length(&events[i]) > width && name_length(&events[i]) <= NAME_COLUMNS)
+		if (name_length(&events[i]) > width && name_length(&events[i]) <= most)
 			width = name_length(&events[i]);
 	for (size_t i = 0; i < count; i++)
 		put_row(out, style, &events[i], width, say_reason);
@@ -280,7 +311,7 @@ void tally_event_list_text(const struct tally_event_listing *listing, const stru
 			n++;
 		if (!style->terminal)
 			for (size_t j = 0; j < n; j++)
-				put_line(out, &first[j]);
+				put_line(out, &first[j], j && have_one_reason(&first[j - 1], &first[j]));
 		else if (first->kind == TALLY_EVENT_TRACEPOINT)
 			put_tracepoints(out, style, first, n);
 		else

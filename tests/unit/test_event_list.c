@@ -75,6 +75,46 @@ static void shared_reason_is_said_once_on_a_terminal(void **state)
 	free(out);
 }
 
+static void shared_reason_is_said_once_in_a_pipe_and_each_line_marked(void **state)
+{
+	(void)state;
+	const struct tally_listed_event mixed[] = {
+		{ .name = "a", .unavailable = "no PMU" }, { .name = "b", .unavailable = "no PMU" },
+		{ .name = "c", .unavailable = "too old" }, { .name = "d" }, { .name = "e", .unavailable = "too old" },
+		{ .kind = TALLY_EVENT_CACHE, .name = "f", .unavailable = "too old" },
+	};
+	const char *const ends[] = { "(not here: no PMU)", "(not here)", "(not here: too old)", "[hardware event]",
+				     "(not here: too old)", "(not here: too old)" };
+	const struct tally_event_listing some = { mixed, FIXTURE_COUNT(mixed), NULL };
+	struct tally_buffer out = { 0 };
+	size_t i = 0;
+	tally_event_list_text(&some, &(struct tally_event_list_style){ .columns = 80 }, &out);
+	for (char *rest = out.bytes, *line; (line = strsep(&rest, "\n")) && *line; i++)
+		assert_string_equal(line + strlen(line) - strlen(ends[i]), ends[i]);
+	assert_int_equal(i, FIXTURE_COUNT(ends));
+	tally_buffer_release(&out);
+}
+
+static void descriptions_keep_their_column_on_a_terminal(void **state)
+{
+	(void)state;
+	const struct tally_listed_event row = { .name = "short", .description = "one two three four five six seven" };
+	const struct tally_event_listing some = { &row, 1, NULL };
+	const struct { unsigned columns; const char *text; } cases[] = {
+		{ 61, "  short                     one two three four five six seven\n" },
+		{ 60, "  short                     one two three four five six\n                            seven\n" },
+		{ 52, "  short                     one two three four five\n                            six seven\n" },
+		{ 51, "  short                     one two three four five six seven\n" }, /* a strip: the terminal breaks it */
+	};
+	for (size_t i = 0; i < FIXTURE_COUNT(cases); i++) {
+		struct tally_buffer out = { 0 };
+		tally_event_list_text(&some, &(struct tally_event_list_style){ .terminal = true, .columns = cases[i].columns },
+				      &out);
+		assert_string_equal(strchr(out.bytes, '\n') + 1, cases[i].text);
+		tally_buffer_release(&out);
+	}
+}
+
 static void summary_counts_tracepoints_by_system(void **state)
 {
 	(void)state;
@@ -148,6 +188,8 @@ int main(void)
 		cmocka_unit_test(pipe_has_an_event_per_line_its_name_first),
 		cmocka_unit_test(no_form_sends_others_escapes_to_a_terminal),
 		cmocka_unit_test(shared_reason_is_said_once_on_a_terminal),
+		cmocka_unit_test(shared_reason_is_said_once_in_a_pipe_and_each_line_marked),
+		cmocka_unit_test(descriptions_keep_their_column_on_a_terminal),
 		cmocka_unit_test(summary_counts_tracepoints_by_system),
 		cmocka_unit_test(format_text_gives_the_events_own_fields),
 		cmocka_unit_test(json_says_what_can_not_be_counted),
