@@ -5,7 +5,6 @@
 #include "base/terminal.h"
 #include "output/fit_text.h"
 #include "output/report_cells.h"
-#include "perfdata/off_cpu_event.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -150,7 +149,7 @@ static bool of_waits(const struct table *table)
 	size_t count;
 	const struct tally_recording *recording = table->profile->recording;
 	const struct tally_recorded_event *event = &tally_perfdata_events(recording->data, &count)[table->options->event];
-	return tally_is_off_cpu(&event->attr, event->name) && tally_recording_tells_time(recording, event);
+	return tally_off_cpu_measured(&recording->off_cpu, event);
 }
 
 /* " (±1.2 at 10%) over 1.20 s, command gcc, 4 threads" */

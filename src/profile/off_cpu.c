@@ -2,7 +2,6 @@
 
 #include "base/map.h"
 #include "base/vector.h"
-#include "perfdata/off_cpu_event.h"
 #include "profile/recording.h"
 
 #include <errno.h>
@@ -160,21 +159,12 @@ int tally_off_cpu_measure(struct tally_recording *recording, struct tally_error 
 
 /* ---- what was measured --------------------------------------------------------------------------------- */
 
-bool tally_off_cpu_take(struct tally_off_cpu *off_cpu, const struct tally_recorded_event *event,
-			struct tally_sample *sample)
+bool tally_off_cpu_take(struct tally_off_cpu *off_cpu, struct tally_sample *sample)
 {
-	if (!off_cpu->is_measured || !tally_is_off_cpu(&event->attr, event->name))
-		return true;
 	uint64_t wait = off_cpu->next < off_cpu->waits.count ? off_cpu->waits.items[off_cpu->next++] : 0;
 	sample->period = wait;
 	sample->type |= TALLY_SAMPLE_PERIOD;
 	return wait;
-}
-
-uint64_t tally_off_cpu_wait(const struct tally_off_cpu *off_cpu, const struct tally_recorded_event *event,
-			    const struct tally_sample *sample)
-{
-	return off_cpu->is_measured && tally_is_off_cpu(&event->attr, event->name) ? sample->period : 0;
 }
 
 void tally_off_cpu_release(struct tally_off_cpu *off_cpu)

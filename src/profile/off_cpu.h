@@ -8,6 +8,7 @@
 #ifndef TALLY_PROFILE_OFF_CPU_H
 #define TALLY_PROFILE_OFF_CPU_H
 
+#include "perfdata/off_cpu_event.h"
 #include "perfdata/perfdata.h"
 #include "tally/record.h"
 
@@ -30,13 +31,13 @@ void tally_off_cpu_look(struct tally_recording *recording);
 /* Reads the recording's file for its waits.  0, or -errno with a message. */
 int tally_off_cpu_measure(struct tally_recording *recording, struct tally_error *err);
 
-/* Gives a sample its period, where waits were measured and it is of the event; false: it has none, and is left out. */
-bool tally_off_cpu_take(struct tally_off_cpu *off_cpu, const struct tally_recorded_event *event,
-			struct tally_sample *sample);
+static inline bool tally_off_cpu_measured(const struct tally_off_cpu *off_cpu, const struct tally_recorded_event *event)
+{
+	return off_cpu->is_measured && tally_is_off_cpu(&event->attr, event->name);
+}
 
-/* The period that take() gave, or 0. */
-uint64_t tally_off_cpu_wait(const struct tally_off_cpu *off_cpu, const struct tally_recorded_event *event,
-			    const struct tally_sample *sample);
+/* Gives the next sample of the event its period; false: it has none, and is left out.  The event's waits were measured. */
+bool tally_off_cpu_take(struct tally_off_cpu *off_cpu, struct tally_sample *sample);
 
 /* A recording has the event, and its samples were given as counts of switches: nobody knows for how long. */
 bool tally_off_cpu_is_unknown(const struct tally_recording *recording);

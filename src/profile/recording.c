@@ -4,7 +4,6 @@
 #include "abi/chain_walk.h"
 #include "base/reader.h"
 #include "base/vector.h"
-#include "perfdata/off_cpu_event.h"
 #include "profile/packed_jits.h"
 #include "task/jit.h"
 
@@ -263,7 +262,8 @@ static bool passes(struct tally_recording *recording, const struct tally_raw_rec
 	}
 	if (!counts->first_time || record->sample.time < counts->first_time)
 		counts->first_time = record->sample.time;
-	uint64_t end = record->sample.time + tally_off_cpu_wait(&recording->off_cpu, raw->event, &record->sample);
+	bool waits = tally_off_cpu_measured(&recording->off_cpu, raw->event);
+	uint64_t end = record->sample.time + (waits ? record->sample.period : 0);
 	if (end > counts->last_time)
 		counts->last_time = end;
 	return true;
@@ -454,8 +454,8 @@ static void count_chain(struct tally_recording *recording, const struct tally_re
 static bool take(struct tally_recording *recording, const struct tally_raw_record *raw, struct tally_record *record)
 {
 	bool is_sample = record->header.type == TALLY_RECORD_SAMPLE;
-	if ((is_sample && !tally_off_cpu_take(&recording->off_cpu, raw->event, &record->sample)) ||
-	    !passes(recording, raw, record))
+	bool waits = is_sample && tally_off_cpu_measured(&recording->off_cpu, raw->event);
+	if ((waits && !tally_off_cpu_take(&recording->off_cpu, &record->sample)) || !passes(recording, raw, record))
 		return false;
 	if (!is_sample || recording->leaves_only)
 		return true;
@@ -492,8 +492,7 @@ int tally_recording_next(struct tally_recording *recording, struct tally_raw_rec
 
 bool tally_recording_tells_time(const struct tally_recording *recording, const struct tally_recorded_event *event)
 {
-	return tally_attr_is_clock(&event->attr) ||
-	       (recording->off_cpu.is_measured && tally_is_off_cpu(&event->attr, event->name));
+	return tally_attr_is_clock(&event->attr) || tally_off_cpu_measured(&recording->off_cpu, event);
 }
 
 void tally_recording_command(const struct tally_recording *recording, struct tally_buffer *out)
