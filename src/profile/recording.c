@@ -5,6 +5,7 @@
 #include "base/reader.h"
 #include "base/vector.h"
 #include "profile/packed_jits.h"
+#include "profile/recording_groups.h"
 #include "task/jit.h"
 
 #include <errno.h>
@@ -174,55 +175,6 @@ int tally_recording_prepare_packing(struct tally_recording *recording)
 	tally_names_use_cache(&recording->names);
 	recording->stacks.noted = calloc(1, sizeof(*recording->stacks.noted));
 	return recording->stacks.noted ? 0 : -ENOMEM;
-}
-
-/* ---- samples that carry counts -------------------------------------------------------------------------- */
-
-static bool carries_counts(const struct tally_recording *recording, const struct tally_raw_record *raw,
-			   const struct tally_record *record)
-{
-	return !recording->keep_groups && record->header.type == TALLY_RECORD_SAMPLE &&
-	       record->sample.type & TALLY_SAMPLE_READ && raw->event->attr.read_format & TALLY_FORMAT_ID &&
-	       record->sample.read.values;
-}
-
-static void start_group(struct tally_recording *recording, const struct tally_raw_record *raw,
-			const struct tally_record *record)
-{
-	recording->group.raw = *raw;
-	recording->group.record = *record;
-	recording->group.next = 0;
-}
-
-/* The next event of the group that counted since its last sample: 1, or 0 when none is left. */
-static int next_of_group(struct tally_recording *recording, struct tally_raw_record *raw,
-			 struct tally_record *record)
-{
-	const struct tally_read_values *read = &recording->group.record.sample.read;
-	while (recording->group.next < read->count) {
-		const uint64_t *words = &read->values[recording->group.next++ * read->stride];
-		uint64_t value = words[0], id = words[1];
-		const struct tally_recorded_event *event = tally_perfdata_event_of_id(recording->data, id);
-		uint64_t *last = event ? tally_map_put(&recording->last_values, id, NULL) : NULL;
-		if (event && !last)
-			return -ENOMEM;
-		if (!event) {
-			recording->counts.unknown_ids++;
-			continue;
-		}
-		uint64_t counted = value - *last;
-		*last = value;
-		if (!counted)
-			continue;
-		*raw = recording->group.raw;
-		raw->event = event;
-		*record = recording->group.record;
-		record->sample.id = id;
-		record->sample.period = counted;
-		record->sample.type |= TALLY_SAMPLE_PERIOD; /* of a fixed period, it had none */
-		return 1;
-	}
-	return 0;
 }
 
 /* ---- records ------------------------------------------------------------------------------------------- */
@@ -473,15 +425,15 @@ int tally_recording_next(struct tally_recording *recording, struct tally_raw_rec
 	if (measured < 0)
 		return measured;
 	for (;;) {
-		int got = next_of_group(recording, raw, record);
+		int got = tally_groups_has_more(recording) ? tally_groups_next(recording, raw, record) : 0;
 		if (got < 0)
 			return tally_error_set(err, -ENOMEM, "out of memory");
 		if (!got) {
 			got = next_record(recording, raw, record, err);
 			if (got <= 0)
 				return got;
-			if (carries_counts(recording, raw, record)) {
-				start_group(recording, raw, record);
+			if (tally_groups_carry(recording, raw, record)) {
+				tally_groups_start(recording, raw, record);
 				continue;
 			}
 		}
