@@ -1,6 +1,7 @@
 #include "base/suggest.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { LENGTH_MAX = 63 };
@@ -33,4 +34,56 @@ unsigned tally_edit_distance(const char *a, const char *b)
 		now = spare;
 	}
 	return last[lb];
+}
+
+void tally_nearest_init(struct tally_nearest *nearest, const char *typed)
+{
+	/* Of three letters, two wrong ones are another word. */
+	*nearest = (struct tally_nearest){ .typed = typed, .distance = strlen(typed) < 6 ? 2 : 3 };
+}
+
+void tally_nearest_try(struct tally_nearest *nearest, const char *candidate)
+{
+	enum { BEGINNING_MIN = 3 };
+	size_t length = strlen(candidate);
+	unsigned distance = tally_edit_distance(nearest->typed, candidate);
+	bool is_near = distance < nearest->distance && *nearest->typed;
+	bool is_beginning = !nearest->is_near && length >= BEGINNING_MIN && length > strlen(nearest->name) &&
+			    !strncmp(candidate, nearest->typed, length);
+	if ((!is_near && !is_beginning) || length >= sizeof(nearest->name))
+		return;
+	if (is_near)
+		nearest->distance = distance;
+	nearest->is_near |= is_near;
+	snprintf(nearest->name, sizeof(nearest->name), "%s", candidate);
+}
+
+static void try_words(struct tally_nearest *nearest, const char *words)
+{
+	char word[sizeof(nearest->name)];
+	for (; *words; words += strcspn(words, " "), words += *words == ' ') {
+		snprintf(word, sizeof(word), "%.*s", (int)strcspn(words, " "), words);
+		tally_nearest_try(nearest, word);
+	}
+}
+
+void tally_hint_word(struct tally_error *err, const char *typed, size_t length, const char *words, const char *others)
+{
+	char word[LENGTH_MAX + 1], list[sizeof(err->hint)];
+	struct tally_nearest nearest;
+	size_t used = 0;
+	snprintf(word, sizeof(word), "%.*s", (int)smaller((unsigned)length, LENGTH_MAX), typed);
+	tally_nearest_init(&nearest, word);
+	try_words(&nearest, words);
+	try_words(&nearest, others ? others : "");
+	if (*nearest.name) {
+		tally_error_hint(err, "did you mean '%s'?", nearest.name);
+		return;
+	}
+	for (; *words && used + 2 < sizeof(list); words++) {
+		if (*words == ' ')
+			list[used++] = ',';
+		list[used++] = *words;
+	}
+	tally_error_hint(err, "there are %.*s", (int)used, list);
 }

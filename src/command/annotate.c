@@ -327,7 +327,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		if (id < 0)
 			return id == TALLY_OPTION_HELP ? TALLY_EXIT_OK : TALLY_EXIT_USAGE;
 		if (take_option(&request, id, walk.value, &err) < 0)
-			return tally_command_misuse(command, "%s", err.message);
+			return tally_command_misused(command, &err);
 	}
 	if (walk.index < argc && !request.choice.name)
 		request.choice.name = argv[walk.index++];

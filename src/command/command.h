@@ -95,5 +95,7 @@ int tally_command_fail(const struct tally_command *command, const struct tally_e
 /* The same for wrong use: adds "see tally stat --help".  Returns TALLY_EXIT_USAGE. */
 int tally_command_misuse(const struct tally_command *command, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* … of an option's value, with the error's own hint where it has one. */
+int tally_command_misused(const struct tally_command *command, const struct tally_error *err);
 
 #endif

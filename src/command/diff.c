@@ -1,4 +1,5 @@
 /* tally diff: which functions' shares changed between two recordings, and which of it can be chance. */
+#include "base/suggest.h"
 #include "base/terminal.h"
 #include "command/command.h"
 #include "command/diff_perf_options.h"
@@ -32,8 +33,10 @@ enum {
 	NOISE_ROWS = 10
 };
 
+#define SORT_CHOICES "comm dso sym srcline"
+
 static const struct tally_option options[] = {
-	{ 's', "sort", TALLY_ARGUMENT_REQUIRED, "KEYS", "of comm,dso,sym,srcline (dso,sym)", "comm dso sym srcline", 0 },
+	{ 's', "sort", TALLY_ARGUMENT_REQUIRED, "KEYS", "of comm,dso,sym,srcline (dso,sym)", SORT_CHOICES, 0 },
 	{ 0, "children", TALLY_ARGUMENT_NONE, NULL, "compare totals: what functions called counts as theirs", NULL,
 	  OPTION_CHILDREN },
 	{ 0, "normalize", TALLY_ARGUMENT_REQUIRED, "WHAT",
@@ -104,9 +107,11 @@ static int parse_sort(const char *text, struct request *request, struct tally_er
 		size_t length = strcspn(text, ","), k = 0, count = sizeof(keys) / sizeof(keys[0]);
 		while (k < count && (strlen(keys[k].name) != length || strncmp(keys[k].name, text, length)))
 			k++;
-		if (k == count)
-			return tally_error_set(err, -EINVAL, "option --sort: '%.*s' is none of comm, dso, sym, srcline",
-					       (int)length, text);
+		if (k == count) {
+			tally_error_set(err, -EINVAL, "option --sort: there is no key '%.*s'", (int)length, text);
+			tally_hint_word(err, text, length, SORT_CHOICES, "object symbol");
+			return -EINVAL;
+		}
 		*keys[k].by = true;
 		text += length;
 	} while (*text++ == ',');
@@ -305,7 +310,7 @@ static int take_arguments(const struct tally_command *command, int argc, char **
 			return id == TALLY_OPTION_HELP ? 1 : -1;
 		if (id != TALLY_OPTION_DONE) {
 			if (take_option(request, id, walk.value, &err) < 0)
-				return tally_command_misuse(command, "%s", err.message), -1;
+				return tally_command_misused(command, &err), -1;
 			continue;
 		}
 		if (walk.index >= argc)
@@ -320,7 +325,7 @@ static int take_arguments(const struct tally_command *command, int argc, char **
 	if (path_count == 1)
 		return tally_command_misuse(command, "two recordings are compared, the old one first"), -1;
 	if (path_count && (add_path(&request->old, paths[0], &err) < 0 || add_path(&request->new, paths[1], &err) < 0))
-		return tally_command_misuse(command, "%s", err.message), -1;
+		return tally_command_misused(command, &err), -1;
 	if (!request->old.count || !request->new.count)
 		return tally_command_misuse(command, "two recordings are compared, the old one first"), -1;
 	if (request->json && request->markdown)

@@ -247,7 +247,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		if (id == TALLY_OPTION_ERROR)
 			return TALLY_EXIT_USAGE;
 		if (take_option(&graph, id, walk.value, &err) < 0)
-			return tally_command_misuse(command, "%s", err.message);
+			return tally_command_misused(command, &err);
 	}
 	if (walk.dashes && walk.index == argc)
 		return tally_command_misuse(command, "there is no command behind --");

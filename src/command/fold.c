@@ -104,7 +104,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		if (id == TALLY_OPTION_ERROR)
 			return TALLY_EXIT_USAGE;
 		if (take_option(&fold, id, walk.value, &err) < 0)
-			return tally_command_misuse(command, "%s", err.message);
+			return tally_command_misused(command, &err);
 	}
 	if (walk.index < argc && !fold.input.path && !(fold.input.path = tally_options_file(&walk))) /* behind -- */
 		return TALLY_EXIT_USAGE;

@@ -92,31 +92,24 @@ const char *tally_options_file(struct tally_options *options)
 	return NULL;
 }
 
-/* What was meant by a name that no option has: one with a letter or two otherwise, else one that it begins with
- * (--frequency).  NULL: nobody knows. */
-static const struct tally_option *nearest_option(const struct tally_command *command, const char *typed)
+/* An option that no command has: `shown`, of which `typed` is to be looked for; NULL: nothing. */
+static int unknown_option(const struct tally_options *options, const char *shown, const char *typed)
 {
-	enum { BEGINNING_MIN = 4 };
-	const struct tally_option *nearest = NULL, *beginning = NULL;
-	unsigned best = strlen(typed) < 6 ? 2 : 3; /* of three letters, two wrong ones are another word */
-	for (const struct tally_option *o = command->options; o && !is_end(o); o++) {
-		size_t length = o->name ? strlen(o->name) : 0;
-		unsigned distance = length ? tally_edit_distance(typed, o->name) : best;
-		if (distance < best) {
-			best = distance;
-			nearest = o;
-		}
-		if (length >= BEGINNING_MIN && !strncmp(o->name, typed, length))
-			beginning = o;
-	}
-	return nearest ? nearest : beginning;
+	struct tally_nearest nearest;
+	tally_nearest_init(&nearest, typed ? typed : "");
+	for (const struct tally_option *o = options->command->options; typed && o && !is_end(o); o++)
+		if (o->name)
+			tally_nearest_try(&nearest, o->name);
+	if (*nearest.name)
+		return option_error(options, "there is no option %s; did you mean --%s?", shown, nearest.name);
+	return option_error(options, "there is no option %s", shown);
 }
 
 static int take_long(struct tally_options *options, const char *word)
 {
 	const char *name = word + 2, *equals = strchr(name, '=');
 	size_t length = equals ? (size_t)(equals - name) : strlen(name);
-	const struct tally_option *nearest, *found = NULL;
+	const struct tally_option *found = NULL;
 	unsigned matches = 0;
 	char typed[64], shown[72];
 	snprintf(typed, sizeof(typed), "%.*s", (int)(length < 60 ? length : 60), name);
@@ -141,19 +134,7 @@ static int take_long(struct tally_options *options, const char *word)
 		return take_argument(options, found, equals ? equals + 1 : NULL, shown);
 	if (matches > 1)
 		return option_error(options, "option %s could be several; write it out", shown);
-	nearest = nearest_option(options->command, typed);
-	if (nearest)
-		return option_error(options, "there is no option %s; did you mean --%s?", shown, nearest->name);
-	return option_error(options, "there is no option %s", shown);
-}
-
-/* Of a word that another tool would take for a long option: -freq. */
-static int unknown_letter(const struct tally_options *options, const char *shown, const char *word)
-{
-	const struct tally_option *nearest = strlen(word) > 2 ? nearest_option(options->command, word) : NULL;
-	if (nearest)
-		return option_error(options, "there is no option %s; did you mean --%s?", shown, nearest->name);
-	return option_error(options, "there is no option %s", shown);
+	return unknown_option(options, shown, typed);
 }
 
 static int take_letter(struct tally_options *options)
@@ -175,7 +156,8 @@ static int take_letter(struct tally_options *options)
 	}
 	if (letter == 'h')
 		return TALLY_OPTION_HELP;
-	return unknown_letter(options, shown, word);
+	/* Another tool would take a word for a long option: -freq. */
+	return unknown_option(options, shown, strlen(word) > 2 ? word : NULL);
 }
 
 int tally_options_next(struct tally_options *options)
@@ -301,14 +283,30 @@ int tally_command_fail(const struct tally_command *command, const struct tally_e
 	return TALLY_EXIT_FAILURE;
 }
 
+static int say_misuse(const struct tally_command *command, const char *message, const char *hint)
+{
+	char clean[sizeof(((struct tally_error *)NULL)->message)];
+	tally_terminal_clean(message, clean, sizeof(clean));
+	fprintf(stderr, "tally %s: %s\n", command->name, clean);
+	tally_terminal_clean(hint, clean, sizeof(clean));
+	if (*hint)
+		fprintf(stderr, "hint: %s\n", clean);
+	else
+		fprintf(stderr, "hint: see 'tally %s --help'\n", command->name);
+	return TALLY_EXIT_USAGE;
+}
+
 int tally_command_misuse(const struct tally_command *command, const char *format, ...)
 {
-	char text[512], clean[512];
+	char text[512];
 	va_list args;
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	tally_terminal_clean(text, clean, sizeof(clean));
-	fprintf(stderr, "tally %s: %s\nhint: see 'tally %s --help'\n", command->name, clean, command->name);
-	return TALLY_EXIT_USAGE;
+	return say_misuse(command, text, "");
+}
+
+int tally_command_misused(const struct tally_command *command, const struct tally_error *err)
+{
+	return say_misuse(command, err->message, err->hint);
 }

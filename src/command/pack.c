@@ -119,7 +119,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	if (!request.input)
 		request.input = access("tally.data", R_OK) && !access("perf.data", R_OK) ? "perf.data" : "tally.data";
 	if (check(&request, &err) < 0)
-		return tally_command_misuse(command, "%s", err.message);
+		return tally_command_misused(command, &err);
 	return pack(command, &request, &err) < 0 ? tally_command_fail(command, &err) : TALLY_EXIT_OK;
 }
 

@@ -344,14 +344,14 @@ int record_parse_arguments(const struct tally_command *command, int argc, char *
 	int id;
 	while ((id = tally_options_next(&walk)) > 0)
 		if (apply_option(id, walk.value, request, &err) < 0)
-			return tally_command_misuse(command, "%s", err.message);
+			return tally_command_misused(command, &err);
 	if (id != TALLY_OPTION_DONE)
 		return id == TALLY_OPTION_HELP ? -1 : TALLY_EXIT_USAGE;
 	const char *conflict = simulated_conflict(&request->simulated, request->provider_name);
 	if (conflict)
 		return tally_command_misuse(command, "%s", conflict);
 	if (check_rate(request, &err) < 0)
-		return tally_command_misuse(command, "%s", err.message);
+		return tally_command_misused(command, &err);
 	if (walk.index < argc)
 		request->target.command = argv + walk.index;
 	if (!request->target.command && !request->target.all && !request->target.has_cpu_list &&

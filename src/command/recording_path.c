@@ -37,7 +37,7 @@ bool tally_recording_arguments(const struct tally_command *command, int argc, ch
 				return false;
 			}
 		} else if (take(request, id, walk.value, &err) < 0) {
-			*status = tally_command_misuse(command, "%s", err.message);
+			*status = tally_command_misused(command, &err);
 			return false;
 		}
 	}

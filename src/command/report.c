@@ -308,7 +308,7 @@ static int read_profile(const struct tally_command *command, struct request *req
 	bool is_misused = tally_report_sort_choose(&request->sort, recording, wants_stacks, &facts, &err) < 0;
 	if (is_misused || tally_report_sort_check(&request->sort, recording, facts, &err) < 0) {
 		tally_recording_close(recording);
-		return is_misused ? tally_command_misuse(command, "%s", err.message) : tally_command_fail(command, &err);
+		return is_misused ? tally_command_misused(command, &err) : tally_command_fail(command, &err);
 	}
 	memcpy(report->by, request->sort.by, sizeof(report->by));
 	recording->names.keep_mangled = request->mangled;

@@ -1,6 +1,6 @@
 #include "command/report_sort.h"
 
-#include "base/buffer.h"
+#include "base/suggest.h"
 #include "profile/sample_facts.h"
 
 #include "tally/perf_event.h"
@@ -33,11 +33,8 @@ static int unknown_key(const char *text, int length, struct tally_error *err)
 {
 	if (refused_key(text, (size_t)length, err) < 0)
 		return -ENOTSUP;
-	struct tally_buffer names = { 0 };
-	for (unsigned key = 0; key < TALLY_SORT_KEYS; key++)
-		tally_buffer_printf(&names, "%s%s", key ? ", " : "", tally_sort_key_words(key)->name);
-	tally_error_set(err, -EINVAL, "option --sort: '%.*s' is none of %s", length, text, tally_buffer_string(&names));
-	tally_buffer_release(&names);
+	tally_error_set(err, -EINVAL, "option --sort: there is no key '%.*s'", length, text);
+	tally_hint_word(err, text, (size_t)length, TALLY_SORT_CHOICES, "object symbol symbol_from symbol_to sym_daddr");
 	return -EINVAL;
 }
 

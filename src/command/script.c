@@ -268,7 +268,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	if (!tally_recording_arguments(command, argc, argv, take_option, &request, &request.input, &status))
 		return status;
 	if (check_clock(&request, &err) < 0 || take_fields(&request, &err) < 0)
-		return tally_command_misuse(command, "%s", err.message);
+		return tally_command_misused(command, &err);
 	request.input = tally_recording_path(request.input);
 	if (tally_recording_open(request.input, &recording, &err) < 0)
 		return tally_command_fail(command, &err);

@@ -17,7 +17,7 @@ static int take_number(struct stat_command *stat, const char *option, const char
 	struct tally_error err = TALLY_ERROR_NONE;
 	unsigned long long number;
 	if (tally_option_u64(option, value, minimum, 1ull << 40, &number, &err) < 0) {
-		tally_command_misuse(stat->command, "%s", err.message);
+		tally_command_misused(stat->command, &err);
 		return -EINVAL;
 	}
 	*out = (unsigned long)number;
@@ -30,7 +30,7 @@ static int take_time(struct stat_command *stat, const char *option, const char *
 	struct tally_error err = TALLY_ERROR_NONE;
 	double seconds;
 	if (tally_option_seconds(option, value, &seconds, &err) < 0) {
-		tally_command_misuse(stat->command, "%s", err.message);
+		tally_command_misused(stat->command, &err);
 		return -EINVAL;
 	}
 	if (plain_is_ms && !value[strspn(value, "0123456789.")])
@@ -92,7 +92,7 @@ static int take_filter(struct stat_command *stat, const char *value)
 		tally_error_set(&err, -EINVAL, "--filter belongs behind the -e whose tracepoints it is for");
 	else if (!event_filters_add(&stat->arena, &last->filter, value, &err))
 		return 0;
-	tally_command_misuse(stat->command, "%s", err.message);
+	tally_command_misused(stat->command, &err);
 	return err.code;
 }
 
@@ -112,7 +112,7 @@ static int take_delay(struct stat_command *stat, const char *value)
 	struct tally_error err = TALLY_ERROR_NONE;
 	int result = tally_option_delay(value, &stat->options.delay_ms, &err);
 	if (result < 0)
-		tally_command_misuse(stat->command, "%s", err.message);
+		tally_command_misused(stat->command, &err);
 	return result;
 }
 
@@ -133,7 +133,7 @@ static int take_region(struct stat_command *stat, const char *function)
 	stat->simulated.region = true;
 	int result = function ? simulated_add_toggle(&stat->simulated, function, &err) : 0;
 	if (result < 0)
-		tally_command_misuse(stat->command, "%s", err.message);
+		tally_command_misused(stat->command, &err);
 	return result;
 }
 
@@ -142,7 +142,7 @@ static int take_perf_option(struct stat_command *stat, int id)
 	struct tally_error err = TALLY_ERROR_NONE;
 	int result = stat_take_perf_option(id, &err);
 	if (result < 0)
-		tally_command_misuse(stat->command, "%s", err.message);
+		tally_command_misused(stat->command, &err);
 	return result;
 }
 

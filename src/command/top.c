@@ -1,4 +1,5 @@
 /* `tally top`: what runs now, by function, again and again: on a terminal to be browsed, else as text. */
+#include "base/suggest.h"
 #include "command/filter_options.h"
 #include "command/top_perf_options.h"
 #include "command/top_view.h"
@@ -14,6 +15,8 @@
 
 enum { OPTION_STDIO = 256, OPTION_TUI, OPTION_DURATION, OPTION_LIMIT, OPTION_PERCENT, OPTION_NO_BPF_EVENT,
        OPTION_CALL_GRAPH };
+
+#define SORT_CHOICES "comm pid tid dso sym"
 
 static const struct tally_option options[] = {
 	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENTS",
@@ -34,7 +37,7 @@ static const struct tally_option options[] = {
 	{ 'K', "hide-kernel", TALLY_ARGUMENT_NONE, NULL, "user mode alone", NULL, 0 },
 	{ 'U', "hide-user", TALLY_ARGUMENT_NONE, NULL, "the kernel alone", NULL, 0 },
 	{ 's', "sort", TALLY_ARGUMENT_REQUIRED, "KEYS", "what rows are told apart by, of comm,pid,tid,dso,sym (dso,sym)",
-	  "comm pid tid dso sym", 0 },
+	  SORT_CHOICES, 0 },
 	{ 'm', "mmap-pages", TALLY_ARGUMENT_REQUIRED, "SIZE", "a ring's, as record's: 512K, 8M, or pages", NULL, 0 },
 	{ 'i', "no-inherit", TALLY_ARGUMENT_NONE, NULL, "without the children and threads to come", NULL, 0 },
 	{ 'd', "delay", TALLY_ARGUMENT_REQUIRED, "TIME", "between two views (2 s): 1, 500ms", NULL, 0 },
@@ -79,9 +82,11 @@ static int parse_sort(const char *text, struct top_request *top, struct tally_er
 		size_t length = strcspn(text, ","), k = 0, count = sizeof(keys) / sizeof(keys[0]);
 		while (k < count && (strlen(keys[k].name) != length || strncmp(keys[k].name, text, length)))
 			k++;
-		if (k == count)
-			return tally_error_set(err, -EINVAL, "option --sort: '%.*s' is none of comm, pid, tid, dso, sym",
-					       (int)length, text);
+		if (k == count) {
+			tally_error_set(err, -EINVAL, "option --sort: there is no key '%.*s'", (int)length, text);
+			tally_hint_word(err, text, length, SORT_CHOICES, "symbol");
+			return -EINVAL;
+		}
 		top->by[keys[k].key] = true;
 		text += length;
 	} while (*text++ == ',');
@@ -160,7 +165,7 @@ static int parse(const struct tally_command *command, int argc, char **argv, str
 	int id;
 	while ((id = tally_options_next(&walk)) > 0)
 		if (apply_option(id, walk.value, request, top, &err) < 0)
-			return tally_command_misuse(command, "%s", err.message);
+			return tally_command_misused(command, &err);
 	if (id != TALLY_OPTION_DONE)
 		return id == TALLY_OPTION_HELP ? -1 : TALLY_EXIT_USAGE;
 	if (walk.index < argc)

@@ -1,9 +1,11 @@
 #include "output/script_fields.h"
 
+#include "base/suggest.h"
 #include "profile/recording.h"
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -105,6 +107,21 @@ static unsigned take_type(const char **text, struct tally_error *err)
 	return 0;
 }
 
+static void unknown_field(const char *text, size_t length, struct tally_error *err)
+{
+	char typed[64];
+	struct tally_nearest nearest;
+	snprintf(typed, sizeof(typed), "%.*s", length < sizeof(typed) ? (int)length : 0, text);
+	tally_nearest_init(&nearest, typed);
+	for (unsigned i = 0; i < FIELDS; i++)
+		tally_nearest_try(&nearest, known_fields[i].name);
+	tally_error_set(err, -EINVAL, "option -F: there is no field '%.*s'", (int)length, text);
+	if (*nearest.name)
+		tally_error_hint(err, "did you mean '%s'?", nearest.name);
+	else
+		tally_error_hint(err, "fields are %s", LIST);
+}
+
 static const struct field *find_field(const char *text, size_t length, struct tally_error *err)
 {
 	static const char *const others[] = { "brstackinsn", "brstackinsnlen", "brstackoff", "insn", "insnlen", "metric",
@@ -119,8 +136,7 @@ static const struct field *find_field(const char *text, size_t length, struct ta
 					      "recording too");
 			return NULL;
 		}
-	tally_error_set(err, -EINVAL, "option -F: there is no field '%.*s'", (int)length, text);
-	tally_error_hint(err, "fields are %s", LIST);
+	unknown_field(text, length, err);
 	return NULL;
 }
 

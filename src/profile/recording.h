@@ -106,8 +106,8 @@ int tally_recording_open_memory(const void *bytes, size_t size, struct tally_rec
 				struct tally_error *err);
 void tally_recording_close(struct tally_recording *recording);
 
-/* From now on other samples than these, and frames beyond its `frames_max`, are left out; objects and symbols are not looked at.  The texts must outlive the
- * recording.  0; -EINVAL, -ENOENT (no such event in a file: in a pipe next() tells so at the end), -ENODATA (no times to take
+/* From now on other samples than these, and frames beyond its `frames_max`, are left out; objects and symbols are not looked
+ * at.  The texts must outlive the recording.  0; -EINVAL, -ENOENT (no such event in a file: in a pipe next() tells so at the end), -ENODATA (no times to take
  * shares of) or -ENOMEM. */
 int tally_recording_filter(struct tally_recording *recording, const struct tally_profile_filter *filter,
 			   struct tally_error *err);

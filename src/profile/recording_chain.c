@@ -112,8 +112,7 @@ static int push_user_stack(struct tally_recording *recording, const struct tally
 	struct tally_packed_need need = { 0 };
 	const uint64_t abi_32bit = 1; /* PERF_SAMPLE_REGS_ABI_32 */
 	/* As perf does: counted apart from the kernel's part. */
-	const uint32_t limit = recording->frames_max;
-	const uint32_t most = limit && limit < USER_FRAMES_MAX ? limit : USER_FRAMES_MAX;
+	const uint32_t asked = recording->frames_max, most = asked && asked < USER_FRAMES_MAX ? asked : USER_FRAMES_MAX;
 	if (!tally_unwind_regs_mask(recording->names.objects.machine))
 		recording->counts.stacks_foreign++;
 	else if (record->sample.regs_user.abi == abi_32bit)
@@ -127,7 +126,7 @@ static int push_user_stack(struct tally_recording *recording, const struct tally
 	if (!stack.count)
 		return 0;
 	recording->counts.stacks++;
-	bool is_cut = stack.is_cut && (!limit || stack.count < limit);
+	bool is_cut = stack.is_cut && stack.count < most;
 	if (is_cut)
 		count_cut(recording, need);
 	/* As perf does: the call is shown rather than the return. */

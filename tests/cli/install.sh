@@ -100,6 +100,21 @@ run 2 "$tally" record --callgraph fp true && has "no option --callgraph; did you
 	run 2 "$tally" record -freq 99 true && has "no option -f; did you mean --freq?" &&
 	run 2 "$tally" record --nothing-like-it true && has "no option --nothing-like-it" && ! has "did you mean"
 check "… and a mistyped option, too"
+for words in "report --sort symbl symbol" "report --sort dso,cmm comm" "report --sort commands comm" "top -s simbol symbol" \
+	"diff --sort srclin srcline" "script -F comm,symm sym"; do
+	meant=${words##* }
+	run 2 "$tally" ${words% *} && has "hint: did you mean '$meant'?" || break
+done
+check "… and a mistyped key or field"
+run 2 "$tally" diff --sort foo && has "no key 'foo'" && has "hint: there are comm, dso, sym, srcline" && ! has "did you mean" &&
+	run 2 "$tally" script -F foo && has "no field 'foo'" && has "hint: fields are comm," && run 2 "$tally" script -F insn && has "--records"
+check "… or is told all that there are"
+run 2 "$tally" report --sort foo && has "hint: there are comm," && sed -n 's/^hint: there are //p' out | tr -d , | tr ' ' '\n' >keys &&
+	[ "$(wc -l <keys)" -gt 40 ]
+while read -r key; do
+	"$tally" report --sort "$key" -i no-such-file 2>&1 </dev/null | grep -q "no-such-file" || echo "$key"
+done <keys >refused
+check "… each of which is taken" test -s keys -a ! -s refused
 run 2 "$tally" mem record && has "hint: tally record -d -W" && ! has "did you mean" && run 2 "$tally" sched && has "tally timeline"
 check "for perf's other commands it says what does their work"
 run 2 "$tally" help no-such-command && has "no-such-command"

@@ -94,7 +94,7 @@ check "… and call trees are of functions" eval '"$TALLY" report --stdio --chil
 check "lines that are not read can't be sorted by" test $? = 2
 "$TALLY" report --sort nonsense -i perf.data >out 2>&1
 exit_status=$?
-check "a key that nobody knows" eval 'test $exit_status = 2 && grep -q "none of comm, .*srcline" out'
+check "a key that nobody knows" eval 'test $exit_status = 2 && grep -q "there are comm, .*blocked" out'
 
 # ---- branches -------------------------------------------------------------------------------------------
 branch_tests() {

@@ -53,7 +53,7 @@ check "those of script that tally has not are refused with what to use instead"
 # --- what top takes ----------------------------------------------------------------------------------------------
 # In a view there may be anything, even nothing: what is looked at is how it is laid out.
 "$SHARES" 60000 >/dev/null & busy=$!
-run 2 "$TALLY" top -s comm,nosuch && has "none of comm, pid, tid, dso, sym"
+run 2 "$TALLY" top -s comm,nosuch && has "there are comm, pid, tid, dso, sym"
 check "top -s: keys that there aren't are refused"
 if run 0 "$TALLY" top --stdio -p $busy -n 1 -d 200ms -e cpu-clock; then
 	run 0 "$TALLY" top --stdio -p $busy -n 1 -d 200ms -e cpu-clock -s tid,dso && grep -qE 'SELF +TID +OBJECT *$' out

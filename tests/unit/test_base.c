@@ -133,6 +133,23 @@ static void buffer_refuses_beyond_its_maximum(void **state)
 	tally_buffer_release(&buffer);
 }
 
+static void a_word_is_hinted_at_by_its_letters_then_by_its_beginning(void **state)
+{
+	static const struct { const char *typed, *hint; } cases[] = {
+		{ "cmm", "did you mean 'comm'?" }, { "CMOM", "did you mean 'comm'?" }, { "symbl", "did you mean 'symbol'?" },
+		{ "symbiosis", "did you mean 'sym'?" }, { "sym_fromage", "did you mean 'sym_from'?" },
+		{ "foo", "there are comm, sym, sym_from" }, { "", "there are comm, sym, sym_from" },
+	};
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct tally_error err = TALLY_ERROR_NONE;
+		char list[64];
+		snprintf(list, sizeof(list), "%s,cpu", cases[i].typed);
+		tally_hint_word(&err, list, strlen(cases[i].typed), "comm sym sym_from", "symbol");
+		assert_string_equal(err.hint, cases[i].hint);
+	}
+}
+
 static void distance_counts_swaps_once(void **state)
 {
 	(void)state;
@@ -219,6 +236,7 @@ int main(void)
 		cmocka_unit_test(json_is_escaped_and_nested),
 		cmocka_unit_test(buffer_refuses_beyond_its_maximum),
 		cmocka_unit_test(distance_counts_swaps_once),
+		cmocka_unit_test(a_word_is_hinted_at_by_its_letters_then_by_its_beginning),
 		cmocka_unit_test(terminal_escapes_are_neutralised),
 		cmocka_unit_test(sizes_never_reach_1024_of_a_unit),
 		cmocka_unit_test(vector_keeps_its_items),
