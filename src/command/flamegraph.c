@@ -6,6 +6,7 @@
 #include "command/output_file.h"
 
 #include "output/flamegraph.h"
+#include "perfdata/off_cpu_event.h"
 #include "profile/stack_match.h"
 
 #include <errno.h>
@@ -16,7 +17,7 @@
 #include <unistd.h>
 
 enum { OPTION_EVENT = 256, OPTION_WEIGHT, OPTION_FORMAT, OPTION_TITLE, OPTION_SUBTITLE, OPTION_WIDTH, OPTION_MIN_WIDTH,
-       OPTION_THEME, OPTION_NO_INLINE, OPTION_DIFF };
+       OPTION_THEME, OPTION_NO_INLINE, OPTION_DIFF, OPTION_OFF_CPU };
 
 static const struct tally_option options[] = {
 	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE", "read FILE (- is standard input)", NULL, 0 },
@@ -25,6 +26,8 @@ static const struct tally_option options[] = {
 	{ 0, "format", TALLY_ARGUMENT_REQUIRED, "FORMAT", "svg or html, whatever FILE is called", NULL, OPTION_FORMAT },
 	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "draw this event's samples (the first there is)", NULL,
 	  OPTION_EVENT },
+	{ 0, "off-cpu", TALLY_ARGUMENT_NONE, NULL, "draw where tasks waited, of what record --off-cpu recorded: a command is\n"
+	  "recorded so", NULL, OPTION_OFF_CPU },
 	TALLY_FILTER_TASK_OPTIONS("pid", "tid"),
 	TALLY_FILTER_OPTIONS,
 	TALLY_FILTER_STACK_OPTION,
@@ -54,6 +57,7 @@ struct flamegraph {
 	const char *old;    /* to compare with, or NULL */
 	const char *output; /* NULL until chosen */
 	bool is_html, has_format;
+	bool off_cpu;
 	char **command; /* to record, or NULL */
 	int status;     /* the command's, once it was recorded */
 };
@@ -95,6 +99,10 @@ static int take_option(struct flamegraph *graph, int id, const char *value, stru
 	case 'o': graph->output = value; break;
 	case 'I': graph->drawing.icicle = true; break;
 	case OPTION_EVENT: graph->input.event = value; break;
+	case OPTION_OFF_CPU:
+		graph->off_cpu = true;
+		graph->input.event = TALLY_OFF_CPU_NAME;
+		break;
 	case OPTION_WEIGHT: return tally_option_weight(value, &graph->drawing.by_samples, err);
 	case OPTION_DIFF: graph->old = value; break;
 	case OPTION_NO_INLINE: graph->input.no_inlines = true; break;
@@ -133,20 +141,20 @@ extern const struct tally_command tally_command_record;
 /* Records the command into a file of its own; the status is record's, and the command's. */
 static int record_command(struct flamegraph *graph, char path[], struct tally_error *err)
 {
-	char *head[] = { "record", "-q", "-o", path, "--" };
-	enum { HEAD = sizeof(head) / sizeof(head[0]) };
-	int count = 0, fd = mkstemp(path);
+	char *cpu[] = { "record", "-q", "-o", path, "--" }, *off_cpu[] = { "record", "-q", "-o", path, "--off-cpu", "--" };
+	char **head = graph->off_cpu ? off_cpu : cpu;
+	int head_count = graph->off_cpu ? sizeof(off_cpu) / sizeof(*off_cpu) : sizeof(cpu) / sizeof(*cpu), count = 0, fd = mkstemp(path);
 	if (fd < 0)
 		return tally_error_set(err, -errno, "making %s failed: %s", path, tally_errno_text(errno));
 	close(fd);
 	while (graph->command[count])
 		count++;
-	char **argv = calloc((size_t)(HEAD + count + 1), sizeof(*argv));
+	char **argv = calloc((size_t)(head_count + count + 1), sizeof(*argv));
 	if (!argv)
 		return tally_error_set(err, -ENOMEM, "out of memory");
-	memcpy(argv, head, sizeof(head));
-	memcpy(argv + HEAD, graph->command, (size_t)count * sizeof(*argv));
-	graph->status = tally_command_record.run(&tally_command_record, HEAD + count, argv);
+	memcpy(argv, head, (size_t)head_count * sizeof(*argv));
+	memcpy(argv + head_count, graph->command, (size_t)count * sizeof(*argv));
+	graph->status = tally_command_record.run(&tally_command_record, head_count + count, argv);
 	free(argv);
 	struct stat recorded;
 	graph->input.path = path;

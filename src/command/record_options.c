@@ -104,7 +104,7 @@ const struct tally_option record_options[] = {
 	{ 'b', "branch-any", TALLY_ARGUMENT_NONE, NULL, "with the branches taken before the sample", NULL, 0 },
 	{ 'j', "branch-filter", TALLY_ARGUMENT_REQUIRED, "KINDS", "with those of some kinds: any_call,u", NULL, 0 },
 	{ 0, "off-cpu", TALLY_ARGUMENT_NONE, NULL,
-	  "where tasks wait, and for how long, as an event of its own: " TALLY_OFF_CPU_NAME " (with -g)", NULL, OPTION_OFF_CPU },
+	  "where tasks wait, and for how long, as an event of its own: " TALLY_OFF_CPU_NAME, NULL, OPTION_OFF_CPU },
 	{ 0, "switch-events", TALLY_ARGUMENT_NONE, NULL, "record context switches", NULL, OPTION_SWITCH_EVENTS },
 	{ 0, "namespaces", TALLY_ARGUMENT_NONE, NULL, "record the tasks' namespaces", NULL, OPTION_NAMESPACES },
 	{ 0, "all-cgroups", TALLY_ARGUMENT_NONE, NULL, "record control groups, and each sample's", NULL,
@@ -266,8 +266,6 @@ static int apply_option(int id, const char *value, struct record_request *reques
 	case OPTION_OFF_CPU:
 		request->off_cpu = true;
 		record->side_band |= TALLY_ATTR_CONTEXT_SWITCH;
-		if (record->call_graph == TALLY_CALL_GRAPH_NONE)
-			record->call_graph = TALLY_CALL_GRAPH_AUTO;
 		break;
 	case OPTION_CALL_GRAPH: return record_parse_call_graph(value, record, err);
 	case OPTION_NO_CALL_GRAPH: record->call_graph = TALLY_CALL_GRAPH_NONE; break;

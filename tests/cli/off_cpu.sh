@@ -55,6 +55,8 @@ timeout 60 "$TALLY" report --stdio -i waits.data --event cpu-clock >out 2>err ||
 check "what runs is sampled beside" grep -q ' works$' out
 timeout 60 "$TALLY" flamegraph -i waits.data --event offcpu-time -o waits.svg >out 2>err
 check "a flame graph has times" grep -Eq 'offcpu-time · [0-9.]+ (s|ms) in [0-9]+ samples' waits.svg
+timeout 60 "$TALLY" flamegraph --off-cpu -o direct.svg -- "$WAITS" >out 2>err
+check "… and draws a command's waits in one go" grep -Eq 'offcpu-time · [0-9.]+ (s|ms) in [0-9]+ samples' direct.svg
 timeout 60 "$TALLY" export --format speedscope -i waits.data --event offcpu-time -o waits.json >out 2>err
 check "exports, too" grep -q '"nanoseconds"' waits.json
 if have perf; then
