@@ -454,6 +454,7 @@ void tally_recording_command(const struct tally_recording *recording, struct tal
 	bool ours = false;
 	if (!feature.bytes)
 		return;
+	size_t start = out->length;
 	tally_reader_init(&reader, feature.bytes, feature.size, false);
 	for (uint32_t left = tally_reader_u32(&reader); left && !reader.failed; left--) {
 		uint32_t length = tally_reader_u32(&reader);
@@ -462,4 +463,7 @@ void tally_recording_command(const struct tally_recording *recording, struct tal
 			tally_buffer_printf(out, "%s%s", out->length ? " " : "", text);
 		ours |= text && length > 2 && !memcmp(text, "--", 3);
 	}
+	for (size_t i = start; i < out->length; i++)
+		if (strchr("\n\r\t", out->bytes[i]))
+			out->bytes[i] = ' ';
 }

@@ -165,8 +165,8 @@ void tally_recording_leave_out(struct tally_recording *recording, uint32_t comm)
  * those of counts.filtered. */
 int tally_recording_is_empty(const struct tally_recording *recording, uint64_t left_out, struct tally_error *err);
 
-/* The command that was recorded ("make -j8"), by the recorder's command line; its last part behind "--" where there is
- * one.  Nothing is appended where the recording doesn't tell. */
+/* The command that was recorded ("make -j8") as one line, by the recorder's command line; its last part behind "--" where there
+ * is one.  Nothing is appended where the recording doesn't tell. */
 void tally_recording_command(const struct tally_recording *recording, struct tally_buffer *out);
 
 /* From now on unwound stacks are noted in `stacks.noted`, for tally_pack_names(); names are as files have them.  0 or

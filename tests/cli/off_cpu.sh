@@ -57,6 +57,8 @@ timeout 60 "$TALLY" flamegraph -i waits.data --event offcpu-time -o waits.svg >o
 check "a flame graph has times" grep -Eq 'offcpu-time · [0-9.]+ (s|ms) in [0-9]+ samples' waits.svg
 timeout 60 "$TALLY" flamegraph --off-cpu -o direct.svg -- "$WAITS" >out 2>err
 check "… and draws a command's waits in one go" grep -Eq 'offcpu-time · [0-9.]+ (s|ms) in [0-9]+ samples' direct.svg
+timeout 60 "$TALLY" flamegraph --off-cpu -o lines.svg -- sh -c $'sleep 0.01\n:' >out 2>err
+check "… whose title is one line" grep -q '"title":"sh -c sleep 0.01 :"' lines.svg
 timeout 60 "$TALLY" export --format speedscope -i waits.data --event offcpu-time -o waits.json >out 2>err
 check "exports, too" grep -q '"nanoseconds"' waits.json
 if have perf; then
