@@ -1,4 +1,5 @@
 /* tally cache: what is kept on the disk about objects, so that their lines are not worked out again. */
+#include "base/number_text.h"
 #include "base/size_text.h"
 #include "base/terminal.h"
 #include "base/vector.h"
@@ -139,7 +140,7 @@ static int clear(struct tally_disk_cache *cache, struct tally_error *err)
 	uint64_t files, bytes;
 	char size[TALLY_SIZE_TEXT];
 	int status = tally_cache_clear(cache, &files, &bytes);
-	printf("removed %llu blob%s, %s\n", (unsigned long long)files, files == 1 ? "" : "s", tally_size_text(bytes, size));
+	printf("removed %s blob%s, %s\n", tally_number(files), files == 1 ? "" : "s", tally_size_text(bytes, size));
 	return status < 0 ? tally_error_set(err, status, "%s can't be cleared: %s", tally_cache_folder(cache),
 					    tally_errno_text(status)) : 0;
 }

@@ -1,3 +1,4 @@
+#include "base/number_text.h"
 #include "base/size_text.h"
 #include "command/command.h"
 #include "command/filter_options.h"
@@ -224,8 +225,8 @@ static int draw(const struct tally_command *command, struct flamegraph *graph, s
 	if (!status)
 		status = tally_output_write(graph->output, &file, err);
 	if (!status && strcmp(graph->output, "-"))
-		fprintf(stderr, "tally flamegraph: wrote %s (%zu stack%s, %s); open it in a browser\n", graph->output,
-			stacks.rows.rows.count, stacks.rows.rows.count == 1 ? "" : "s", tally_size_text(file.length, size));
+		fprintf(stderr, "tally flamegraph: wrote %s (%s stack%s, %s); open it in a browser\n", graph->output,
+			tally_number(stacks.rows.rows.count), stacks.rows.rows.count == 1 ? "" : "s", tally_size_text(file.length, size));
 	tally_buffer_release(&file);
 	tally_stacks_release(&stacks);
 	tally_stacks_release(&sides.old);

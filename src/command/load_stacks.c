@@ -1,6 +1,7 @@
 #include "command/load_stacks.h"
 
 #include "base/buffer.h"
+#include "base/number_text.h"
 #include "base/terminal.h"
 #include "command/filter_options.h"
 #include "command/recording_path.h"
@@ -130,15 +131,15 @@ static void warn_of_skipped(const struct tally_command *command, const char *pat
 {
 	const char *colon = *path ? ": " : "";
 	if (stacks->lines_skipped)
-		fprintf(stderr, "tally %s: warning: %s%sskipped %" PRIu64 " of %" PRIu64 " line%s, which can't be understood; "
-			"the first is line %" PRIu64 "\n", command->name, path, colon, stacks->lines_skipped, stacks->lines_read,
-			stacks->lines_read == 1 ? "" : "s", stacks->first_line_skipped);
+		fprintf(stderr, "tally %s: warning: %s%sskipped %s of %s line%s, which can't be understood; "
+			"the first is line %" PRIu64 "\n", command->name, path, colon, tally_number(stacks->lines_skipped),
+			tally_number(stacks->lines_read), stacks->lines_read == 1 ? "" : "s", stacks->first_line_skipped);
 	if (stacks->other_samples) {
 		char event[128], other[128];
 		tally_terminal_clean(stacks->event, event, sizeof(event));
 		tally_terminal_clean(stacks->other_event, other, sizeof(other));
-		fprintf(stderr, "tally %s: warning: %s%sleft out %" PRIu64 " sample%s of other events than '%s'; "
-			"--event %s would choose another\n", command->name, path, colon, stacks->other_samples,
+		fprintf(stderr, "tally %s: warning: %s%sleft out %s sample%s of other events than '%s'; "
+			"--event %s would choose another\n", command->name, path, colon, tally_number(stacks->other_samples),
 			stacks->other_samples == 1 ? "" : "s", event, other);
 	}
 }

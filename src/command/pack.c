@@ -1,4 +1,5 @@
 #include "base/buffer.h"
+#include "base/number_text.h"
 #include "base/size_text.h"
 #include "command/command.h"
 #include "command/name_options.h"
@@ -72,8 +73,8 @@ static int pack(const struct tally_command *command, const struct request *reque
 	if (!result)
 		result = tally_pack_write(request->input, output, &section, err);
 	if (!result && !request->quiet)
-		fprintf(stderr, "tally: %s carries the names of %zu of %zu sampled places, in %s\n", output, known, places,
-			tally_size_text(section.length, size));
+		fprintf(stderr, "tally: %s carries the names of %s of %s sampled places, in %s\n", output, tally_number(known),
+			tally_number(places), tally_size_text(section.length, size));
 	tally_buffer_release(&section);
 	return result;
 }

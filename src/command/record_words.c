@@ -1,12 +1,12 @@
 #include "command/record_request.h"
 
 #include "abi/attr.h"
+#include "base/number_text.h"
 #include "base/size_text.h"
 #include "base/terminal.h"
 #include "session/counting.h"
 #include "session/program.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -34,10 +34,10 @@ void record_show_progress(void *context, const struct tally_record_status *statu
 	char size[TALLY_SIZE_TEXT];
 	(void)context;
 	tally_size_text(status->bytes, size);
-	fprintf(stderr, "\r\x1b[Krecording: %.0f s, %" PRIu64 " sample%s, %s", status->seconds, status->samples,
+	fprintf(stderr, "\r\x1b[Krecording: %.0f s, %s sample%s, %s", status->seconds, tally_number(status->samples),
 		plural(status->samples), size);
 	if (status->lost)
-		fprintf(stderr, ", %" PRIu64 " lost", status->lost);
+		fprintf(stderr, ", %s lost", tally_number(status->lost));
 	fflush(stderr);
 }
 
@@ -82,33 +82,32 @@ static void say_warnings(const struct record_request *request, const struct tall
 {
 	if (status->lost)
 		fprintf(stderr,
-			"tally record: warning: %" PRIu64
-			" record%s lost: a larger ring (-m) or a lower rate (-F) keeps them\n",
-			status->lost, status->lost == 1 ? " was" : "s were");
+			"tally record: warning: %s record%s lost: a larger ring (-m) or a lower rate (-F) keeps them\n",
+			tally_number(status->lost), status->lost == 1 ? " was" : "s were");
 	if (status->throttled)
 		fprintf(stderr,
-			"tally record: warning: the kernel throttled the sampling %" PRIu64
-			" time%s; a lower rate (-F) avoids it\n",
-			status->throttled, plural(status->throttled));
+			"tally record: warning: the kernel throttled the sampling %s time%s; a lower rate (-F) avoids it\n",
+			tally_number(status->throttled), plural(status->throttled));
 	if (request->quiet)
 		return;
 	if (status->stacks_completed)
-		fprintf(stderr, "tally: of %" PRIu64 " stack%s %" PRIu64 " %s completed from the tasks' memory, being longer than "
-				"copied; %" PRIu64 " %s cut short\n", status->stacks, plural(status->stacks), status->stacks_completed,
-			status->stacks_completed == 1 ? "was" : "were", status->stacks_cut,
+		fprintf(stderr, "tally: of %s stack%s %s %s completed from the tasks' memory, being longer than copied; "
+				"%s %s cut short\n", tally_number(status->stacks), plural(status->stacks),
+			tally_number(status->stacks_completed), status->stacks_completed == 1 ? "was" : "were",
+			tally_number(status->stacks_cut),
 			status->stacks_cut == 1 ? "is" : "are");
 	if (status->stacks_cut * 10 > status->stacks)
-		fprintf(stderr, "tally record: warning: %" PRIu64 " of %" PRIu64 " stack%s %s cut short; %s\n",
-			status->stacks_cut, status->stacks, plural(status->stacks), status->stacks_cut == 1 ? "is" : "are",
+		fprintf(stderr, "tally record: warning: %s of %s stack%s %s cut short; %s\n",
+			tally_number(status->stacks_cut), tally_number(status->stacks), plural(status->stacks),
+			status->stacks_cut == 1 ? "is" : "are",
 			status->stacks_ended * 2 > status->stacks_cut ?
 				"the kernel's copies end where exec replaces the program, a stack's memory was never touched, or a "
 				"signal handler's ends" :
 				"--call-graph dwarf,SIZE copies more (to 64512)");
 	if (status->stacks_deep)
 		fprintf(stderr,
-			"tally record: warning: %" PRIu64 " of %" PRIu64
-			" stack%s, deeper than the frames that are kept, %s\n",
-			status->stacks_deep, status->stacks, plural(status->stacks),
+			"tally record: warning: %s of %s stack%s, deeper than the frames that are kept, %s\n",
+			tally_number(status->stacks_deep), tally_number(status->stacks), plural(status->stacks),
 			status->stacks_deep == 1 ? "lacks its root" : "lack their roots");
 }
 
@@ -128,8 +127,8 @@ void record_say_file(const struct record_request *request, const struct tally_re
 {
 	char size[TALLY_SIZE_TEXT], line[4096 + 128];
 	tally_size_text(status->bytes, size);
-	snprintf(line, sizeof(line), "%" PRIu64 " sample%s, %s in %s", status->file_samples, plural(status->file_samples), size,
-		 name);
+	snprintf(line, sizeof(line), "%s sample%s, %s in %s", tally_number(status->file_samples), plural(status->file_samples),
+		 size, name);
 	record_say((void *)(uintptr_t)request, line);
 }
 
@@ -141,8 +140,8 @@ void record_say_result(const struct record_request *request, const struct tally_
 		fputs("\r\x1b[K", stderr);
 	if (!request->quiet) {
 		tally_size_text(status->bytes, size);
-		fprintf(stderr, "tally: %" PRIu64 " sample%s in %.2f s, %s in %s; the recorder used %.3f s of CPU",
-			status->samples, plural(status->samples), status->seconds, size,
+		fprintf(stderr, "tally: %s sample%s in %.2f s, %s in %s; the recorder used %.3f s of CPU",
+			tally_number(status->samples), plural(status->samples), status->seconds, size,
 			request->pipe            ? "the pipe"
 			: *request->named_output ? request->named_output
 						 : request->output,

@@ -1,4 +1,5 @@
 /* tally sim: a machine that exists nowhere, measured by an engine that does. */
+#include "base/number_text.h"
 #include "base/size_text.h"
 #include "base/terminal.h"
 #include "command/command.h"
@@ -80,8 +81,8 @@ static void show_samples(const struct tally_simulation_result *result)
 		printf("   %s of them told by LOST records\n", number[1]);
 	}
 	if (result->throttled)
-		printf("   throttled %llu time%s: more interrupts in a tick than perf_event_max_sample_rate allows\n",
-		       (unsigned long long)result->throttled, result->throttled == 1 ? "" : "s");
+		printf("   throttled %s time%s: more interrupts in a tick than perf_event_max_sample_rate allows\n",
+		       tally_number(result->throttled), result->throttled == 1 ? "" : "s");
 	putchar('\n');
 }
 
@@ -115,8 +116,8 @@ static void show_end(const struct sim *sim, const struct tally_simulation_summar
 		return;
 	char size[TALLY_SIZE_TEXT];
 	fflush(stdout);
-	fprintf(stderr, "tally sim: %llu samples, %s in %s, names in %s.elf; see 'tally report -i %s'\n",
-		(unsigned long long)summary->samples, tally_size_text(summary->bytes, size), sim->output, sim->output, sim->output);
+	fprintf(stderr, "tally sim: %s samples, %s in %s, names in %s.elf; see 'tally report -i %s'\n",
+		tally_number(summary->samples), tally_size_text(summary->bytes, size), sim->output, sim->output, sim->output);
 }
 
 /* --- the scenario ------------------------------------------------------------------------------------------------------------- */

@@ -1,11 +1,11 @@
 #include "command/top_view.h"
 
+#include "base/number_text.h"
 #include "base/terminal.h"
 #include "output/fit_text.h"
 #include "output/report_cells.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <langinfo.h>
 #include <poll.h>
 #include <signal.h>
@@ -48,9 +48,9 @@ static void describe(const struct top_request *top, char *out, size_t size)
 	tally_terminal_clean(top->events->items[top->options.event].name, event, sizeof(event));
 	tally_target_text(top->target, target, sizeof(target));
 	if (lost_now)
-		snprintf(lost, sizeof(lost), ", %" PRIu64 " lost", lost_now);
+		snprintf(lost, sizeof(lost), ", %s lost", tally_number(lost_now));
 	uint64_t samples = top->stdio ? top->report.samples : top->taken;
-	snprintf(out, size, "%" PRIu64 " sample%s of %s in %.1f s%s, %s%s", samples, samples == 1 ? "" : "s", event,
+	snprintf(out, size, "%s sample%s of %s in %.1f s%s, %s%s", tally_number(samples), samples == 1 ? "" : "s", event,
 		 top->status.seconds - top->before.seconds, lost, target,
 		 top->is_paused ? ", paused" : top->is_narrowed ? " (the system is not allowed)" : "");
 }

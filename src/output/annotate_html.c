@@ -1,6 +1,7 @@
 /* Annotated functions as one page: source at the left, instructions at the right, what jumps where drawn beside them.  It
  * asks nothing of the network, and is whole without its script, which only lights up what belongs together. */
 #include "output/annotate_arrows.h"
+#include "base/number_text.h"
 #include "output/annotate_view.h"
 #include "output/flamegraph_text.h"
 
@@ -41,9 +42,9 @@ static void put_share(const struct page *page, const struct tally_annotation_wei
 		tally_buffer_text(page->out, "<i></i>");
 		return;
 	}
-	tally_buffer_printf(page->out, "<i style=\"--h:%.3f\" title=\"%.2f%% ±%.1f, %" PRIu64 " samples\">%.2f</i>",
+	tally_buffer_printf(page->out, "<i style=\"--h:%.3f\" title=\"%.2f%% ±%.1f, %s samples\">%.2f</i>",
 			    sqrt(percent / 100), percent, tally_annotation_error(annotation, weight),
-			    weight->samples, percent);
+			    tally_number(weight->samples), percent);
 }
 
 static void put_source_text(const struct page *page, const struct tally_source_file *file, uint32_t number, unsigned without)
@@ -86,11 +87,11 @@ static void put_head(const struct page *page)
 	tally_flame_markup_text(page->out, annotation->object);
 	tally_buffer_printf(page->out, " · %.2f%% ±%.1f of the ", tally_annotation_total_percent(annotation),
 			    tally_annotation_total_error(annotation));
-	tally_flame_count(page->out, annotation->total.samples);
+	tally_buffer_text(page->out, tally_number(annotation->total.samples));
 	tally_buffer_text(page->out, annotation->total.samples == 1 ? " sample of " : " samples of ");
 	tally_flame_markup_text(page->out, annotation->event);
 	tally_buffer_text(page->out, " (95% confidence); ");
-	tally_flame_count(page->out, annotation->weight.samples);
+	tally_buffer_text(page->out, tally_number(annotation->weight.samples));
 	tally_buffer_text(page->out, annotation->weight.samples == 1 ? " is in it, and the percentages below are of that." :
 			  " are in it, and the percentages below are of those.");
 	if (annotation->aim != TALLY_AIM_EXACT)

@@ -1,5 +1,7 @@
 #include "output/annotate_view.h"
 
+#include "base/number_text.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -151,8 +153,8 @@ void tally_annotate_source_notes(const struct tally_annotation *annotation, cons
 			tally_buffer_text(out, "the source is newer than the program: lines may be off\n");
 	}
 	if (annotation->poked)
-		tally_buffer_printf(out, "the kernel wrote over %zu byte%s of this code while it was recorded: it is shown as in the end\n",
-				    annotation->poked, annotation->poked > 1 ? "s" : "");
+		tally_buffer_printf(out, "the kernel wrote over %s byte%s of this code while it was recorded: it is shown as in the end\n",
+				    tally_number(annotation->poked), annotation->poked > 1 ? "s" : "");
 	if (absent.count) {
 		tally_buffer_printf(out, "source not found: %s", absent.path);
 		and_others(&absent, out);

@@ -3,6 +3,7 @@
 #include "output/annotate_view.h"
 #include "output/fit_text.h"
 
+#include "base/number_text.h"
 #include "base/terminal.h"
 
 #include <errno.h>
@@ -62,7 +63,7 @@ static const char *plus_minus(const struct writer *writer) { return writer->view
 /* Of what put_weight() writes. */
 static int weight_width(const struct writer *writer)
 {
-	return 8 + (!writer->with_error ? 0 : writer->view->ascii ? 7 : 6) + (writer->view->with_samples ? 9 : 0);
+	return 8 + (!writer->with_error ? 0 : writer->view->ascii ? 7 : 6) + (writer->view->with_samples ? 10 : 0);
 }
 
 /* ---- head ---------------------------------------------------------------------------------------------- */
@@ -124,10 +125,10 @@ static void put_head(const struct writer *writer)
 	tally_buffer_text(writer->out, fits ? "  " : "\n");
 	put_text(writer, annotation->object, fits ? name_width + 2 : 0);
 	tally_buffer_char(writer->out, '\n');
-	tally_buffer_printf(&note, "%.2f%% %s%.1f of the %" PRIu64 " sample%s of %s (95%% confidence); %" PRIu64
-			    " %s in it, and the percentages below are of those", tally_annotation_total_percent(annotation),
-			    plus_minus(writer), tally_annotation_total_error(annotation), annotation->total.samples,
-			    annotation->total.samples == 1 ? "" : "s", annotation->event, annotation->weight.samples,
+	tally_buffer_printf(&note, "%.2f%% %s%.1f of the %s sample%s of %s (95%% confidence); %s %s in it, "
+			    "and the percentages below are of those", tally_annotation_total_percent(annotation),
+			    plus_minus(writer), tally_annotation_total_error(annotation), tally_number(annotation->total.samples),
+			    annotation->total.samples == 1 ? "" : "s", annotation->event, tally_number(annotation->weight.samples),
 			    annotation->weight.samples == 1 ? "is" : "are");
 	if (annotation->aim != TALLY_AIM_EXACT)
 		tally_buffer_printf(&note, "; %s", tally_annotate_aim_text(annotation));
@@ -174,7 +175,7 @@ static void put_weight(const struct writer *writer, const struct tally_annotatio
 	}
 	colour(writer, PLAIN);
 	if (writer->view->with_samples)
-		tally_buffer_printf(writer->out, " %8" PRIu64, weight->samples);
+		tally_buffer_printf(writer->out, " %9s", tally_number(weight->samples));
 }
 
 static const char *line_piece(unsigned cell, bool ascii)
@@ -298,7 +299,8 @@ static size_t put_gap(const struct writer *writer, const bool *visible, size_t r
 	}
 	put_weight(writer, &weight);
 	put_arrows(writer, row < annotation->instructions.count ? row : 0, true);
-	snprintf(text, sizeof(text), "%s %zu instruction%s", writer->view->ascii ? "..." : "⋮", row - first, row - first == 1 ? "" : "s");
+	snprintf(text, sizeof(text), "%s %s instruction%s", writer->view->ascii ? "..." : "⋮", tally_number(row - first),
+		 row - first == 1 ? "" : "s");
 	colour(writer, DIM);
 	put_text(writer, text, writer->left_width);
 	colour(writer, PLAIN);

@@ -7,6 +7,7 @@
  */
 #include "output/browse_row.h"
 
+#include "base/number_text.h"
 #include "output/fit_text.h"
 #include "output/report_cells.h"
 
@@ -195,7 +196,7 @@ static void put_lines(struct tally_browser *browser, int rows, int columns, cons
 		put_nothing(&row, browser);
 	else if (y < rows - 1 && browse->report.hidden && !is_filtered(browse)) {
 		char text[TALLY_BROWSER_TEXT_BYTES];
-		snprintf(text, sizeof(text), "%zu more%s", browse->report.hidden,
+		snprintf(text, sizeof(text), "%s more%s", tally_number(browse->report.hidden),
 			 browser->options->limit ? "" : " below the limit; P changes it");
 		tally_row_put(&row, 0, "", GAP);
 		tally_row_put_rest(&row, TALLY_STYLE_DIM, text);
@@ -214,7 +215,8 @@ static void describe_place(const struct tally_browser *browser, char *out, size_
 	}
 	if (browse->filter[0])
 		n += snprintf(out + n, size - (size_t)n, " '%.40s' ", browse->filter);
-	snprintf(out + n, size - (size_t)n, " %zu/%zu ", browse->lines.count ? browse->cursor + 1 : 0, browse->lines.count);
+	snprintf(out + n, size - (size_t)n, " %s/%s ", tally_number(browse->lines.count ? browse->cursor + 1 : 0),
+		 tally_number(browse->lines.count));
 }
 
 static void put_footer(struct tally_browser *browser, int rows, int columns)

@@ -1,8 +1,8 @@
+#include "base/number_text.h"
 #include "base/terminal.h"
 #include "output/diff_view.h"
 #include "output/flamegraph_text.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -157,31 +157,32 @@ static void note_noise(const struct tally_diff *diff, struct tally_buffer *out)
 		count += !entry->is_change && (entry->change.low > 0 || entry->change.high < 0);
 	}
 	if (count)
-		tally_buffer_printf(out, "noise beside an interval without 0 (%zu row%s): of %zu that are compared chance alone "
-				    "gives one in twenty such an interval; a change has to be larger than that\n", count,
-				    count == 1 ? "" : "s", diff->compared);
+		tally_buffer_printf(out, "noise beside an interval without 0 (%s row%s): of %s that are compared chance alone "
+				    "gives one in twenty such an interval; a change has to be larger than that\n", tally_number(count),
+				    count == 1 ? "" : "s", tally_number(diff->compared));
 }
 
 void tally_diff_notes(const struct tally_diff *diff, const struct tally_diff_view *view, struct tally_buffer *out)
 {
 	const char *what = view->options->by_symbol ? "function" : "row";
-	tally_buffer_printf(out, "%zu of %zu %ss changed by more than chance does\n", diff->changes, diff->compared, what);
+	tally_buffer_printf(out, "%s of %s %ss changed by more than chance does\n", tally_number(diff->changes),
+			    tally_number(diff->compared), what);
 	if (diff->noise || diff->below || diff->beyond) {
 		tally_buffer_text(out, "left out:");
 		const char *separator = " ";
 		if (diff->noise) {
-			tally_buffer_printf(out, "%s%zu more within the noise (-n)", separator, diff->noise);
+			tally_buffer_printf(out, "%s%s more within the noise (-n)", separator, tally_number(diff->noise));
 			separator = ", ";
 		}
 		if (diff->beyond) {
-			tally_buffer_printf(out, "%s%zu beyond -n", separator, diff->beyond);
+			tally_buffer_printf(out, "%s%s beyond -n", separator, tally_number(diff->beyond));
 			separator = ", ";
 		}
 		if (diff->below)
-			tally_buffer_printf(out, "%s%zu below %g %% on both sides (--percent-limit)", separator, diff->below,
+			tally_buffer_printf(out, "%s%s below %g %% on both sides (--percent-limit)", separator, tally_number(diff->below),
 					    view->options->percent_min);
 		if (diff->below_changes)
-			tally_buffer_printf(out, ", of which %zu changed", diff->below_changes);
+			tally_buffer_printf(out, ", of which %s changed", tally_number(diff->below_changes));
 		tally_buffer_char(out, '\n');
 	}
 	note_noise(diff, out);

@@ -1,5 +1,6 @@
 #include "output/event_list.h"
 
+#include "base/number_text.h"
 #include "base/terminal.h"
 
 #include <string.h>
@@ -143,7 +144,7 @@ static void put_heading(struct tally_buffer *out, const struct tally_event_list_
 {
 	tally_buffer_printf(out, "%s%s%s%s", out->length ? "\n" : "", paint(style, BOLD), title, paint(style, PLAIN));
 	if (count)
-		tally_buffer_printf(out, " (%zu)", count);
+		tally_buffer_printf(out, " (%s)", tally_number(count));
 	if (note) {
 		tally_buffer_text(out, ": ");
 		put_clean(out, note);
@@ -238,7 +239,7 @@ static void put_systems(struct tally_buffer *out, const struct tally_event_list_
 			size_t before = out->length;
 			tally_buffer_text(out, "  ");
 			put_clean(out, systems[i].first->parent);
-			tally_buffer_printf(out, " %s(%zu)%s", paint(style, DIM), systems[i].count,
+			tally_buffer_printf(out, " %s(%s)%s", paint(style, DIM), tally_number(systems[i].count),
 					    paint(style, PLAIN));
 			size_t painted = style->colours ? strlen(DIM PLAIN) : 0;
 			if (i + down < number && out->length - before - painted < width + GAP)

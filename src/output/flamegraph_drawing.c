@@ -1,5 +1,6 @@
 #include "output/flamegraph_parts.h"
 
+#include "base/number_text.h"
 #include "output/flamegraph_text.h"
 
 #include <errno.h>
@@ -49,7 +50,7 @@ static void write_subtitle(struct tally_flame_drawing *drawing)
 		return;
 	}
 	tally_buffer_text(out, " \u00b7 ");
-	tally_flame_count(out, stacks->thread_count);
+	tally_buffer_text(out, tally_number(stacks->thread_count));
 	tally_buffer_text(out, stacks->thread_count == 1 ? " thread" : " threads");
 }
 

@@ -4,10 +4,10 @@
  */
 #include "output/flamegraph_parts.h"
 
+#include "base/number_text.h"
 #include "output/flamegraph_colours.h"
 #include "output/flamegraph_text.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,7 +94,7 @@ static void flush_narrow(struct picture *picture)
 	if (picture->narrow.frames && picture->narrow.depth < picture->rows &&
 	    (double)picture->narrow.weight * picture->px_per_weight >= picture->drawing->options.min_width_px) {
 		tally_buffer_text(picture->out, "<g><title>narrow frames: ");
-		tally_flame_count(picture->out, picture->narrow.frames);
+		tally_buffer_text(picture->out, tally_number(picture->narrow.frames));
 		tally_buffer_text(picture->out, ", ");
 		append_percent(picture->out, (double)picture->narrow.weight, (double)picture->total);
 		tally_buffer_text(picture->out, "</title>");
@@ -230,7 +230,7 @@ static void draw_note(struct picture *picture, double y)
 	struct tally_buffer text = { 0 };
 	if (!picture->hidden_frames)
 		return;
-	tally_flame_count(&text, picture->hidden_frames);
+	tally_buffer_text(&text, tally_number(picture->hidden_frames));
 	tally_buffer_text(&text, picture->hidden_frames == 1 ? " frame is" : " frames are");
 	tally_buffer_text(&text, " too narrow or too deep to be drawn here: ");
 	append_percent(&text, (double)picture->hidden_weight, (double)picture->total);

@@ -1,5 +1,6 @@
 #include "output/flamegraph_text.h"
 
+#include "base/number_text.h"
 #include "output/function_name.h"
 
 #include <inttypes.h>
@@ -130,17 +131,6 @@ static void append_scaled(struct tally_buffer *out, double value, const char *un
 	tally_buffer_printf(out, "%.*f %s", digits, value, unit);
 }
 
-void tally_flame_count(struct tally_buffer *out, uint64_t count)
-{
-	char digits[24];
-	int length = snprintf(digits, sizeof(digits), "%" PRIu64, count);
-	for (int i = 0; i < length; i++) {
-		if (i && (length - i) % 3 == 0)
-			tally_buffer_char(out, ',');
-		tally_buffer_char(out, digits[i]);
-	}
-}
-
 void tally_flame_weight(struct tally_buffer *out, double weight, const char *unit, const char *event)
 {
 	static const struct { double at_least, scale; const char *unit;
@@ -165,7 +155,7 @@ void tally_flame_weight(struct tally_buffer *out, double weight, const char *uni
 	if (i < scales)
 		append_scaled(out, weight / counts[i].scale, counts[i].unit);
 	else
-		tally_flame_count(out, weight < 0x1p64 ? (uint64_t)weight : UINT64_MAX);
+		tally_buffer_text(out, tally_number(weight < 0x1p64 ? (uint64_t)weight : UINT64_MAX));
 	if (i >= scales)
 		tally_buffer_char(out, ' ');
 	const char *noun = !strcmp(unit, "events") && *event ? event : unit;

@@ -21,7 +21,4 @@ void tally_flame_label(struct tally_buffer *out, const char *name, unsigned colu
 /* "1.24 s", "618 samples", "12.3 M cycles": `unit` is the stacks' unit, `event` names what "events" are. */
 void tally_flame_weight(struct tally_buffer *out, double weight, const char *unit, const char *event);
 
-/* "1,234,567" */
-void tally_flame_count(struct tally_buffer *out, uint64_t count);
-
 #endif

@@ -2,11 +2,11 @@
  * call tree below.  Columns that would say the same on each row (one command, one event) go to the head. */
 #include "output/report_text.h"
 
+#include "base/number_text.h"
 #include "base/terminal.h"
 #include "output/fit_text.h"
 #include "output/report_cells.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -109,17 +109,6 @@ static void shrink_columns(struct table *table)
 	}
 }
 
-static void put_count(struct tally_buffer *out, uint64_t number)
-{
-	char digits[24];
-	int length = snprintf(digits, sizeof(digits), "%" PRIu64, number);
-	for (int i = 0; i < length; i++) {
-		if (i && (length - i) % 3 == 0)
-			tally_buffer_char(out, ',');
-		tally_buffer_char(out, digits[i]);
-	}
-}
-
 /* What all of the event's samples were called, where it is one name. */
 static const char *only_command(const struct table *table)
 {
@@ -165,15 +154,15 @@ static void put_circumstances(const struct table *table, struct tally_buffer *ou
 	if (seconds > 0)
 		tally_buffer_printf(out, " over %.2f s", seconds);
 	if (recording->counts.lost)
-		tally_buffer_printf(out, ", %" PRIu64 " lost", recording->counts.lost);
+		tally_buffer_printf(out, ", %s lost", tally_number(recording->counts.lost));
 	if (table->report->comms == 1) {
 		tally_terminal_clean(only_command(table), text, sizeof(text));
 		tally_buffer_printf(out, ", command %s", text);
 	} else if (table->report->comms > 1) {
-		tally_buffer_printf(out, ", %zu commands", table->report->comms);
+		tally_buffer_printf(out, ", %s commands", tally_number(table->report->comms));
 	}
 	if (table->report->threads > 1)
-		tally_buffer_printf(out, ", %zu threads", table->report->threads);
+		tally_buffer_printf(out, ", %s threads", tally_number(table->report->threads));
 }
 
 /* One line, without its end; `bold` and `plain` around what was measured. */
@@ -187,7 +176,7 @@ static void put_head_line(const struct table *table, const char *bold, const cha
 	char name[NAME_BYTES];
 	tally_buffer_text(out, bold);
 	size_t marks = out->length - start;
-	put_count(out, table->report->samples);
+	tally_buffer_text(out, tally_number(table->report->samples));
 	bool is_one = table->report->samples == 1;
 	tally_buffer_text(out, is_one ? table->profile->of_branches ? " branch before samples of " : " sample of " :
 			       table->profile->of_branches ? " branches before samples of " : " samples of ");
@@ -312,7 +301,7 @@ static void put_branches(struct table *table, const struct tally_branch_node *fi
 static void put_hidden(struct table *table)
 {
 	double least = table->options->percent_min;
-	tally_buffer_printf(table->out, "%s%zu more", colour(table, "\x1b[2m"), table->report->hidden);
+	tally_buffer_printf(table->out, "%s%s more", colour(table, "\x1b[2m"), tally_number(table->report->hidden));
 	if (least > 0)
 		tally_buffer_printf(table->out, " below %.3g%%%s; --percent-limit 0 shows %s", least,
 				    table->options->limit ? " or beyond the limit" : "",

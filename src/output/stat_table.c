@@ -4,6 +4,7 @@
  *
  * Columns are as wide as what stands in them; what is said of one row stands on that row.
  */
+#include "base/number_text.h"
 #include "base/terminal.h"
 #include "event/event.h"
 #include "output/stat_view.h"
@@ -40,15 +41,8 @@ const char *tally_stat_missing_text(const struct tally_count *row)
 void tally_stat_number(double value, int decimals, char *out, size_t size)
 {
 	char digits[352];
-	int length = snprintf(digits, sizeof(digits), "%.*f", decimals, value);
-	size_t whole = strcspn(digits, "."), used = 0;
-	for (size_t i = 0; i < (size_t)length && used + 2 < size; i++) {
-		bool is_digit = digits[i] >= '0' && digits[i] <= '9';
-		if (i && i < whole && is_digit && (whole - i) % 3 == 0 && digits[i - 1] != '-')
-			out[used++] = ',';
-		out[used++] = digits[i];
-	}
-	out[used] = 0;
+	snprintf(digits, sizeof(digits), "%.*f", decimals, value);
+	tally_number_group(digits, out, size);
 }
 
 double tally_stat_shown(const struct tally_count *row, double value, const char **unit, int *decimals)

@@ -2,11 +2,11 @@
 #include "output/timeline.h"
 
 #include "base/extremes.h"
+#include "base/number_text.h"
 #include "base/terminal.h"
 #include "base/vector.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -224,8 +224,8 @@ static void put_tasks(const struct chart *chart, const struct strips *strips, co
 	}
 	size_t more = strips->count > chart->view->tasks ? strips->count - chart->view->tasks : 0;
 	if (more)
-		tally_buffer_printf(chart->out, "%s%zu task%s more; -n shows %s%s\n", colour(chart, "\x1b[2m"), more,
-				    more == 1 ? "" : "s", more == 1 ? "it" : "them", colour(chart, "\x1b[0m"));
+		tally_buffer_printf(chart->out, "%s%s task%s more; -n shows %s%s\n", colour(chart, "\x1b[2m"),
+				    tally_number(more), more == 1 ? "" : "s", more == 1 ? "it" : "them", colour(chart, "\x1b[0m"));
 }
 
 /* Tasks that only marks tell of, behind those that ran. */
@@ -243,8 +243,8 @@ static void put_head(const struct chart *chart, size_t tasks)
 	static const char *const sources[] = { "by its context switches", "by sched:sched_switch",
 					       "by samples: a cell is as full as they say" };
 	const struct tally_activity *activity = chart->activity;
-	tally_buffer_printf(chart->out, "%s%.3f s of %zu task%s", colour(chart, "\x1b[1m"),
-			    (double)(activity->last - activity->first) / 1e9, tasks, tasks == 1 ? "" : "s");
+	tally_buffer_printf(chart->out, "%s%.3f s of %s task%s", colour(chart, "\x1b[1m"),
+			    (double)(activity->last - activity->first) / 1e9, tally_number(tasks), tasks == 1 ? "" : "s");
 	if (activity->cpu_count) /* 0: the samples don't tell */
 		tally_buffer_printf(chart->out, " on %u CPU%s", activity->cpu_count, activity->cpu_count == 1 ? "" : "s");
 	tally_buffer_printf(chart->out, ", %s%s\n\n", activity->ran.count ? sources[activity->source] : "by what happened",

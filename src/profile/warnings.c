@@ -1,6 +1,7 @@
 /* What a reader of a recording should know of how far to trust it. */
 #include "abi/chain_walk.h"
 #include "base/buffer.h"
+#include "base/number_text.h"
 #include "perfdata/off_cpu_event.h"
 #include "profile/profile.h"
 #include "task/jit.h"
@@ -19,14 +20,14 @@ static void warn_names(const struct tally_names_gaps *gaps, bool is_packed, stru
 		tally_buffer_printf(out, "%s has changed since the recording: its functions are not named\n",
 				    gaps->changed_file);
 	else if (gaps->changed_files)
-		tally_buffer_printf(out, "%s and %zu more file%s have changed since the recording: "
-				    "their functions are not named\n", gaps->changed_file, gaps->changed_files - 1,
+		tally_buffer_printf(out, "%s and %s more file%s have changed since the recording: "
+				    "their functions are not named\n", gaps->changed_file, tally_number(gaps->changed_files - 1),
 				    either(gaps->changed_files - 1, "", "s"));
 	if (gaps->distrusted_maps)
-		tally_buffer_printf(out, "%zu perf map%s not used, belonging neither to the recorded process's user nor to "
-				    "root\n", gaps->distrusted_maps, either(gaps->distrusted_maps, " was", "s were"));
+		tally_buffer_printf(out, "%s perf map%s not used, belonging neither to the recorded process's user nor to "
+				    "root\n", tally_number(gaps->distrusted_maps), either(gaps->distrusted_maps, " was", "s were"));
 	if (gaps->map_lines_skipped)
-		tally_buffer_printf(out, "%zu malformed line%s of perf maps %s skipped\n", gaps->map_lines_skipped,
+		tally_buffer_printf(out, "%s malformed line%s of perf maps %s skipped\n", tally_number(gaps->map_lines_skipped),
 				    either(gaps->map_lines_skipped, "", "s"), either(gaps->map_lines_skipped, "was", "were"));
 	if (gaps->packed_damaged)
 		tally_buffer_text(out, "the names that the recording carries are damaged: this machine's files are asked "
@@ -53,8 +54,8 @@ static void warn_names(const struct tally_names_gaps *gaps, bool is_packed, stru
 			gaps->absent.percent, gaps->absent.objects,
 			is_packed ? "when they were named" : "on this machine");
 	if (gaps->unfetched_files)
-		tally_buffer_printf(out, "debuginfod: %zu of %zu debug file%s could not be had\n", gaps->unfetched_files,
-				    gaps->unfetched_files + gaps->fetched_files,
+		tally_buffer_printf(out, "debuginfod: %s of %s debug file%s could not be had\n", tally_number(gaps->unfetched_files),
+				    tally_number(gaps->unfetched_files + gaps->fetched_files),
 				    either(gaps->unfetched_files + gaps->fetched_files, "", "s"));
 	if (gaps->fetching_ended)
 		tally_buffer_text(out, "debuginfod: the rest was not asked for\n");
@@ -88,7 +89,7 @@ static void warn_jits(const struct tally_jits *jits, struct tally_buffer *out)
 static void put_ended(uint64_t ended, uint64_t cut, struct tally_buffer *out)
 {
 	if (ended && ended < cut)
-		tally_buffer_printf(out, "; of %" PRIu64 " the kernel copied less than it was asked for", ended);
+		tally_buffer_printf(out, "; of %s the kernel copied less than it was asked for", tally_number(ended));
 	else if (ended)
 		tally_buffer_text(out, "; the kernel copied less than it was asked for");
 	if (ended)
@@ -99,15 +100,15 @@ static void put_ended(uint64_t ended, uint64_t cut, struct tally_buffer *out)
 static void warn_cut(const struct tally_recording_counts *counts, struct tally_buffer *out)
 {
 	uint64_t too_large = counts->cut.too_large, ended = counts->cut.ended;
-	tally_buffer_printf(out, "%" PRIu64 " of %" PRIu64 " stack%s %s cut short: the copied stack ended", counts->stacks_cut,
-			    counts->stacks, either(counts->stacks, "", "s"), either(counts->stacks_cut, "is", "are"));
+	tally_buffer_printf(out, "%s of %s stack%s %s cut short: the copied stack ended", tally_number(counts->stacks_cut),
+			    tally_number(counts->stacks), either(counts->stacks, "", "s"), either(counts->stacks_cut, "is", "are"));
 	if (counts->cut.bytes && counts->cut.is_at_least)
 		tally_buffer_printf(out, "; record with more than --call-graph dwarf,%" PRIu64, counts->cut.bytes);
 	else if (counts->cut.bytes)
 		tally_buffer_printf(out, "; --call-graph dwarf,%" PRIu64 " would have sufficed%s", counts->cut.bytes,
 				    too_large + ended ? " for the others" : "");
 	if (too_large)
-		tally_buffer_printf(out, "; %" PRIu64 " %s larger than any copy (64512 bytes)", too_large,
+		tally_buffer_printf(out, "; %s %s larger than any copy (64512 bytes)", tally_number(too_large),
 				    either(too_large, "is", "are"));
 	put_ended(ended, counts->stacks_cut, out);
 	tally_buffer_text(out, "\n");
@@ -115,7 +116,7 @@ static void warn_cut(const struct tally_recording_counts *counts, struct tally_b
 
 static void warn_chains_cut(const struct tally_recording_counts *counts, struct tally_buffer *out)
 {
-	tally_buffer_printf(out, "%" PRIu64 " stack%s recorded: the copied stack ended", counts->chains_cut,
+	tally_buffer_printf(out, "%s stack%s recorded: the copied stack ended", tally_number(counts->chains_cut),
 			    either(counts->chains_cut, " was cut short when it was", "s were cut short when they were"));
 	if (counts->chains_cut > counts->chains_ended)
 		tally_buffer_text(out, "; record with a larger --call-graph dwarf,SIZE (to 64512), or a lower rate, -F");
@@ -127,8 +128,8 @@ static void warn_chains_cut(const struct tally_recording_counts *counts, struct 
 static void warn_full(const struct tally_recording_counts *counts, struct tally_buffer *out)
 {
 	const uint32_t usual = tally_chain_limit(&(struct tally_attr){ .sample_max_stack = 0 });
-	tally_buffer_printf(out, "%" PRIu64 " of %" PRIu64 " stack%s %s cut short: the kernel keeps %u frames; ",
-			    counts->chains_full, counts->chains, either(counts->chains, "", "s"),
+	tally_buffer_printf(out, "%s of %s stack%s %s cut short: the kernel keeps %u frames; ",
+			    tally_number(counts->chains_full), tally_number(counts->chains), either(counts->chains, "", "s"),
 			    either(counts->chains_full, "is", "are"), counts->chain_limit);
 	if (counts->chain_limit < usual)
 		tally_buffer_text(out, "record with a larger --max-stack, or with --call-graph dwarf\n");
@@ -200,8 +201,8 @@ int tally_recording_is_empty(const struct tally_recording *recording, uint64_t l
 	else if (recording->counts.samples == 1)
 		tally_error_set(err, -ENOENT, "the recording's only sample doesn't pass the filters");
 	else
-		tally_error_set(err, -ENOENT, "none of the recording's %" PRIu64 " samples passes the filters",
-				recording->counts.samples);
+		tally_error_set(err, -ENOENT, "none of the recording's %s samples passes the filters",
+				tally_number(recording->counts.samples));
 	tally_error_hint(err, "%s%s'tally report --percent-limit 0' shows all there is",
 			 comms.length ? tally_buffer_string(&comms) : "",
 			 !comms.length ? "" : recording->left_out.count > LISTED_MAX ? " and others; " : "; ");
@@ -222,40 +223,40 @@ void tally_profile_warnings(const struct tally_recording *recording, struct tall
 	if (damage)
 		tally_buffer_printf(out, "%s; everything before is used\n", damage->message);
 	if (counts->lost)
-		tally_buffer_printf(out, "%" PRIu64 " record%s lost while recording: the figures are too low "
-				    "(record with a larger ring, -m, or a lower rate, -F)\n", counts->lost,
+		tally_buffer_printf(out, "%s record%s lost while recording: the figures are too low "
+				    "(record with a larger ring, -m, or a lower rate, -F)\n", tally_number(counts->lost),
 				    either(counts->lost, " was", "s were"));
 	if (counts->throttled)
-		tally_buffer_printf(out, "the kernel throttled sampling %" PRIu64 " time%s: the figures are too low there\n",
-				    counts->throttled, either(counts->throttled, "", "s"));
+		tally_buffer_printf(out, "the kernel throttled sampling %s time%s: the figures are too low there\n",
+				    tally_number(counts->throttled), either(counts->throttled, "", "s"));
 	if (is_worth_saying(counts->stacks_cut, counts->stacks))
 		warn_cut(counts, out);
 	if (counts->stacks_foreign)
-		tally_buffer_printf(out, "%" PRIu64 " copied stack%s not unwound: tally can do so for x86-64 and arm64 "
-				    "(record with frame pointers there, --call-graph fp)\n", counts->stacks_foreign,
+		tally_buffer_printf(out, "%s copied stack%s not unwound: tally can do so for x86-64 and arm64 "
+				    "(record with frame pointers there, --call-graph fp)\n", tally_number(counts->stacks_foreign),
 				    either(counts->stacks_foreign, " is", "s are"));
 	if (counts->stacks_32bit)
-		tally_buffer_printf(out, "%" PRIu64 " copied stack%s of 32-bit programs and not unwound "
-				    "(record these with frame pointers, --call-graph fp)\n", counts->stacks_32bit,
+		tally_buffer_printf(out, "%s copied stack%s of 32-bit programs and not unwound "
+				    "(record these with frame pointers, --call-graph fp)\n", tally_number(counts->stacks_32bit),
 				    either(counts->stacks_32bit, " is", "s are"));
 	if (is_worth_saying(counts->chains_cut, counts->chains))
 		warn_chains_cut(counts, out);
 	if (is_worth_saying(counts->chains_full, counts->chains))
 		warn_full(counts, out);
 	if (counts->undecodable)
-		tally_buffer_printf(out, "%" PRIu64 " record%s own size and %s skipped\n", counts->undecodable,
+		tally_buffer_printf(out, "%s record%s own size and %s skipped\n", tally_number(counts->undecodable),
 				    either(counts->undecodable, " doesn't fit its", "s don't fit their"),
 				    either(counts->undecodable, "was", "were"));
 	if (counts->unknown_ids)
-		tally_buffer_printf(out, "%" PRIu64 " count%s of events that the recording does not describe %s left "
-				    "out\n", counts->unknown_ids, either(counts->unknown_ids, "", "s"),
+		tally_buffer_printf(out, "%s count%s of events that the recording does not describe %s left "
+				    "out\n", tally_number(counts->unknown_ids), either(counts->unknown_ids, "", "s"),
 				    either(counts->unknown_ids, "was", "were"));
 	if (tally_off_cpu_is_unknown(recording))
 		tally_buffer_text(out, TALLY_OFF_CPU_NAME " is shown by the number of waits: how long they were is told by a file alone, "
 				       "made with switch events (tally record --off-cpu)\n");
 	warn_features(recording->data, out);
 	if (counts->unknown)
-		tally_buffer_printf(out, "%" PRIu64 " record%s skipped\n", counts->unknown,
+		tally_buffer_printf(out, "%s record%s skipped\n", tally_number(counts->unknown),
 				    either(counts->unknown, " of an unknown type was", "s of unknown types were"));
 	warn_names(&recording->names.gaps, recording->names.packed != NULL, out);
 	if (recording->tasks.jits)

@@ -1,6 +1,7 @@
 /* The observer, and what it makes of what it saw. */
 #include "session/simulation_state.h"
 
+#include "base/number_text.h"
 #include "provider/engine_provider.h"
 
 #include <errno.h>
@@ -221,30 +222,14 @@ static bool truth_of(const struct simulation *simulation, const struct simulatio
 	return false;
 }
 
-/* 1234567 → "1,234,567" */
-static void grouped(uint64_t value, char *out, size_t size)
-{
-	char digits[24];
-	int length = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)value);
-	size_t used = 0;
-	for (int i = 0; i < length && used + 2 < size; i++) {
-		if (i && (length - i) % 3 == 0)
-			out[used++] = ',';
-		out[used++] = digits[i];
-	}
-	out[used] = 0;
-}
-
 static void remark(struct simulation *simulation, struct simulation_part *part, struct tally_count *row)
 {
 	uint64_t truth;
-	char number[32];
 	if (row->state != TALLY_COUNT_OK || row->reason || !truth_of(simulation, part, row, &truth))
 		return;
-	grouped(truth, number, sizeof(number));
 	double error = truth ? 100 * fabs(row->value - (double)truth) / (double)truth : row->value ? 100 : 0;
 	row->reason = row->raw == truth && !row->was_scaled ? "exactly what it did" :
-		      tally_arena_printf(&simulation->arena, "truly %s, %.2f %% off", number, error);
+		      tally_arena_printf(&simulation->arena, "truly %s, %.2f %% off", tally_number(truth), error);
 }
 
 static void finish_counts(struct simulation *simulation, struct simulation_part *part)

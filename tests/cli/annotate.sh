@@ -21,7 +21,7 @@ if contains 'no disassembly: .*libLLVM'; then
 	echo "1..0 # SKIP there is no libLLVM"
 	exit 0
 fi
-check "the function's share has its error" contains '^\(9[0-9]\|100\)\.[0-9]*% ±[0-9.]* of the [0-9]* samples of cpu-clock'
+check "the function's share has its error" contains '^\(9[0-9]\|100\)\.[0-9]*% ±[0-9.]* of the [0-9,]* samples of cpu-clock'
 check "it says what a clock's samples are of" contains 'the instruction that was next'
 check "hot lines are listed" contains '^ *[0-9.]*% ±.*annotated.c:[0-9]*  '
 check "what was inlined is told" contains 'inlined: mix'

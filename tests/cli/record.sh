@@ -15,7 +15,7 @@ run() { expected=$1; shift; "$@" >out 2>&1; status=$?; [ "$status" = "$expected"
 has() { grep -qF -- "$1" out; }
 lacks() { ! grep -qF -- "$1" out; }
 # The number in front of "samples" in the closing line.
-said() { sed -n 's/^tally: \([0-9]*\) samples\{0,1\} in .*/\1/p' out; }
+said() { sed -n 's/^tally: \([0-9,]*\) samples\{0,1\} in .*/\1/p' out | tr -d ,; }
 # samples FILE: how many there are, as tally reads it
 samples() { ./tally script --stdio -i "$1" 2>>out | grep -c '^[^	].*[0-9]: '; }
 spin='i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done'
@@ -129,7 +129,7 @@ check "a recording that began leaves one .old"
 
 # --- pipes -------------------------------------------------------------------------------------------------------
 ./tally record -o - -- sh -c "echo to-stdout; $spin" 2>said-piped | ./tally script --stdio - >out 2>&1
-[ $? = 0 ] && lacks damaged && [ "$(grep -c cpu-clock: out)" = "$(sed -n 's/^tally: \([0-9]*\) samples.*/\1/p' said-piped)" ] &&
+[ $? = 0 ] && lacks damaged && [ "$(grep -c cpu-clock: out)" = "$(sed -n 's/^tally: \([0-9,]*\) samples.*/\1/p' said-piped | tr -d ,)" ] &&
 	grep -q to-stdout said-piped
 check "a pipe carries the recording; what the command prints goes to standard error"
 run 0 ./tally record -o - -- true; run 1 python3 -c '
@@ -462,7 +462,7 @@ else
 	skip "an unprivileged user" "needs root and perf_event_paranoid 2"
 fi
 run 0 ./tally record -m 1 -c 1 -e page-faults --call-graph dwarf,4000 -o lost -- sh -c 'for i in 1 2 3; do ls >/dev/null; done' && has 'were lost' && has '(-m)' &&
-	[ "$(sed -n 's/^tally record: warning: \([0-9]*\) record[a-z ]* lost.*/\1/p' out)" = "$(./tally script --stdio --records -i lost 2>/dev/null | sed -n 's/.* LOST .* lost=\([0-9]*\).*/\1/p' | awk '{ n += $1 } END { print n }')" ]
+	[ "$(sed -n 's/^tally record: warning: \([0-9,]*\) record[a-z ]* lost.*/\1/p' out | tr -d ,)" = "$(./tally script --stdio --records -i lost 2>/dev/null | sed -n 's/.* LOST .* lost=\([0-9]*\).*/\1/p' | awk '{ n += $1 } END { print n }')" ]
 check "lost samples are counted, recorded, and reported with the flag that helps"
 
 # --- known truth -------------------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ for file in tally.data.[0-9]*; do
 	[ "$(samples "$file")" -lt 20 ] || ./tally report --stdio -i "$file" 2>>out | grep -q half || alike="no names: $file"
 done
 echo "$total in all; $alike" >>out
-[ "$total" = "$(sed -n 's/^tally: \([0-9]*\) samples in .*/\1/p' out)" ] && [ "$alike" = yes ]
+[ "$total" = "$(sed -n 's/^tally: \([0-9,]*\) samples in .*/\1/p' out | tr -d ,)" ] && [ "$alike" = yes ]
 check "no sample is missing or twice, each file has its names and is perf's, too"
 rm -f tally.data*
 run 0 ./tally record --switch-output=8K --switch-max-files 2 -z 0 -e cpu-clock -F 4000 -o few -- ./shares 1000 &&

@@ -147,7 +147,7 @@ else
 		END { for (i = 1; i <= NR; i++) if (time[i] > time[NR] - 0.9) n[cpu[i] + 0]++; print NR, n[0] + 0, n[1] + 0 }'; }
 	read -r all first second < <(last ./tally)
 	echo "samples: $all, in the end $first and $second" >>out
-	[ "$all" = "$(sed -n 's/^tally: \([0-9]*\) samples in .*/\1/p' out)" ] && [ "$second" -gt 300 ]
+	[ "$all" = "$(sed -n 's/^tally: \([0-9,]*\) samples in .*/\1/p' out | tr -d ,)" ] && [ "$second" -gt 300 ]
 	check "it is recorded again"
 	[ $has_perf = no ] || [ "$(last perf)" = "$all $first $second" ]
 	check "perf reads all samples of it, under the event's name"

@@ -21,7 +21,7 @@ fi
 volume() {
 	"$TALLY" record -e cpu-clock -F 20000 --call-graph fp -o volume -- sh -c "exec ./shares $(($1 / 150 + 60)) 8 >shared" >out 2>&1
 	status=$?
-	samples=$(sed -n 's/^tally: \([0-9]*\) samples.*/\1/p' out)
+	samples=$(sed -n 's/^tally: \([0-9,]*\) samples.*/\1/p' out | tr -d ,)
 }
 volume "$1"
 [ $status = 0 ] && ! grep -q -e lost -e throttled out

@@ -63,7 +63,7 @@ run 0 $stat -j -e 'vsim/instructions,counters=2/,vsim/loads,counters=2/,vsim/sto
 	"$GETPPID_LOOP" 3000000 && json 'all(x["scaled"] and x["value"] > 1000 and x["quality"] == "estimate"
 							for x in d["events"])'
 check "with fewer counters than events they take turns, and counts are scaled: estimates"
-samples() { timeout 60 $record -F "$1" -o rate.data "$GETPPID_LOOP" 3000000 >out 2>&1 && sed -n 's/^tally: \([0-9]*\) samples.*/\1/p' out; }
+samples() { timeout 60 $record -F "$1" -o rate.data "$GETPPID_LOOP" 3000000 >out 2>&1 && sed -n 's/^tally: \([0-9,]*\) samples.*/\1/p' out | tr -d ,; }
 [ "$(samples max)" -gt "$(($(samples 1000) * 2))" ]
 check "-F max is a hundred thousand a simulated second"
 run 0 $record -e instructions:S -o group.data true && has 'are not sampled' && lacks ' -a '
@@ -238,14 +238,15 @@ else
 fi
 
 # --- record --------------------------------------------------------------------------------------------------------------
+grouped() { sed -E ':again; s/^([0-9]+)([0-9]{3})/\1,\2/; t again' <<<"$1"; }
 $stat -j -e instructions,branches "$GETPPID_LOOP" 50000 >out 2>&1
 read -r instructions branches < <(python3 -c '
 import json
 e=json.loads(open("out").read())["events"]; print(*(int(x["value"]) for x in e))')
-run 0 $record -e instructions -c 10000 -o one.data -- "$GETPPID_LOOP" 50000 && has "$((instructions / 10000)) samples in"
+run 0 $record -e instructions -c 10000 -o one.data -- "$GETPPID_LOOP" 50000 && has "$(grouped $((instructions / 10000))) samples in"
 check "a sample every 10,000 instructions: exactly as many as $instructions counted ones hold"
 run 0 $record -e instructions,branches -c 1000 -o two.data -- "$GETPPID_LOOP" 50000 &&
-	has "$((instructions / 1000 + branches / 1000)) samples in"
+	has "$(grouped $((instructions / 1000 + branches / 1000))) samples in"
 check "of two events likewise"
 run 0 "$TALLY" report -i one.data && has 'vsim/instructions/' && has getppid_loop
 check "report names the event and the command"

@@ -65,7 +65,7 @@ make() { python3 recording.py "$here" "$@"; }
 annotate() { timeout 60 "$TALLY" annotate --stdio --no-source --vmlinux vmlinux "$@" >out 2>&1; }
 # The instruction at the place; how many bytes were written over, as annotate says.
 place() { sed -n 's/^.*ffffffff81200100 *//p' out | awk '{ print $1 }'; }
-said() { sed -n 's/.*wrote over \([0-9]*\) byte.*/\1/p' out; }
+said() { sed -n 's/.*wrote over \([0-9,]*\) byte.*/\1/p' out | tr -d ,; }
 shows() { # WHAT BYTES: else nothing is said
 	[ "$(place)" = "$1" ] && [ "$(said)" = "${2-}" ]
 }

@@ -5,6 +5,7 @@
 #include "base/map.h"
 #include "base/ranges.h"
 #include "base/reader.h"
+#include "base/number_text.h"
 #include "base/size_text.h"
 #include "base/strings.h"
 #include "base/suggest.h"
@@ -168,6 +169,23 @@ static void terminal_escapes_are_neutralised(void **state)
 	assert_string_equal(out, "?5m \xe2\x94\x94 \xc3\x9f \xe9 \xe2\x9b");
 }
 
+static void numbers_have_their_digits_in_threes(void **state)
+{
+	(void)state;
+	static const struct { uint64_t number; const char *text; } numbers[] = {
+		{ 0, "0" }, { 999, "999" }, { 1000, "1,000" }, { 123456, "123,456" }, { 1234567, "1,234,567" },
+		{ UINT64_MAX, "18,446,744,073,709,551,615" },
+	};
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		assert_string_equal(tally_number(numbers[i].number), numbers[i].text);
+	static const char *const digits[][2] = { { "-1234.5678", "-1,234.5678" }, { "-123", "-123" }, { "1234.5", "1,234.5" } };
+	for (size_t i = 0; i < sizeof(digits) / sizeof(digits[0]); i++) {
+		char out[16];
+		tally_number_group(digits[i][0], out, sizeof(out));
+		assert_string_equal(out, digits[i][1]);
+	}
+}
+
 static void vector_keeps_its_items(void **state)
 {
 	(void)state;
@@ -239,6 +257,7 @@ int main(void)
 		cmocka_unit_test(a_word_is_hinted_at_by_its_letters_then_by_its_beginning),
 		cmocka_unit_test(terminal_escapes_are_neutralised),
 		cmocka_unit_test(sizes_never_reach_1024_of_a_unit),
+		cmocka_unit_test(numbers_have_their_digits_in_threes),
 		cmocka_unit_test(vector_keeps_its_items),
 		cmocka_unit_test(joined_ranges_have_the_numbers_of_those_added),
 	};

@@ -1,0 +1,24 @@
+#include "base/number_text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+void tally_number_group(const char *digits, char *out, size_t size)
+{
+	size_t whole = strcspn(digits, "."), used = 0;
+	for (size_t i = 0; digits[i] && used + 2 < size; i++) {
+		if (i && i < whole && (whole - i) % 3 == 0 && digits[i - 1] != '-')
+			out[used++] = ',';
+		out[used++] = digits[i];
+	}
+	out[used] = 0;
+}
+
+const char *tally_number_text(uint64_t number, char out[TALLY_NUMBER_TEXT])
+{
+	char digits[24];
+	snprintf(digits, sizeof(digits), "%" PRIu64, number);
+	tally_number_group(digits, out, TALLY_NUMBER_TEXT);
+	return out;
+}
