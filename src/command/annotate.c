@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 enum { OPTION_ALL_HOT = 256, OPTION_NO_SOURCE, OPTION_NO_ASM, OPTION_PERCENT, OPTION_STDIO, OPTION_HTML, OPTION_EVENT,
-       OPTION_DSO, OPTION_OBJECT, OPTION_SYMBOL, OPTION_PERCENT_TYPE };
+       OPTION_DSO, OPTION_OBJECT, OPTION_SYMBOL, OPTION_PERCENT_TYPE, OPTION_MANGLED };
 
 static const struct tally_option options[] = {
 	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE",
@@ -54,6 +54,7 @@ static const struct tally_option options[] = {
 	TALLY_FILTER_TASK_OPTIONS("pid", "tid"),
 	TALLY_FILTER_OPTIONS,
 	TALLY_NAME_OPTIONS,
+	{ 0, "no-demangle", TALLY_ARGUMENT_NONE, NULL, "names as they stand in the file", NULL, OPTION_MANGLED },
 	/* as perf calls them */
 	{ 'd', "dsos", TALLY_ARGUMENT_REQUIRED, "LIST", NULL, NULL, OPTION_DSO },
 	{ 0, "symbol", TALLY_ARGUMENT_REQUIRED, "FUNCTION", NULL, NULL, OPTION_SYMBOL },
@@ -76,7 +77,7 @@ struct request {
 	struct tally_annotation_options making;
 	struct tally_annotate_view view;
 	size_t functions; /* how many are shown; 0: one, or all of the name but of "[object]" */
-	bool html, json, no_pager;
+	bool html, json, no_pager, mangled;
 };
 
 /* ---- options ------------------------------------------------------------------------------------------- */
@@ -123,6 +124,7 @@ static int take_option(struct request *request, int id, const char *value, struc
 	case OPTION_NO_ASM: request->making.no_code = true; break;
 	case OPTION_STDIO: request->no_pager = true; break;
 	case OPTION_HTML: request->html = true; break;
+	case OPTION_MANGLED: request->mangled = true; break;
 	case OPTION_OBJECT: request->choice.object = value; break;
 	case OPTION_DSO: request->filter.objects = value; break;
 	case OPTION_SYMBOL: request->choice.name = value; break;
@@ -228,6 +230,7 @@ static int read_profile(const struct request *request, bool leaves_only, struct 
 		return result;
 	tally_names_use_cache(&recording->names);
 	tally_names_use_sources(&recording->names, &request->names);
+	recording->names.keep_mangled = request->mangled;
 	recording->leaves_only = leaves_only;
 	if (recording->tasks.jits)
 		recording->tasks.jits->wants_code = true;

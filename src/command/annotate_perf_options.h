@@ -13,6 +13,7 @@
 	X(QUIET, 'q', "quiet", NONE, NULL, "2>/dev/null leaves out what is warned of") \
 	X(ASM_RAW, 0, "asm-raw", NONE, NULL, "-j has each instruction's address and size; objdump -d shows its bytes") \
 	X(DEMANGLE_KERNEL, 0, "demangle-kernel", NONE, NULL, "the kernel's names stand as they are") \
+	X(GTK, 0, "gtk", NONE, NULL, "--html writes a page for a browser") \
 	X(GROUP, 0, "group", NONE, NULL, "-e chooses one event of a group") \
 	X(IGNORE_VMLINUX, 0, "ignore-vmlinux", NONE, NULL, "only the recorded kernel's own file is used") \
 	X(ITRACE, 0, "itrace", OPTIONAL, "OPTIONS", "tally decodes no traces of instructions; perf does") \

@@ -6,7 +6,6 @@
 #include "output/browse.h"
 #include "output/pager.h"
 #include "output/report_text.h"
-#include "symbol/symbol.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -133,20 +132,20 @@ static int run_annotate(const struct report_browser *view, const struct tally_co
 	struct arguments arguments = { .items = { "annotate" }, .count = 1 };
 	const char *name = names->functions.items[function].name != TALLY_STRING_NONE ? tally_names_plain_text(names, function) :
 		tally_arena_printf(&arguments.arena, "[%s]", tally_names_short_object(names, function));
-	char *readable = names->keep_mangled && name ? tally_demangle(name) : NULL; /* as annotate has it */
 	add_argument(&arguments, "input", request->input);
 	add_number(&arguments, "event", view->options.event);
 	add_argument(&arguments, "object", tally_names_short_object(names, function));
 	for (unsigned i = 0; i < request->given_count; i++)
 		add_argument(&arguments, request->given[i].option->name, request->given[i].value);
+	if (names->keep_mangled)
+		add_argument(&arguments, "no-demangle", NULL);
 	add_entry(&arguments, view);
 	arguments.items[arguments.count++] = "--";
 	if (name)
-		arguments.items[arguments.count++] = readable ? readable : name;
+		arguments.items[arguments.count++] = name;
 	setenv("LESS", "RS", 1); /* stays, also where all fits on the screen */
 	int status = command->run(command, (int)arguments.count, (char **)(uintptr_t)arguments.items);
 	tally_arena_release(&arguments.arena);
-	free(readable);
 	return status;
 }
 

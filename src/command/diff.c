@@ -192,7 +192,11 @@ static int take_option(struct request *request, int id, const char *value, struc
 		result = diff_take_perf_option(id, err);
 		if (!result)
 			result = tally_name_option(id, value, &request->input.names, err);
-		return result ? result : tally_filter_option(id, value, &request->input.filter, err);
+		if (!result)
+			result = tally_filter_option(id, value, &request->input.filter, err);
+		if (result < 0 && id == TALLY_OPTION_CPUS)
+			tally_error_hint(err, "-C is of CPUs; commands, which perf diff's -C chooses, are --comm %s", value);
+		return result;
 	}
 	return result;
 }

@@ -147,6 +147,8 @@ static int apply_option(void *taker, int id, const char *value, struct tally_err
 	case 'n':
 		result = tally_option_u64("-n", value, 1, 1000000, &number, err);
 		request->report.limit = result < 0 ? 0 : (size_t)number;
+		if (result < 0)
+			tally_error_hint(err, "-n is how many rows are shown; -j has the samples of each, which perf's -n shows");
 		break;
 	case OPTION_PERCENT:
 		result = parse_number("--percent-limit", value, &request->report.percent_min, err);

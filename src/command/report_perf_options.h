@@ -26,6 +26,7 @@
 	X(DEMANGLE_KERNEL, 0, "demangle-kernel", NONE, NULL, "the kernel's names stand as they are") \
 	X(DISABLE_ORDER, 0, "disable-order", NONE, NULL, "records are read in the order of their times") \
 	X(SOURCE_PATH, 0, "full-source-path", NONE, NULL, "-j has whole paths") \
+	X(GTK, 0, "gtk", NONE, NULL, "--tui browses on the terminal; tally flamegraph -o FILE.html draws for a browser") \
 	X(GROUP, 0, "group", NONE, NULL, "each event has a table of its own; -e chooses one") \
 	X(GROUP_SORT, 0, "group-sort-idx", REQUIRED, "N", "each event has a table of its own; -e chooses one") \
 	X(HIERARCHY, 0, "hierarchy", NONE, NULL, "--sort dso, and then --dso NAME: a level at a time") \

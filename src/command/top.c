@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 enum { OPTION_STDIO = 256, OPTION_TUI, OPTION_DURATION, OPTION_LIMIT, OPTION_PERCENT, OPTION_NO_BPF_EVENT,
-       OPTION_CALL_GRAPH };
+       OPTION_CALL_GRAPH, OPTION_CHILDREN, OPTION_NO_CHILDREN };
 
 #define SORT_CHOICES "comm pid tid dso sym"
 
@@ -34,6 +34,7 @@ static const struct tally_option options[] = {
 	{ 'g', "call-graph", TALLY_ARGUMENT_NONE, NULL,
 	  "call trees, to be opened, and totals: stacks by frame pointers", NULL, 0 },
 	TALLY_FILTER_STACK_OPTION,
+	{ 0, "no-children", TALLY_ARGUMENT_NONE, NULL, "no totals, with -g", NULL, OPTION_NO_CHILDREN },
 	{ 'K', "hide-kernel", TALLY_ARGUMENT_NONE, NULL, "user mode alone", NULL, 0 },
 	{ 'U', "hide-user", TALLY_ARGUMENT_NONE, NULL, "the kernel alone", NULL, 0 },
 	{ 's', "sort", TALLY_ARGUMENT_REQUIRED, "KEYS", "what rows are told apart by, of comm,pid,tid,dso,sym (dso,sym)",
@@ -51,6 +52,7 @@ static const struct tally_option options[] = {
 	  "as text, a list for each time (the default where there is no terminal)", NULL, OPTION_STDIO },
 	{ 0, "tui", TALLY_ARGUMENT_NONE, NULL, "browse it on the terminal (the default, on one)", NULL, OPTION_TUI },
 	/* as perf calls them */
+	{ 0, "children", TALLY_ARGUMENT_NONE, NULL, NULL, NULL, OPTION_CHILDREN },
 	{ 0, "hide_kernel_symbols", TALLY_ARGUMENT_NONE, NULL, NULL, NULL, 'K' },
 	{ 0, "hide_user_symbols", TALLY_ARGUMENT_NONE, NULL, NULL, NULL, 'U' },
 	{ 0, "no-bpf-event", TALLY_ARGUMENT_NONE, NULL, NULL, NULL, OPTION_NO_BPF_EVENT },
@@ -129,6 +131,8 @@ static int apply_option(int id, const char *value, struct record_request *reques
 		record->call_graph = TALLY_CALL_GRAPH_FP;
 		top->stacks = true;
 		break;
+	case OPTION_CHILDREN: top->no_totals = false; break;
+	case OPTION_NO_CHILDREN: top->no_totals = true; break;
 	case TALLY_OPTION_MAX_STACK: return tally_option_frames(value, &top->frames_max, err);
 	case 'K': record->exclude |= TALLY_ATTR_EXCLUDE_KERNEL; break;
 	case 'U': record->exclude |= TALLY_ATTR_EXCLUDE_USER; break;
@@ -136,6 +140,8 @@ static int apply_option(int id, const char *value, struct record_request *reques
 	case 'n':
 		result = tally_option_u64("-n", value, 1, 1000000000, &number, err);
 		top->iterations = number;
+		if (result < 0)
+			tally_error_hint(err, "-n is how many views are shown; samples, which perf's -n shows: " TOP_PERF_COUNTS);
 		break;
 	case OPTION_DURATION: return tally_option_duration("--duration", value, &top->duration_s, err);
 	case OPTION_LIMIT:

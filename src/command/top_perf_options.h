@@ -10,7 +10,6 @@
 #define TOP_PERF_OPTIONS(X) \
 	X(VERBOSE, 'v', "verbose", NONE, NULL, NULL) \
 	X(FORCE, 0, "force", NONE, NULL, NULL) \
-	X(CHILDREN, 0, "children", NONE, NULL, NULL) \
 	X(CGROUPS, 0, "all-cgroups", NONE, NULL, NULL) \
 	X(NAMESPACES, 0, "namespaces", NONE, NULL, NULL) \
 	X(SYNTHESIZE_THREADS, 0, "num-thread-synthesize", REQUIRED, "N", NULL) \
@@ -33,6 +32,7 @@
 	X(SYMBOLS, 0, "symbols", REQUIRED, "LIST", "on the terminal f shows rows that have a word") \
 	X(DEMANGLE_KERNEL, 0, "demangle-kernel", NONE, NULL, "the kernel's names stand as they are") \
 	X(FIELDS, 0, "fields", REQUIRED, "KEYS", "-s says what rows are told apart by") \
+	X(INHERIT, 0, "inherit", NONE, NULL, "children are sampled, too, unless -i leaves them out") \
 	X(GROUP, 0, "group", NONE, NULL, "each event has a list of its own; on the terminal Tab shows the next") \
 	X(GROUP_SORT, 0, "group-sort-idx", REQUIRED, "N", "each event has a list of its own; on the terminal Tab shows the next") \
 	X(HIERARCHY, 0, "hierarchy", NONE, NULL, "-s dso has a row for each object") \

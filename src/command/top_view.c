@@ -94,7 +94,7 @@ static void print_row(const struct top_request *top, const struct tally_report_e
 	struct tally_buffer line = { 0 };
 	char cell[TALLY_REPORT_CELL_BYTES];
 	double whole = top->report.period ? (double)top->report.period : 1;
-	if (top->stacks)
+	if (top->options.children)
 		tally_buffer_printf(&line, "%7.2f%%", 100.0 * (double)entry->total / whole);
 	tally_buffer_printf(&line, "%7.2f%%  ", 100.0 * (double)entry->self / whole);
 	for (unsigned i = 0; i < browse->column_count; i++) {
@@ -116,7 +116,7 @@ static void print_view(const struct top_request *top)
 	time_t now = time(NULL);
 	describe(top, title, sizeof(title));
 	strftime(clock, sizeof(clock), "%H:%M:%S", localtime_r(&now, &tm));
-	printf("%s  %s\n%s    SELF", clock, title, top->stacks ? "   TOTAL" : "");
+	printf("%s  %s\n%s    SELF", clock, title, top->options.children ? "   TOTAL" : "");
 	for (unsigned i = 0; i < browse->column_count; i++) {
 		widths[i] = browse->columns[i].width;
 		printf("  %-*s", i + 1 < browse->column_count ? widths[i] : 0,
@@ -234,7 +234,7 @@ static void set_up(struct top_request *top)
 					       .frames_max = top->frames_max };
 	top->options = (struct tally_report_options){ .by_self = true, .percent_min = top->percent_min,
 						      .limit = top->limit ? top->limit : top->stdio ? TEXT_ROWS : 0,
-						      .children = top->stacks,
+						      .children = top->stacks && !top->no_totals,
 						      .tree = top->stacks && !top->stdio ? TALLY_TREE_CALLEE : TALLY_TREE_NONE,
 						      .tree_percent_min = top->percent_min };
 	memcpy(top->options.by, top->by, sizeof(top->by));

@@ -12,6 +12,7 @@ struct top_request {
 	size_t limit;
 	bool stdio, tui, stacks;
 	uint32_t frames_max; /* of a stack; 0: all */
+	bool no_totals; /* nor of stacks */
 	bool forgets; /* each view begins from nothing */
 	bool by[TALLY_SORT_KEYS]; /* what rows are told apart by */
 	bool is_narrowed; /* to the user's own processes, since the kernel refused the system */

@@ -99,8 +99,11 @@ if c++ -O1 -g -w ends.cpp -o ends 2>out && timeout 60 "$TALLY" record -q -e cpu-
 	check "a name's end will do" contains '^holder<long>::alpha'
 	timeout 60 "$TALLY" annotate --stdio -i ends.data omega >out 2>err
 	check "… unless several have it" contains "no samples are of a function 'omega'" err
+	timeout 60 "$TALLY" annotate --stdio --no-demangle -i ends.data _ZN6holderIlE5alphaEl >out 2>err
+	check "--no-demangle: the function is found and shown by its mangled name" contains '^_ZN6holderIlE5alphaEl'
 else
 	skip "a name's end will do" "no C++ compiler"
+	skip "--no-demangle: the function is found and shown by its mangled name" "no C++ compiler"
 fi
 timeout 60 "$TALLY" record -q --call-graph dwarf -e cpu-clock -F 499 -o stacks.data -- "$ANNOTATED" >out 2>err
 timeout 60 "$TALLY" annotate -i stacks.data main >out 2>err

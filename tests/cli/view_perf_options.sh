@@ -43,6 +43,11 @@ run 2 "$TALLY" top --cgroup x && has "-G NAME" && run 2 "$TALLY" top -M intel &&
 check "those of top that tally has not are refused with what to use instead"
 run 2 "$TALLY" top --call-graph dwarf && has "frame pointers" && run 2 "$TALLY" top --call-graph=fp,graph --no-such-thing && has "no option --no-such-thing"
 check "top's call graphs are by frame pointers"
+run 2 "$TALLY" diff -C bash,cc1 old new && has "--comm bash,cc1" && run 2 "$TALLY" report -n --stdio && has "-j has the samples" &&
+	run 2 "$TALLY" top -n -z && has "tally report -j"
+check "… and so are letters that mean something else in perf"
+run 2 "$TALLY" annotate --gtk && has "--html" && run 2 "$TALLY" report --gtk && has "flamegraph" && run 2 "$TALLY" top --inherit && has "unless -i"
+check "… and what only perf's manual pages name"
 run 2 "$TALLY" diff --stream && has "flamegraph --diff" && run 2 "$TALLY" diff -c ratio && has "delta-abs"
 check "those of diff that tally has not are refused with what to use instead"
 run 2 "$TALLY" annotate --tui && has "tally report --tui" && run 2 "$TALLY" annotate --percent-type global-hits && has "local-period"
@@ -64,10 +69,15 @@ if run 0 "$TALLY" top --stdio -p $busy -n 1 -d 200ms -e cpu-clock; then
 	run 0 "$TALLY" top --stdio -p $busy -n 1 -d 200ms -e cpu-clock -g --max-stack 1 --percent-limit 0 &&
 		awk '/^[0-9 ]*[0-9.]+%/ { rows++; other += $1 != $2 } END { exit !rows || other }' out
 	check "top --max-stack 1: nobody has called anything"
+	run 0 "$TALLY" top --stdio -p $busy -n 1 -d 200ms -e cpu-clock -g --no-children && grep -qE '^ +SELF' out &&
+		! grep -q TOTAL out && run 0 "$TALLY" top --stdio -p $busy -n 1 -d 200ms -e cpu-clock -g --no-children --children &&
+		grep -q TOTAL out
+	check "top --no-children: no totals"
 else
 	skip "top -s: columns are those that were asked for" "can't sample: $(head -1 out)"
 	skip "… perf's names are taken" "can't sample"
 	skip "top --max-stack 1: nobody has called anything" "can't sample"
+	skip "top --no-children: no totals" "can't sample"
 fi
 kill $busy; wait $busy 2>/dev/null
 
