@@ -196,8 +196,9 @@ assert max(len(stack) for profile in json.load(open(\"full.json\"))[\"profiles\"
 	done
 	"$TALLY" record -q -o full.data -e cpu-clock -F 999 --call-graph fp --max-stack 120 -- ./deep_fp >out 2>&1
 	"$TALLY" fold -i full.data >folded 2>err
+	# Outside of main, where nothing keeps frame pointers, a chain may go round until it is full: one is none of ours.
 	check "… one that ends before the limit is not" eval \
-		'grep -q ";main;deep;" folded && ! grep -qF "[truncated]" folded && ! grep -q "cut short" err'
+		'grep -q ";main;deep;" folded && ! grep -qF "[truncated];deep" folded && ! grep -q "stacks are cut short" err'
 	"$TALLY" record -q -o full.data -e cpu-clock --max-stack 60000 -- true >out 2>&1
 	check "a larger --max-stack than the kernel's is refused with what would allow it" \
 		grep -q 'sysctl kernel.perf_event_max_stack=60000' out
