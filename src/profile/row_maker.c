@@ -16,6 +16,7 @@
 
 #include "abi/chain_walk.h"
 #include "base/vector.h"
+#include "task/last_chain.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -24,7 +25,7 @@
 enum {
 	CHAINS_LEAST = 1 << 16, CHAINS_PER_ROW = 4,
 	GUESS_FROM = 1 << 14, GUESS_TIMES = 16, /* chains; as many again at most */
-	LINE_WORDS = 8, NO_STATE = 255, LAST_CHAINS = 16, LEAVES = 4096,
+	LINE_WORDS = 8, LAST_CHAINS = 16, LEAVES = 4096,
 };
 static const uint32_t NO_ROW = UINT32_MAX, FILTERED = UINT32_MAX - 1;
 
@@ -37,9 +38,7 @@ struct outcome {
 
 /* The chain that was taken apart last where only places are wanted: a task's next chain has most of it, too. */
 struct last_chain {
-	uint64_t *words;
-	uint8_t *states; /* by word: of the walk before it; NO_STATE: the walk did not stop there */
-	size_t count, capacity;
+	struct tally_last_chain chain;
 	uint64_t user_maps, kernel_maps;
 	uint32_t pid, class, row; /* row: of its leaf */
 	bool is_kernel;
@@ -220,64 +219,30 @@ static int add_slice(struct tally_row_maker *maker, const struct tally_hashed_sa
 
 /* ---- places alone ---------------------------------------------------------------------------------------- */
 
-/* How many of the outermost words the last chain has too, where addresses mean the same. */
-static size_t count_common(const struct last_chain *last, const struct tally_hashed_sample *sample)
+/* Of another task, or with other maps, addresses mean something else. */
+static void forget_others(struct last_chain *last, const struct tally_hashed_sample *sample)
 {
-	size_t common = 0, most = sample->count < last->count ? sample->count : last->count;
-	if (!most || last->pid != sample->pid || last->user_maps != sample->user_maps || last->kernel_maps != sample->kernel_maps)
-		return 0;
-	const uint64_t *a = last->words + last->count, *b = sample->words + sample->count;
-	while (common < most && a[-1 - (ptrdiff_t)common] == b[-1 - (ptrdiff_t)common])
-		common++;
-	return common;
-}
-
-static int make_room(struct last_chain *last, size_t count)
-{
-	if (count <= last->capacity)
-		return 0;
-	uint64_t *words = realloc(last->words, 2 * count * sizeof(*words));
-	last->words = words ? words : last->words;
-	uint8_t *states = realloc(last->states, 2 * count);
-	last->states = states ? states : last->states;
-	if (!words || !states)
-		return -ENOMEM;
-	last->capacity = 2 * count;
-	return 0;
-}
-
-/* Finds the places of a chain up to where the last one goes on with the same words, in the same state of the walk.  The first is
- * put behind `*leaf`; none is where there is none. */
-static int find_places(struct tally_row_maker *maker, struct last_chain *last, size_t common,
-		       const struct tally_hashed_sample *sample, uint8_t **leaf)
-{
-	struct tally_chain_walk walk = {
-		.at = sample->words, .end = sample->words + sample->count, .kernel = sample->is_kernel,
-	};
-	size_t from = sample->count - common, kept = last->count - common, at;
-	uint8_t ignored[TALLY_PLACE_BYTES_MAX], *put, *begin = *leaf;
-	uint64_t address;
-	if (make_room(last, sample->count > last->count ? sample->count : last->count) < 0)
-		return -ENOMEM;
-	memmove(last->states + from, last->states + kept, common);
-	memset(last->states, NO_STATE, from);
-	for (; (at = (size_t)(walk.at - sample->words)) < sample->count;) {
-		uint8_t state = (uint8_t)(walk.kernel | walk.has_innermost << 1);
-		bool has_leaf = *leaf > begin;
-		if (has_leaf && at >= from && last->states[at] == state)
-			break;
-		last->states[at] = state;
-		put = ignored;
-		if (tally_chain_walk_next(&walk, &address) &&
-		    push_address(maker, sample, walk.kernel, address, walk.is_return && address, has_leaf ? &put : leaf) < 0)
-			return -ENOMEM;
-	}
-	memcpy(last->words, sample->words, sample->count * sizeof(*last->words));
-	last->count = sample->count;
+	if (last->pid == sample->pid && last->user_maps == sample->user_maps && last->kernel_maps == sample->kernel_maps)
+		return;
+	last->chain.words.count = 0;
 	last->pid = sample->pid;
 	last->user_maps = sample->user_maps;
 	last->kernel_maps = sample->kernel_maps;
-	return 0;
+}
+
+/* Finds the places of what is new in a chain.  The first is put behind `*leaf`; none is where there is none. */
+static int find_places(struct tally_row_maker *maker, struct last_chain *last, const struct tally_hashed_sample *sample, uint8_t **leaf)
+{
+	struct tally_chain_news news = tally_chain_news_of(&last->chain, sample->words, sample->count, sample->is_kernel);
+	uint8_t ignored[TALLY_PLACE_BYTES_MAX], *begin = *leaf;
+	uint64_t address;
+	while (tally_chain_news_next(&news, &last->chain, &address)) {
+		uint8_t *put = ignored;
+		if (push_address(maker, sample, news.walk.kernel, address, news.walk.is_return && address,
+				 *leaf == begin ? leaf : &put) < 0)
+			return -ENOMEM;
+	}
+	return tally_last_chain_set(&last->chain, &news, sample->words, sample->count);
 }
 
 /* The row of the leaf that was put into `stack`. */
@@ -290,12 +255,13 @@ static uint32_t leaf_row(struct tally_row_maker *maker, uint32_t class, const ui
 static int add_chain(struct tally_row_maker *maker, const struct tally_hashed_sample *sample)
 {
 	struct last_chain *last = &maker->lasts[sample->pid % LAST_CHAINS];
-	size_t common = count_common(last, sample);
-	bool is_same = common == sample->count && common == last->count && last->class == sample->class &&
-		       last->is_kernel == sample->is_kernel;
+	forget_others(last, sample);
+	bool is_same = last->chain.words.count == sample->count && last->class == sample->class &&
+		       last->is_kernel == sample->is_kernel &&
+		       tally_last_chain_common(&last->chain, sample->words, sample->count) == sample->count;
 	if (!is_same) {
 		uint8_t leaf[TALLY_PLACE_BYTES_MAX], *end = leaf;
-		if (find_places(maker, last, common, sample, &end) < 0)
+		if (find_places(maker, last, sample, &end) < 0)
 			return -ENOMEM;
 		last->row = leaf_row(maker, sample->class, leaf, end);
 		last->class = sample->class;
@@ -433,9 +399,7 @@ void tally_row_maker_free(struct tally_row_maker *maker)
 		return;
 	tally_chain_table_release(&maker->chains);
 	tally_vector_release(&maker->stack);
-	for (unsigned i = 0; i < LAST_CHAINS; i++) {
-		free(maker->lasts[i].words);
-		free(maker->lasts[i].states);
-	}
+	for (unsigned i = 0; i < LAST_CHAINS; i++)
+		tally_vector_release(&maker->lasts[i].chain.words);
 	free(maker);
 }

@@ -10,9 +10,9 @@
 #include "session/record_excerpt.h"
 
 #include "base/key_set.h"
-#include "session/last_chain.h"
 #include "session/map_eras.h"
 #include "task/jit.h"
+#include "task/last_chain.h"
 
 #include <stdlib.h>
 #include <string.h>

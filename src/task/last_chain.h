@@ -5,11 +5,10 @@
  *     tally_last_chain_set(&last, &news, words, count);
  *
  * An address is old where the chain goes on from there on as the last did: with the same words, in the same context, of which
- * both had the innermost address before; chains with a marker that a cookie follows are not for it.  Inline: recordings hold
- * hundreds of millions of words.
+ * both had the innermost address before.  Inline: recordings hold hundreds of millions of words.
  */
-#ifndef TALLY_SESSION_LAST_CHAIN_H
-#define TALLY_SESSION_LAST_CHAIN_H
+#ifndef TALLY_TASK_LAST_CHAIN_H
+#define TALLY_TASK_LAST_CHAIN_H
 
 #include "abi/chain_walk.h"
 #include "base/vector.h"
