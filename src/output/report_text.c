@@ -192,6 +192,29 @@ static void put_head_line(const struct table *table, const char *bold, const cha
 	tally_buffer_release(&rest);
 }
 
+/* Of what happens seldom, or all at once, the kernel's rate takes little and weighs it badly: of thousands of page faults ten
+ * samples, when all of them could have been had. */
+static void put_rate_note(const struct table *table)
+{
+	enum { FEW = 1000, TIMES = 4, AFFORDABLE = 1000000 };
+	const struct tally_report *report = table->report;
+	size_t count;
+	const struct tally_recorded_event *event =
+		&tally_perfdata_events(table->profile->recording->data, &count)[table->options->event];
+	const struct tally_attr *attr = &event->attr;
+	bool is_hit = attr->type == TALLY_TYPE_SOFTWARE && !tally_attr_is_clock(attr) && attr->flags & TALLY_ATTR_FREQ;
+	struct tally_buffer note = { 0 };
+	if (!is_hit || table->profile->of_costs || table->profile->of_branches || report->samples > FEW ||
+	    report->period < TIMES * report->samples || report->period > AFFORDABLE)
+		return;
+	tally_buffer_printf(&note, "a rate leaves most of them out: record -c 1, or -e %.*s/period=1/ beside other "
+			    "events, takes each", (int)strcspn(event->name, ":/"), event->name);
+	tally_buffer_char(table->out, '\n');
+	tally_wrap_text(table->out, tally_buffer_string(&note), table->view->columns ? (int)table->view->columns : 120);
+	table->out->failed |= note.failed;
+	tally_buffer_release(&note);
+}
+
 void tally_report_head(const struct tally_profile *profile, const struct tally_report *report,
 		       const struct tally_report_options *options, const struct tally_report_view *view,
 		       struct tally_buffer *out)
@@ -320,6 +343,7 @@ void tally_report_text(const struct tally_profile *profile, const struct tally_r
 	choose_columns(&table);
 	shrink_columns(&table);
 	put_head_line(&table, colour(&table, "\x1b[1m"), colour(&table, "\x1b[0m"), out);
+	put_rate_note(&table);
 	tally_buffer_text(out, "\n\n");
 	put_titles(&table);
 	for (size_t i = 0; i < report->entries.count; i++) {

@@ -56,6 +56,15 @@ else
 	skip "node with a map of its code" "no node"
 fi
 
+# ---- rates of what happens seldom ----
+# Two thousand faults at once, of which a rate takes some ten.
+few() { record "$@" sh -c 'for i in 1 2 3 4 5 6 7 8 9 10; do ls / >/dev/null; done'; report; }
+few -e cpu-clock,page-faults
+check "a rate that leaves most of an event out is told of, with what takes each" \
+	eval '[ "$(grep -c "^a rate leaves most of them out: record -c 1, or -e page-faults/period=1/ " out)" = 1 ]'
+few -e cpu-clock,page-faults/period=1/
+check "… not where each was taken, and of no clock" eval 'grep -q "samples of page-faults" out && ! grep -q "a rate leaves" out'
+
 # ---- what is asked for ---------------------------------------------------------------------------------
 record -e cpu-clock,page-faults -F 1999 -g "$WORKLOAD" threads
 jq() { "$TALLY" report -j -i perf.data "${@:2}" >out 2>err && python3 -c 'import json,sys
