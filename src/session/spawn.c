@@ -30,6 +30,41 @@ static ssize_t read_whole(int fd, void *bytes, size_t size)
 	return (ssize_t)got;
 }
 
+static int look_at(const char *path)
+{
+	struct stat st;
+	if (stat(path, &st) < 0)
+		return -errno;
+	return S_ISDIR(st.st_mode) || access(path, X_OK) < 0 ? -EACCES : 0;
+}
+
+/* As execvp(3) goes along PATH: what may not be executed is only told of when nothing else is found, a folder that may not
+ * be searched, unlike there, never. */
+static int look_up(const char *name, char *path, size_t size)
+{
+	const char *at = getenv("PATH");
+	int result = -ENOENT;
+	if (strchr(name, '/') || !*name)
+		return snprintf(path, size, "%s", name) < (int)size ? look_at(path) : -ENAMETOOLONG;
+	for (at = at ? at : "/bin:/usr/bin"; result; at++) {
+		int length = (int)strcspn(at, ":");
+		bool fits = snprintf(path, size, "%.*s/%s", length ? length : 1, length ? at : ".", name) < (int)size;
+		int code = fits ? look_at(path) : -ENOENT;
+		if (!code || (code == -EACCES && !access(path, F_OK)))
+			result = code;
+		at += length;
+		if (!*at)
+			break;
+	}
+	return result;
+}
+
+static int exec_error(const char *name, int code)
+{
+	char path[PATH_MAX];
+	return code == -EACCES && look_up(name, path, sizeof(path)) == -ENOENT ? -ENOENT : code;
+}
+
 static void child_run(int control_fd, char **command, const sigset_t *mask)
 {
 	struct report report = { 0 };
@@ -42,7 +77,7 @@ static void child_run(int control_fd, char **command, const sigset_t *mask)
 	if (write(control_fd, &report, sizeof(report)) < 0)
 		_exit(TALLY_EXIT_NOT_FOUND);
 	execvp(command[0], command);
-	report.code = -errno;
+	report.code = exec_error(command[0], -errno);
 	if (write(control_fd, &report, sizeof(report)) < 0)
 		_exit(TALLY_EXIT_NOT_FOUND);
 	_exit(tally_spawn_failure_status(report.code));
@@ -94,34 +129,6 @@ static int explain(const char *name, int code, struct tally_error *err)
 	else
 		tally_error_set(err, code, "'%s' can't be executed: %s", name, tally_errno_text(code));
 	return code;
-}
-
-static int look_at(const char *path)
-{
-	struct stat st;
-	if (stat(path, &st) < 0)
-		return -errno;
-	return S_ISDIR(st.st_mode) || access(path, X_OK) < 0 ? -EACCES : 0;
-}
-
-/* As execvp(3) goes along PATH: what may not be executed is only told of when nothing else is found. */
-static int look_up(const char *name, char *path, size_t size)
-{
-	const char *at = getenv("PATH");
-	int result = -ENOENT;
-	if (strchr(name, '/') || !*name)
-		return snprintf(path, size, "%s", name) < (int)size ? look_at(path) : -ENAMETOOLONG;
-	for (at = at ? at : "/bin:/usr/bin"; result; at++) {
-		int length = (int)strcspn(at, ":");
-		bool fits = snprintf(path, size, "%.*s/%s", length ? length : 1, length ? at : ".", name) < (int)size;
-		int code = fits ? look_at(path) : -ENOENT;
-		if (!code || code == -EACCES)
-			result = code;
-		at += length;
-		if (!*at)
-			break;
-	}
-	return result;
 }
 
 int tally_spawn_command(struct tally_provider *provider, char **command, char ***out, struct tally_error *err)

@@ -56,6 +56,10 @@ run 143 ./tally stat sh -c 'kill -TERM $$' && has 'signal 15' && has task-clock
 check "a signal gives 128 + n, and the counts"
 run 127 ./tally stat no-such-command-anywhere && has "there is no command 'no-such-command-anywhere'" && lacks task-clock
 check "a command that is not found gives 127 and no table"
+mkdir -m 600 closed
+as=; [ $is_root = no ] || as=$nobody # root may search any folder
+PATH=$scratch/closed:$PATH run 127 $as ./tally stat no-such-command-anywhere && has "there is no command 'no-such-command-anywhere'"
+check "... also where a folder of PATH may not be searched"
 echo 'echo hello' >plain; chmod 644 plain
 run 126 ./tally stat ./plain && has 'may not be executed' && lacks task-clock
 check "a file that is not executable gives 126 and no table"
