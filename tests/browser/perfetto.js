@@ -64,6 +64,8 @@ async function open(file) {
 /* What the table below a selection says of the tracks whose thread `wanted` (a function of the page) takes:
  * name → { ms, count }. */
 async function slices(wanted) {
+	if (!server)
+		throw new Skip('Perfetto has nothing open');
 	const rows = await page.run(`new Promise(done => {
 		const { startSec, endSec } = globals.state.traceTime, wanted = ${wanted};
 		const threads = new Map([...globals.threads.values()].map(one => [one.tid + ' ' + (one.pid === 0), one]));

@@ -1,7 +1,7 @@
 /* Many threads and many processes, whose work is known to the last system call.
  *
- *     crowd threads N CALLS   N threads beside the first, called "t0" and so on; prints "ready", waits until standard input ends, then each
- *                             makes CALLS getppid(2) calls, and all end
+ *     crowd threads N CALLS [ROUNDS]  N threads beside the first, called "t0" and so on; prints "ready", waits until standard input ends,
+ *                             then each makes CALLS getppid(2) calls, with ROUNDS of a loop behind each, and all end
  *     crowd storm N [PROGRAM…] starts N processes, one behind the other, each executing this program and ending, or
  *                             the programs in turn
  *     crowd exit              ends
@@ -19,7 +19,7 @@ struct crowd {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	int is_awake;
-	long calls;
+	long calls, rounds;
 };
 
 static void *member(void *context)
@@ -29,14 +29,17 @@ static void *member(void *context)
 	while (!crowd->is_awake)
 		pthread_cond_wait(&crowd->wake, &crowd->lock);
 	pthread_mutex_unlock(&crowd->lock);
-	for (long i = 0; i < crowd->calls; i++)
+	for (long i = 0; i < crowd->calls; i++) {
 		syscall(SYS_getppid);
+		for (volatile long left = crowd->rounds; left > 0; left--)
+			;
+	}
 	return NULL;
 }
 
-static int threads(int count, long calls)
+static int threads(int count, long calls, long rounds)
 {
-	struct crowd crowd = { .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER, .calls = calls };
+	struct crowd crowd = { .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER, .calls = calls, .rounds = rounds };
 	pthread_t *ids = calloc((size_t)count, sizeof(*ids));
 	pthread_attr_t small;
 	char byte;
@@ -84,8 +87,8 @@ int main(int argc, char **argv)
 		_exit(0);
 	if (argc >= 3 && !strcmp(argv[1], "storm"))
 		return storm(argv[0], atoi(argv[2]), argv + 3, argc - 3);
-	if (argc == 4 && !strcmp(argv[1], "threads"))
-		return threads(atoi(argv[2]), atol(argv[3]));
-	fputs("usage: crowd threads N CALLS | storm N [PROGRAM...] | exit\n", stderr);
+	if ((argc == 4 || argc == 5) && !strcmp(argv[1], "threads"))
+		return threads(atoi(argv[2]), atol(argv[3]), argc == 5 ? atol(argv[4]) : 0);
+	fputs("usage: crowd threads N CALLS [ROUNDS] | storm N [PROGRAM...] | exit\n", stderr);
 	return 2;
 }

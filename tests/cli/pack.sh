@@ -54,7 +54,7 @@ carried() {
 }
 
 # annotated NAME FILE: the code of its hottest functions, as it was here.
-llvm=$(ldconfig -p 2>/dev/null | grep -o '/[^ ]*/libLLVM[-.0-9so]*$' | head -n 1)
+llvm=$(libraries | grep -o '/[^ ]*/libLLVM[-.0-9so]*$' | head -n 1)
 if [ -n "$hide" ] && [ -n "$llvm" ]; then
 	ldd "$llvm" | grep -o '/[^ ]*' | while read -r library; do cp -nL "$library" root/t/lib/; done
 	cp -L "$llvm" root/t/lib/

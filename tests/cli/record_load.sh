@@ -1,6 +1,6 @@
 #!/bin/bash
 # `tally record` under load: 1,000 threads, a storm of programs, CPUs that come and go.
-# TAP; $TALLY is the binary, $CROWD threads N CALLS has N threads "t0" …, $CROWD storm N PROGRAM… starts programs.
+# TAP; $TALLY is the binary, $CROWD threads N CALLS ROUNDS has N threads "t0" …, $CROWD storm N PROGRAM… starts programs.
 set -u
 . "$(dirname "$0")/tap.sh"
 cp "$TALLY" "$scratch/tally" && cp "$CROWD" "$scratch/crowd" || exit 1
@@ -34,17 +34,18 @@ sys.exit(names != sorted("t%d" % i for i in range(1000)) or len(seen) != 1000)
 P
 threads() { fields "$1" "$2" | python3 threads.py >>out; }
 lossless() { ! has 'were lost'; }
-calls=30000 # some ms of CPU time each: several samples
+work=(1000 20000) # some ms of CPU time each, in user mode, which any user may sample: several samples
+graph=(); [ "$(id -u)" = 0 ] || graph=(--call-graph fp) # no stack copies, for which an ordinary user's rings are small
 if [ "$(ulimit -Hn)" -lt 5000 ]; then
 	skip "1,000 threads that are there are all sampled, each under its name" "too few descriptors: $(ulimit -Hn)"
 else
 	mkfifo hold said ctl ack
 	exec 7<>ack
-	./crowd threads 1000 $calls <hold >said &
+	./crowd threads 1000 "${work[@]}" <hold >said &
 	crowd=$!
 	exec 8>hold
 	read -r -t 20 line <said
-	timeout 60 ./tally record -m 32M -e cpu-clock -F 999 --control fifo:ctl,ack -o there -p $crowd 8>&- >out 2>&1 &
+	timeout 60 ./tally record -m 32M -e cpu-clock -F 999 "${graph[@]}" --control fifo:ctl,ack -o there -p $crowd 8>&- >out 2>&1 &
 	recorder=$!
 	echo ping >ctl
 	IFS= read -r -t 60 line <&7
@@ -53,10 +54,10 @@ else
 	wait $recorder && lossless && threads ./tally there
 	check "1,000 threads that are there are all sampled, each under its name"
 fi
-timeout 60 ./tally record -m 32M -e cpu-clock -F 999 -o started -- ./crowd threads 1000 $calls </dev/null >out 2>&1 && lossless && threads ./tally started
+timeout 60 ./tally record -m 32M -e cpu-clock -F 999 "${graph[@]}" -o started -- ./crowd threads 1000 "${work[@]}" </dev/null >out 2>&1 && lossless && threads ./tally started
 check "1,000 threads that a program starts are all sampled, each under its name"
 if [ $has_perf = yes ]; then
-	timeout 60 perf record -q -e cpu-clock -F 999 -o perfs -- ./crowd threads 1000 $calls </dev/null >out 2>&1 && threads perf perfs
+	timeout 60 perf record -q -e cpu-clock -F 999 -o perfs -- ./crowd threads 1000 "${work[@]}" </dev/null >out 2>&1 && threads perf perfs
 	ours=$(fields ./tally started | wc -l) theirs=$(fields perf perfs | wc -l)
 	echo "$ours samples, perf has $theirs" >>out
 	threads perf started && [ "$(fields perf started | wc -l)" = "$ours" ] && [ $((ours * 2)) -gt "$theirs" ] && [ $((theirs * 2)) -gt "$ours" ]

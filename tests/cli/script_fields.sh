@@ -36,8 +36,13 @@ COMMON="comm,tid comm,pid,tid,time,cpu,event,period pid time,event ip,sym,dso ip
 	+misc,+pid -comm,-tid -ip -dso -period,-event flags,comm,misc +flags sw:comm,ip comm,,ip"
 # Without perf's thread that listens for BPF programs, which sleeps for a second at each recording's end.
 rec() { perf record --no-bpf-event -q -o "$1.data" "${@:2}" >out 2>&1; }
-rec clock -e cpu-clock -F 2000 --sample-cpu -d --phys-data --data-page-size --code-page-size --weight "$WORKLOAD" spin &&
-	all clock $COMMON addr +addr +phys_addr,+weight +data_page_size,+code_page_size comm,addr,weight,ip
+rec clock -e cpu-clock -F 2000 --sample-cpu -d --data-page-size --code-page-size --weight "$WORKLOAD" spin &&
+	all clock $COMMON addr +addr +weight +data_page_size,+code_page_size comm,addr,weight,ip
+if rec physical -e cpu-clock -F 2000 -d --phys-data --weight "$WORKLOAD" spin; then
+	all physical +phys_addr,+weight
+else
+	skip "physical: -F +phys_addr,+weight" "the kernel tells this user no physical addresses"
+fi
 rec faults -e page-faults -c 1 "$WORKLOAD" faults 0.02 && all faults comm,tid,time,event,period ip,sym +misc
 rec stacks -e cpu-clock -F 2000 --sample-cpu -g --intr-regs=ip,ax,bx --user-regs=ip,sp "$WORKLOAD" spin &&
 	all stacks $COMMON +iregs,+uregs comm,iregs uregs,time ip,sym,uregs

@@ -8,6 +8,8 @@ ok() { number=$((number + 1)); echo "ok $number - $1"; }
 skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
 skip_all() { echo "1..0 # SKIP $1"; exit 0; }
 done_testing() { echo "1..$number"; exit 0; }
+# Of an ordinary user's PATH ldconfig is no part.
+libraries() { PATH=$PATH:/usr/sbin:/sbin ldconfig -p 2>/dev/null; }
 have() { command -v "$1" >/dev/null 2>&1; }
 # With what the last commands wrote, as far as they left it in these files.
 not_ok() {

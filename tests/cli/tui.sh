@@ -3,13 +3,13 @@
 # TAP; $TALLY is the binary, $WORKLOAD the program of record_workload.c.
 set -u
 . "$(dirname "$0")/tap.sh"
-export TMUX_TMPDIR=$scratch HOME=$scratch LC_ALL=C.UTF-8
+export TMUX_TMPDIR=$scratch HOME=$scratch LC_ALL=C.UTF-8 SHELL=/bin/sh # by which tmux runs commands: some users' is nologin
 unset TMUX NO_COLOR PAGER TALLY_PAGER LESS
 trap 'tmux kill-server 2>/dev/null; rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
 
 have tmux || skip_all "no tmux"
-ldconfig -p 2>/dev/null | grep -q 'libncursesw\.so\.6' || skip_all "no libncursesw6"
+libraries | grep -q 'libncursesw\.so\.6' || skip_all "no libncursesw6"
 "$TALLY" record -q -e cpu-clock,minor-faults -F 999 --call-graph fp -o tally.data "$WORKLOAD" recursion >screen 2>&1 </dev/null ||
 	skip_all "can't record"
 

@@ -30,7 +30,7 @@ SHAPES = [
 ]
 # Lines that are there on some machines alone, or when a row more was sampled; and what bash says of jobs that were killed.
 PASSING = re.compile(r"tally: this machine has no hardware cycle counter|[\d,]+ more below|bash: line \d+: +\d+ Killed|"
-                     r"note: |hint: |tally( \w+)?: warning")
+                     r"note: |hint: |tally( \w+)?: warning|tally: user mode alone is recorded")
 
 
 class Command:
