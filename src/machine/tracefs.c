@@ -189,14 +189,23 @@ static const char *next_directory(DIR *directory)
 	return NULL;
 }
 
+static DIR *open_system(int tracefs, const char *system)
+{
+	char path[NAME_MAX + 16];
+	int length = snprintf(path, sizeof(path), "events/%s", system);
+	if (!is_name(system) || (size_t)length >= sizeof(path)) {
+		errno = ENOENT;
+		return NULL;
+	}
+	return open_directory(tracefs, path);
+}
+
 static int walk_system(int tracefs, const char *system,
 		       int (*visit)(void *context, const char *system, const char *name), void *context)
 {
-	char path[NAME_MAX + 16];
 	bool tracer = !strcmp(system, "ftrace"); /* mostly the formats of its own records, without an id */
 	int code = 0;
-	snprintf(path, sizeof(path), "events/%s", system);
-	DIR *directory = is_name(system) ? open_directory(tracefs, path) : NULL;
+	DIR *directory = open_system(tracefs, system);
 	if (!directory)
 		return errno == EACCES ? -EACCES : 0;
 	for (const char *name; !code && (name = next_directory(directory));)
