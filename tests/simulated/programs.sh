@@ -22,7 +22,7 @@ run() {
 }
 same() { cmp -s native.out "$1.out" || { diff native.out "$1.out" >"$1.log"; return 1; }; }
 count() { python3 -c 'import json, sys; print(int(json.load(open(sys.argv[1]))["events"][0]["value"]))' "$1" 2>>count.log; }
-samples() { sed -n 's/.*[:,] \([0-9]*\) samples.*/\1/p' record.err; }
+samples() { sed -n 's|.*[:,] \([0-9,]*\) samples.*|\1|p' record.err | tr -d ,; }
 
 # simulated NAME MINIMUM PROCESSES command…: counted and sampled at a time.  MINIMUM: less instructions it can't be.  PROCESSES:
 # so many samples at most are missing of those that the count comes to, for it took as many instructions the second time;
