@@ -101,7 +101,9 @@ static void put_menu(struct tally_browser *browser, int rows, int columns)
 		snprintf(texts[i], sizeof(texts[i]), "[%c] %-22s %c", choice.is_on ? 'x' : ' ', choice.name, choice.letter);
 		lines[i] = texts[i];
 	}
-	put_box(browser, rows, columns, lines, TALLY_BROWSER_MENU_LINES, browser->menu);
+	/* On a low screen the lines up to the one that is chosen. */
+	unsigned room = rows > 2 ? (unsigned)rows - 2 : 1, from = browser->menu < room ? 0 : browser->menu - room + 1;
+	put_box(browser, rows, columns, lines + from, TALLY_BROWSER_MENU_LINES - from, browser->menu - from);
 }
 
 void tally_browser_draw_box(struct tally_browser *browser, int rows, int columns)

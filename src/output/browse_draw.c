@@ -15,7 +15,13 @@
 #include <string.h>
 
 enum { GAP = 2, SHRUNK_MIN = 8, LAST_MIN = 28, NAMES_MIN = 14, ROWS_MIN = 4, HEAD_ROWS = 2, SHARE_WIDTH = 8,
-       ERROR_WIDTH = 7 };
+       ERROR_WIDTH = 7, HINTS_MIN = 15 };
+
+/* What of an entry's columns a screen has room for. */
+struct fit {
+	bool total, self, errors;
+	int widths[TALLY_SORT_KEYS]; /* 0: not shown */
+};
 
 /* ---- the report's lines ---------------------------------------------------------------------------------- */
 
@@ -30,41 +36,46 @@ static double percent_of(const struct tally_browser *browser, uint64_t weight)
 	return period ? 100.0 * (double)weight / (double)period : 0;
 }
 
-static bool shows_errors(const struct tally_browser *browser, int columns)
+static int lead_width(const struct fit *fit)
 {
-	return browser->errors || columns >= TALLY_REPORT_ERROR_COLUMNS;
+	return 1 + GAP + (fit->total + fit->self) * (SHARE_WIDTH + (fit->errors ? ERROR_WIDTH : 0));
 }
 
-static int lead_width(const struct tally_browser *browser, int columns)
-{
-	int share = SHARE_WIDTH + (shows_errors(browser, columns) ? ERROR_WIDTH : 0);
-	return 1 + GAP + (browser->options->children ? 2 * share : share);
-}
-
-static void put_share(struct tally_drawn_row *row, const struct tally_browser *browser, uint64_t weight, uint64_t samples)
+static void put_share(struct tally_drawn_row *row, const struct tally_browser *browser, const struct fit *fit, uint64_t weight,
+		      uint64_t samples)
 {
 	char text[32];
 	double percent = percent_of(browser, weight);
 	snprintf(text, sizeof(text), "%7.2f%%", percent);
 	tally_row_put(row, heat(percent), text, SHARE_WIDTH);
-	if (!shows_errors(browser, row->columns))
+	if (!fit->errors)
 		return;
 	snprintf(text, sizeof(text), "%*.2f", ERROR_WIDTH, tally_report_error(&browser->browse.report, weight, samples));
 	tally_row_put(row, TALLY_STYLE_DIM, text, ERROR_WIDTH);
 }
 
-static void put_share_title(struct tally_drawn_row *row, const struct tally_browser *browser, const char *title, bool sorted)
+static void put_share_title(struct tally_drawn_row *row, const struct fit *fit, const char *title, bool sorted)
 {
 	tally_row_put(row, sorted ? TALLY_STYLE_BOLD : TALLY_STYLE_DIM, title, SHARE_WIDTH);
-	if (shows_errors(browser, row->columns))
+	if (fit->errors)
 		tally_row_put(row, TALLY_STYLE_DIM, row->screen->ascii ? "     +-" : "      ±", ERROR_WIDTH);
 }
 
+/* On the narrowest, errors go, then the share that lines are not sorted by. */
+static void fit_shares(const struct tally_browser *browser, int columns, struct fit *fit)
+{
+	*fit = (struct fit){ .total = browser->options->children, .self = true,
+			     .errors = browser->errors || columns >= TALLY_REPORT_ERROR_COLUMNS };
+	fit->errors &= lead_width(fit) + NAMES_MIN <= columns;
+	if (fit->total && lead_width(fit) + NAMES_MIN > columns)
+		*(browser->options->by_self ? &fit->total : &fit->self) = false;
+}
+
 /* Widths for this screen: where the last column has too little room, commands and objects give of theirs. */
-static void fit_columns(const struct tally_browser *browser, int columns, int widths[TALLY_SORT_KEYS])
+static void fit_columns(const struct tally_browser *browser, int columns, struct fit *fit)
 {
 	const struct tally_browse *browse = &browser->browse;
-	int used = lead_width(browser, columns);
+	int used = lead_width(fit), *widths = fit->widths;
 	unsigned count = browse->column_count;
 	for (unsigned i = 0; i < count; i++) {
 		widths[i] = browse->columns[i].width;
@@ -85,24 +96,27 @@ static void fit_columns(const struct tally_browser *browser, int columns, int wi
 		used--;
 	}
 	/* On the narrowest nothing is left of the first columns: what is asked is which function it is. */
-	for (unsigned i = 0; i + 1 < count && used + (last < NAMES_MIN ? last : NAMES_MIN) > columns; i++)
-		if (tally_report_key_shrinks(browse->columns[i].key)) {
-			used -= widths[i] + GAP;
-			widths[i] = 0;
-		}
+	last = last < NAMES_MIN ? last : NAMES_MIN;
+	for (unsigned round = 0; round < 2; round++)
+		for (unsigned i = 0; i + 1 < count && used + last > columns; i++)
+			if (tally_report_key_shrinks(browse->columns[i].key) == !round) {
+				used -= widths[i] + GAP;
+				widths[i] = 0;
+			}
 }
 
-static void put_titles(struct tally_drawn_row *row, const struct tally_browser *browser, const int *widths)
+static void put_titles(struct tally_drawn_row *row, const struct tally_browser *browser, const struct fit *fit)
 {
 	const struct tally_browse *browse = &browser->browse;
 	tally_row_put(row, TALLY_STYLE_DIM, "", 1);
-	if (browser->options->children)
-		put_share_title(row, browser, "   TOTAL", !browser->options->by_self);
-	put_share_title(row, browser, "    SELF", browser->options->by_self);
+	if (fit->total)
+		put_share_title(row, fit, "   TOTAL", !browser->options->by_self);
+	if (fit->self)
+		put_share_title(row, fit, "    SELF", browser->options->by_self);
 	tally_row_put(row, TALLY_STYLE_DIM, "", GAP);
 	for (unsigned i = 0; i < browse->column_count; i++) {
-		tally_row_put(row, TALLY_STYLE_DIM, tally_sort_key_words(browse->columns[i].key)->title, widths[i]);
-		tally_row_put(row, TALLY_STYLE_DIM, "", widths[i] ? GAP : 0);
+		tally_row_put(row, TALLY_STYLE_DIM, tally_sort_key_words(browse->columns[i].key)->title, fit->widths[i]);
+		tally_row_put(row, TALLY_STYLE_DIM, "", fit->widths[i] ? GAP : 0);
 	}
 }
 
@@ -114,31 +128,33 @@ static const char *marker(const struct tally_drawn_row *row, bool can_open, bool
 }
 
 static void put_entry(struct tally_drawn_row *row, const struct tally_browser *browser, const struct tally_browse_line *line,
-		      const int *widths)
+		      const struct fit *fit)
 {
 	const struct tally_browse *browse = &browser->browse;
 	const struct tally_report_entry *entry = &browse->report.entries.items[line->entry];
 	char cell[TALLY_REPORT_CELL_BYTES];
 	tally_row_put(row, TALLY_STYLE_DIM, marker(row, line->can_open, line->is_open), 1);
-	if (browser->options->children)
-		put_share(row, browser, entry->total, entry->total_samples);
-	put_share(row, browser, entry->self, entry->self_samples);
+	if (fit->total)
+		put_share(row, browser, fit, entry->total, entry->total_samples);
+	if (fit->self)
+		put_share(row, browser, fit, entry->self, entry->self_samples);
 	tally_row_put(row, 0, "", GAP);
 	for (unsigned i = 0; i < browse->column_count; i++) {
 		bool last = i + 1 == browse->column_count;
 		tally_report_cell(browse->names, entry, browse->columns[i].key, cell, sizeof(cell));
-		tally_row_put(row, TALLY_STYLE_PLAIN, cell, last ? row->columns - row->x : widths[i]);
-		tally_row_put(row, 0, "", widths[i] ? GAP : 0);
+		tally_row_put(row, TALLY_STYLE_PLAIN, cell, last ? row->columns - row->x : fit->widths[i]);
+		tally_row_put(row, 0, "", fit->widths[i] ? GAP : 0);
 	}
 }
 
 static void put_branch(struct tally_drawn_row *row, const struct tally_browser *browser, const struct tally_browse_line *line)
 {
-	enum { START = 4, LEVEL = 2 };
+	enum { START = 4, LEVEL = 2, SHARE = 10 };
 	const struct tally_names *names = browser->browse.names;
 	bool ascii = row->screen->ascii;
 	/* Deep trees leave half of a narrow screen to their names. */
-	int levels = (row->columns / 2 - START) / LEVEL, from = line->indent > levels ? line->indent - levels : 0;
+	int half = (row->columns / 2 - START) / LEVEL, room = (row->columns - NAMES_MIN - SHARE - START) / LEVEL;
+	int levels = room < half ? room : half, from = line->indent > levels ? line->indent - levels : 0;
 	char name[TALLY_REPORT_CELL_BYTES];
 	uint32_t function = line->branch->function;
 	tally_row_put(row, 0, "", START);
@@ -176,7 +192,7 @@ static void put_nothing(struct tally_drawn_row *row, const struct tally_browser 
 				       browser->live ? "nothing was sampled yet" : "no samples");
 }
 
-static void put_lines(struct tally_browser *browser, int rows, int columns, const int *widths)
+static void put_lines(struct tally_browser *browser, int rows, int columns, const struct fit *fit)
 {
 	const struct tally_browse *browse = &browser->browse;
 	struct tally_drawn_row row = { .screen = browser->screen, .search = browse->search, .columns = columns };
@@ -189,7 +205,7 @@ static void put_lines(struct tally_browser *browser, int rows, int columns, cons
 		if (line->branch)
 			put_branch(&row, browser, line);
 		else
-			put_entry(&row, browser, line, widths);
+			put_entry(&row, browser, line, fit);
 	}
 	row = (struct tally_drawn_row){ .screen = browser->screen, .search = "", .columns = columns, .y = y };
 	if (!browse->lines.count)
@@ -219,6 +235,34 @@ static void describe_place(const struct tally_browser *browser, char *out, size_
 		 tally_number(browse->lines.count));
 }
 
+/* As many as fit; what one can't do without stands first. */
+static void list_hints(const struct tally_browser *browser, int width, char *text, size_t size)
+{
+	static const struct { const char *text; bool in_report, in_live, of_stacks; } hints[] = {
+		{ " ? help", true, true, false },
+		{ "  q quit", true, true, false },
+		{ "  Enter opens", true, true, true },
+		{ "  / search", true, true, false },
+		{ "  f filter", true, true, false },
+		{ "  s columns", true, true, false },
+		{ "  p pause", false, true, false },
+		{ "  z reset", false, true, false },
+		{ "  c callers", true, true, true },
+		{ "  d object", true, true, false },
+		{ "  a annotate", true, false, false },
+	};
+	size_t used = 0;
+	*text = '\0';
+	for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++) {
+		size_t length = strlen(hints[i].text);
+		if (!(browser->live ? hints[i].in_live : hints[i].in_report) || (hints[i].of_stacks && !browser->has_stacks))
+			continue;
+		if (used + length > (size_t)width || used + length >= size)
+			break;
+		used += (size_t)snprintf(text + used, size - used, "%s", hints[i].text);
+	}
+}
+
 static void put_footer(struct tally_browser *browser, int rows, int columns)
 {
 	static const struct { enum tally_browser_mode mode; const char *prompt; } prompts[] = {
@@ -227,19 +271,18 @@ static void put_footer(struct tally_browser *browser, int rows, int columns)
 	};
 	char text[TALLY_BROWSER_TEXT_BYTES + TALLY_BROWSE_WORD_BYTES], place[TALLY_BROWSER_TEXT_BYTES] = "";
 	struct tally_drawn_row row = { .screen = browser->screen, .search = "", .y = rows - 1, .columns = columns };
-	const char *hints = browser->live ? " ? help  / search  f filter  s columns  p pause  z reset  q quit" :
-			    columns >= 100 ? " ? help  Enter opens  c callers/callees  / search  f filter  s columns  "
-					     "d object  a annotate  q quit" :
-					     " ? help  Enter opens  c callers  / search  f filter  s columns  q quit";
-	snprintf(text, sizeof(text), browser->message[0] ? " %s" : "%s", browser->message[0] ? browser->message : hints);
+	describe_place(browser, place, sizeof(place));
+	int width = tally_text_width(place);
+	if (width > columns / 2 || columns - width < HINTS_MIN)
+		width = 0;
+	if (browser->message[0])
+		snprintf(text, sizeof(text), " %s", browser->message);
+	else
+		list_hints(browser, columns - width, text, sizeof(text));
 	for (unsigned i = 0; i < sizeof(prompts) / sizeof(prompts[0]); i++)
 		if (browser->mode == prompts[i].mode)
 			snprintf(text, sizeof(text), " %s%s%s", prompts[i].prompt, browser->input,
 				 browser->screen->ascii ? "_" : "▏");
-	describe_place(browser, place, sizeof(place));
-	int width = tally_text_width(place);
-	if (width > columns / 2)
-		width = 0;
 	tally_row_put(&row, TALLY_STYLE_BAR, text, columns - width);
 	if (width)
 		tally_row_put_rest(&row, TALLY_STYLE_BAR, place);
@@ -248,18 +291,20 @@ static void put_footer(struct tally_browser *browser, int rows, int columns)
 void tally_browser_draw(struct tally_browser *browser)
 {
 	const struct tally_screen_ops *ops = browser->screen->ops;
-	int rows, columns, widths[TALLY_SORT_KEYS];
+	struct fit fit;
+	int rows, columns;
 	ops->size(browser->screen, &rows, &columns);
 	ops->clear(browser->screen);
 	if (rows >= ROWS_MIN && columns > 0) {
 		struct tally_drawn_row row = { .screen = browser->screen, .search = "", .columns = columns };
 		tally_browse_resize(&browser->browse, (size_t)(rows - HEAD_ROWS - 1));
-		fit_columns(browser, columns, widths);
+		fit_shares(browser, columns, &fit);
+		fit_columns(browser, columns, &fit);
 		tally_row_put_rest(&row, TALLY_STYLE_BOLD, browser->title);
 		row.y = 1;
 		row.x = 0;
-		put_titles(&row, browser, widths);
-		put_lines(browser, rows, columns, widths);
+		put_titles(&row, browser, &fit);
+		put_lines(browser, rows, columns, &fit);
 		put_footer(browser, rows, columns);
 		tally_browser_draw_box(browser, rows, columns);
 	}

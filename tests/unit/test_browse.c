@@ -292,6 +292,39 @@ static void a_percent_limit_hides_and_says_so(void **state)
 	close_view(&view);
 }
 
+static void narrow_screens_show_functions_and_the_way_out(void **state)
+{
+	struct view view;
+	(void)state;
+	for (int columns = 20; columns < 100; columns++) {
+		open_view(&view, 24, columns);
+		assert_true(row_has(&view, 1, "TOTAL  ")); /* which lines are sorted by */
+		assert_true(row_has(&view, 2, "main"));
+		assert_true(row_has(&view, 23, "? help  q quit"));
+		press(&view, "\n");
+		assert_true(row_has(&view, 3, "60.00% loop"));
+		press(&view, "tssq"); /* threads; by self */
+		assert_true(row_has(&view, 1, "SELF  "));
+		assert_true(row_has(&view, 2, "leaf"));
+		view.browser.errors = true;
+		tally_browser_draw(&view.browser);
+		assert_true(row_has(&view, 2, "leaf"));
+		close_view(&view);
+	}
+}
+
+static void low_screens_show_what_is_chosen(void **state)
+{
+	struct view view;
+	(void)state;
+	open_view(&view, 5, 80);
+	press(&view, "sjjjjj");
+	assert_true(row_has(&view, 3, "heaviest self first"));
+	press(&view, "kkkk");
+	assert_true(row_has(&view, 2, "process"));
+	close_view(&view);
+}
+
 static void nothing_is_drawn_outside_of_any_screen(void **state)
 {
 	static const char *const keys[] = { "", "e", "?", "qs", "\x1b/lo", "\n", "fleaf\n", "\x1b", "cet" };
@@ -439,6 +472,8 @@ int main(void)
 		cmocka_unit_test(a_search_goes_round),
 		cmocka_unit_test(the_cursor_stays_with_its_entry),
 		cmocka_unit_test(columns_come_and_go),
+		cmocka_unit_test(narrow_screens_show_functions_and_the_way_out),
+		cmocka_unit_test(low_screens_show_what_is_chosen),
 		cmocka_unit_test(a_percent_limit_hides_and_says_so),
 		cmocka_unit_test(nothing_is_drawn_outside_of_any_screen),
 		cmocka_unit_test(the_cursor_is_always_in_sight),
