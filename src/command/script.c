@@ -163,7 +163,7 @@ static int print_all(struct tally_recording *recording, struct request *request,
 		if (request->records)
 			tally_record_dump(recording, &raw, &record, &out);
 		else if (record.header.type != TALLY_RECORD_SAMPLE)
-			tally_script_event(recording, &raw, &record, json ? 0 : request->shown, &request->clock, &out);
+			result = tally_script_event(recording, script, &raw, &record, json ? 0 : request->shown, &out, err);
 		else if (!leaf_passes(recording, &record, &request->filter))
 			request->left_out++;
 		else if (json)

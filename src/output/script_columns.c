@@ -77,7 +77,7 @@ static void trace(const struct tally_script_cell *cell, struct tally_buffer *out
 static void misc(const struct tally_script_cell *cell, struct tally_buffer *out)
 {
 	char text[TALLY_SCRIPT_MISC_SIZE];
-	tally_script_misc(text, cell->record->header.misc);
+	tally_script_misc(text, &cell->record->header);
 	tally_buffer_append(out, text, sizeof(text));
 	trim(out);
 }

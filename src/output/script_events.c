@@ -47,25 +47,6 @@ static void task_of(const struct tally_record *record, uint32_t *pid, uint32_t *
 	}
 }
 
-/* "command  1234 [000] 12.345678: ": the command of whom the record is about, the rest of who wrote it. */
-static void put_head(const struct tally_recording *recording, const struct tally_attr *attr,
-		     const struct tally_record *record, struct tally_script_clock *clock, struct tally_buffer *out)
-{
-	char buffer[16], time[TALLY_SCRIPT_TIME_MAX];
-	uint32_t pid, tid;
-	const struct tally_sample_id *id = &record->sample_id;
-	task_of(record, &pid, &tid);
-	pid = tid ? pid : 0; /* the kernel's maps are told as -1's */
-	tally_buffer_printf(out, attr->sample_type & TALLY_SAMPLE_CALLCHAIN ? "%s " : "%16s ",
-			    tally_tasks_comm(&recording->tasks, pid, tid, buffer));
-	if (attr->sample_type & TALLY_SAMPLE_TID)
-		tally_buffer_printf(out, "%5d ", (int)(id->present ? id->tid : tid));
-	if (attr->sample_type & TALLY_SAMPLE_CPU)
-		tally_buffer_printf(out, "[%03d] ", (int)id->cpu);
-	if (attr->sample_type & TALLY_SAMPLE_TIME)
-		tally_buffer_append(out, time, (size_t)(tally_script_time(clock, time, id->time) - time));
-}
-
 static void put_mmap(const struct tally_record *record, struct tally_buffer *out)
 {
 	const struct tally_record_mmap *mmap = &record->mmap;
@@ -175,17 +156,22 @@ static void put_body(struct tally_recording *recording, const struct tally_recor
 	}
 }
 
-void tally_script_event(struct tally_recording *recording, const struct tally_raw_record *raw,
-			const struct tally_record *record, unsigned shown, struct tally_script_clock *clock,
-			struct tally_buffer *out)
+int tally_script_event(struct tally_recording *recording, struct tally_script *script, const struct tally_raw_record *raw,
+		       const struct tally_record *record, unsigned shown, struct tally_buffer *out, struct tally_error *err)
 {
+	uint32_t pid, tid;
 	if (!(kind_of(record->header.type) & shown))
-		return;
-	if (raw->event && record->header.type < TALLY_RECORD_USER_START)
-		put_head(recording, &raw->event->attr, record, clock, out);
+		return 0;
+	task_of(record, &pid, &tid);
+	pid = tid ? pid : 0; /* the kernel's maps are told as -1's */
+	int result = raw->event && record->header.type < TALLY_RECORD_USER_START ?
+			     tally_script_head(script, raw, record, pid, tid, out, err) : 0;
+	if (result < 0)
+		return result;
 	tally_buffer_printf(out, "PERF_RECORD_%s", tally_record_type_name(record->header.type));
 	if (record->header.type < TALLY_RECORD_USER_START)
 		put_body(recording, record, out);
 	else
 		tally_buffer_char(out, '\n');
+	return 0;
 }

@@ -2,9 +2,7 @@
 #ifndef TALLY_OUTPUT_SCRIPT_EVENTS_H
 #define TALLY_OUTPUT_SCRIPT_EVENTS_H
 
-#include "base/buffer.h"
-#include "output/script_clock.h"
-#include "profile/recording.h"
+#include "output/script_text.h"
 
 /* Which of them, by what perf calls them. */
 enum tally_script_events {
@@ -19,9 +17,8 @@ enum tally_script_events {
 	TALLY_SCRIPT_ROUND = 1 << 8
 };
 
-/* Appends the record that tally_recording_next() just gave, where `shown` has its kind; `clock` is the samples'. */
-void tally_script_event(struct tally_recording *recording, const struct tally_raw_record *raw,
-			const struct tally_record *record, unsigned shown, struct tally_script_clock *clock,
-			struct tally_buffer *out);
+/* Appends the record that tally_recording_next() just gave, where `shown` has its kind.  As tally_script_sample(). */
+int tally_script_event(struct tally_recording *recording, struct tally_script *script, const struct tally_raw_record *raw,
+		       const struct tally_record *record, unsigned shown, struct tally_buffer *out, struct tally_error *err);
 
 #endif

@@ -53,6 +53,7 @@ struct tally_script {
 	size_t source_width; /* of the widest data_src so far */
 	uint64_t wall_offset; /* with tod: the wall's time of a sample's time 0 */
 	struct tally_script_fields fields;
+	struct tally_script_clock usual_clock;
 	struct {
 		uint64_t generation; /* of all mappings, and the process, that these hold for */
 		uint32_t pid;
@@ -82,7 +83,7 @@ static struct tally_frame_lines *lines_of(struct tally_script *script, uint32_t 
 
 static bool shows_other_times(const struct tally_script_clock *clock)
 {
-	return clock && (clock->nanoseconds || clock->since_first || clock->since_last);
+	return clock->nanoseconds || clock->since_first || clock->since_last;
 }
 
 /* The columns follow the widest name; a pipe may announce more events later, or other names. */
@@ -132,13 +133,14 @@ static uint8_t thread_layout(const struct event_head *head, const struct tally_s
 	return (uint8_t)layout;
 }
 
-static void put_thread(struct tally_script *script, const struct tally_sample *sample, uint8_t layout,
-		       struct tally_buffer *out)
+/* `pid` and `tid` are whose command it is, mostly the sample's. */
+static void put_thread(struct tally_script *script, uint32_t pid, uint32_t tid, const struct tally_sample *sample,
+		       uint8_t layout, struct tally_buffer *out)
 {
 	char buffer[16];
 	if (layout & SHOWS_COMM)
 		tally_buffer_printf(out, layout & IS_NARROW ? "%s " : "%16s ",
-				    tally_tasks_comm(&script->recording->tasks, sample->pid, sample->tid, buffer));
+				    tally_tasks_comm(&script->recording->tasks, pid, tid, buffer));
 	if (layout & SHOWS_PID && layout & SHOWS_TID)
 		tally_buffer_printf(out, "%5d/%-5d ", (int)sample->pid, (int)sample->tid);
 	else if (layout & (SHOWS_PID | SHOWS_TID))
@@ -150,7 +152,7 @@ static const struct thread_head *make_thread_head(struct tally_script *script, s
 						  struct tally_buffer *out)
 {
 	size_t before = out->length;
-	put_thread(script, sample, layout, out);
+	put_thread(script, sample->pid, sample->tid, sample, layout, out);
 	head->generation = 0;
 	size_t length = out->length - before;
 	if (out->failed || length > sizeof(head->text))
@@ -168,11 +170,11 @@ static char *put_seldom(const struct tally_script *script, char *at, const struc
 	const struct tally_sample *sample = &record->sample;
 	struct tally_script_clock *clock = script->fields.clock;
 	if (fields & TALLY_FIELD_MISC) {
-		tally_script_misc(at, record->header.misc);
+		tally_script_misc(at, &record->header);
 		at += TALLY_SCRIPT_MISC_SIZE;
 	}
 	if (fields & TALLY_FIELD_WALL_TIME) {
-		at = tally_script_wall_time(at, sample->time + script->wall_offset, clock && clock->nanoseconds);
+		at = tally_script_wall_time(at, sample->time + script->wall_offset, clock->nanoseconds);
 		*at++ = ' ';
 	}
 	if (sample->type & TALLY_SAMPLE_TIME && fields & FIELD_OTHER_TIME)
@@ -390,19 +392,55 @@ static int put_sample(struct tally_script *script, const struct tally_raw_record
 	return result < 0 || out->failed || script->trace.failed ? -ENOMEM : 0;
 }
 
-int tally_script_sample(struct tally_script *script, const struct tally_raw_record *raw,
-			const struct tally_record *record, struct tally_buffer *out, struct tally_error *err)
+/* Of each sample. */
+__attribute__((always_inline)) static inline int find_event_head(struct tally_script *script,
+								 const struct tally_recorded_event *event,
+								 const struct event_head **head, struct tally_error *err)
 {
 	size_t count;
 	const struct tally_recorded_event *events = tally_perfdata_events(script->recording->data, &count);
-	size_t index = (size_t)(raw->event - events);
+	size_t index = (size_t)(event - events);
 	int result = 0;
-	see_spaces(script, record->sample.pid);
-	if (script->events.count != count || script->events.items[index].name != raw->event->name)
+	if (script->events.count != count || script->events.items[index].name != event->name)
 		result = make_event_heads(script, events, count, err);
-	if (!result && script->events.items[index].fields)
-		result = put_sample(script, raw, record, &script->events.items[index], out);
+	*head = &script->events.items[index];
+	return result;
+}
+
+int tally_script_sample(struct tally_script *script, const struct tally_raw_record *raw,
+			const struct tally_record *record, struct tally_buffer *out, struct tally_error *err)
+{
+	const struct event_head *head;
+	see_spaces(script, record->sample.pid);
+	int result = find_event_head(script, raw->event, &head, err);
+	if (!result && head->fields)
+		result = put_sample(script, raw, record, head, out);
 	return result == -ENOMEM ? tally_error_set(err, -ENOMEM, "out of memory") : result;
+}
+
+int tally_script_head(struct tally_script *script, const struct tally_raw_record *raw, const struct tally_record *record,
+		      uint32_t pid, uint32_t tid, struct tally_buffer *out, struct tally_error *err)
+{
+	const struct tally_sample_id *id = &record->sample_id;
+	const struct event_head *head;
+	struct tally_record shown = { .header = record->header };
+	int result = find_event_head(script, raw->event, &head, err);
+	if (result < 0)
+		return result == -ENOMEM ? tally_error_set(err, -ENOMEM, "out of memory") : result;
+	shown.sample.type = raw->event->attr.sample_type;
+	shown.sample.pid = id->present ? id->pid : pid;
+	shown.sample.tid = id->present ? id->tid : tid;
+	shown.sample.cpu = id->cpu;
+	shown.sample.time = id->time;
+	put_thread(script, pid, tid, &shown.sample, thread_layout(head, &shown.sample), out);
+	if (head->fields & TALLY_FIELD_CPU && shown.sample.type & TALLY_SAMPLE_CPU)
+		tally_buffer_printf(out, "[%03d] ", (int)id->cpu);
+	char *at = tally_buffer_room(out, HEAD_NUMBERS_MAX);
+	if (!at)
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	at = put_seldom(script, at, &shown, head->fields & TALLY_FIELD_TIME ? head->fields | FIELD_OTHER_TIME : head->fields);
+	out->length = (size_t)(at - out->bytes);
+	return 0;
 }
 
 /* ---- its life ------------------------------------------------------------------------------------------ */
@@ -422,6 +460,8 @@ int tally_script_new(struct tally_recording *recording, const struct tally_scrip
 		script->fields = *fields;
 	else
 		tally_script_fields_init(&script->fields, TALLY_SCRIPT_TEXT);
+	if (!script->fields.clock)
+		script->fields.clock = &script->usual_clock;
 	int result = make_event_heads(script, events, count, err);
 	if (result < 0) {
 		tally_script_free(script);

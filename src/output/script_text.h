@@ -18,6 +18,11 @@ void tally_script_free(struct tally_script *script);
 int tally_script_sample(struct tally_script *script, const struct tally_raw_record *raw,
 			const struct tally_record *record, struct tally_buffer *out, struct tally_error *err);
 
+/* Appends the head of a line on a record that is no sample, "command  1234 [000] 12.345678: ", as samples of its event have it;
+ * the task is whom the record is about, the rest is of who wrote it.  As tally_script_sample(). */
+int tally_script_head(struct tally_script *script, const struct tally_raw_record *raw, const struct tally_record *record,
+		      uint32_t pid, uint32_t tid, struct tally_buffer *out, struct tally_error *err);
+
 /* Appends any record: offset, type, misc, then its fields by name. */
 void tally_record_dump(const struct tally_recording *recording, const struct tally_raw_record *raw,
 		       const struct tally_record *record, struct tally_buffer *out);

@@ -64,14 +64,25 @@ int tally_script_put_address(struct tally_recording *recording, const struct tal
 	return 0;
 }
 
-void tally_script_misc(char *at, uint16_t misc)
+void tally_script_misc(char *at, const struct tally_record_header *header)
 {
 	static const char modes[8] = { 0, 'K', 'U', 'H', 'G', 'g', 0, 0 };
+	static const struct { uint32_t type; uint16_t bit; char letter; } bits[] = {
+		{ TALLY_RECORD_SAMPLE, TALLY_MISC_EXACT_IP, 'E' },
+		{ TALLY_RECORD_MMAP, TALLY_MISC_MMAP_DATA, 'M' },
+		{ TALLY_RECORD_MMAP2, TALLY_MISC_MMAP_DATA, 'M' },
+		{ TALLY_RECORD_COMM, TALLY_MISC_COMM_EXEC, 'E' },
+		{ TALLY_RECORD_SWITCH, TALLY_MISC_SWITCH_OUT, 'S' },
+		{ TALLY_RECORD_SWITCH, TALLY_MISC_SWITCH_OUT_PREEMPT, 'p' },
+		{ TALLY_RECORD_SWITCH_CPU_WIDE, TALLY_MISC_SWITCH_OUT, 'S' },
+		{ TALLY_RECORD_SWITCH_CPU_WIDE, TALLY_MISC_SWITCH_OUT_PREEMPT, 'p' },
+	};
 	memset(at, ' ', TALLY_SCRIPT_MISC_SIZE);
-	if (modes[misc & TALLY_MISC_CPUMODE_MASK])
-		*at++ = modes[misc & TALLY_MISC_CPUMODE_MASK];
-	if (misc & TALLY_MISC_EXACT_IP)
-		*at = 'E';
+	if (modes[header->misc & TALLY_MISC_CPUMODE_MASK])
+		*at++ = modes[header->misc & TALLY_MISC_CPUMODE_MASK];
+	for (unsigned i = 0; i < sizeof(bits) / sizeof(bits[0]); i++)
+		if (header->type == bits[i].type && header->misc & bits[i].bit)
+			*at++ = bits[i].letter;
 }
 
 static void put_regs(enum tally_arch arch, const struct tally_sample_regs *regs, uint64_t mask, struct tally_buffer *out)

@@ -22,8 +22,10 @@ enum { TALLY_SCRIPT_WALL_TIME_MAX = 40 };
 char *tally_script_wall_time(char *at, uint64_t time_ns, bool nanoseconds);
 
 enum { TALLY_SCRIPT_MISC_SIZE = 6 };
-/* "U     ", "KE    ", without a NUL: whose code it was, and whether the address is exact. */
-void tally_script_misc(char *at, uint16_t misc);
+/* "U     ", "KE    ", without a NUL: whose code it was, and what else a record of its type says: of samples that the address
+ * is exact, of maps that they are of data (M), of commands that they come of exec (E), of switches that they are out (S) and
+ * that the task would have run on (Sp). */
+void tally_script_misc(char *at, const struct tally_record_header *header);
 
 /* iregs and uregs: " ABI:2    AX:0x1    IP:0x7f3c11a0 " */
 void tally_script_put_regs(const struct tally_recording *recording, const struct tally_recorded_event *event,

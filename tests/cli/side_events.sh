@@ -34,6 +34,10 @@ check "every kind, as perf prints it" same side.data "${all[@]}"
 for option in "${all[@]}"; do
 	check "$option alone" same side.data "$option"
 done
+for fields in comm,time time,event,ip +misc misc,pid,cpu -comm ip,sym trace:comm; do
+	check "-F $fields is of their heads, too" same_events side.data -F $fields "${all[@]}"
+done
+check "… and what samples' times count from" same_events side.data --deltatime --ns "${all[@]}"
 "$TALLY" script side.data 2>/dev/null | grep -v PERF_RECORD | grep -o ' bpf_prog_[^ ]*\| ftrace_[^ ]*\| \[unknown\]' >out
 check "code has its name while it is there" test "$(tr -d '\n' <out)" = \
 	" [unknown] bpf_prog_0123456789abcdef_first+0x10 [unknown] ftrace_trampoline_x+0x20"
@@ -49,6 +53,11 @@ check "… as JSON" grep -q '"cgroup": "/web.slice/a b"' <("$TALLY" report -j --
 # Real ones.
 perf record -q -o perf.data -e cpu-clock -- sh -c 'true; ls >/dev/null' >out 2>&1
 check "tasks and maps, recorded" same_events perf.data --show-task-events --show-mmap-events
+perf record -q -o perf.data --switch-events -e cpu-clock -g -- sh -c 'true; ls >/dev/null; sleep 0.01' >out 2>&1
+for fields in +misc comm,tid,time -ip; do
+	check "… with switches, by -F $fields" same_events perf.data -F $fields --show-task-events --show-mmap-events --show-switch-events
+done
+perf record -q -o perf.data -e cpu-clock -- sh -c 'true; ls >/dev/null' >out 2>&1
 if perf record -q -o perf.data --namespaces --all-cgroups -e cpu-clock -- unshare -u sh -c 'true; ls >/dev/null' >out 2>&1; then
 	check "namespaces and cgroups, recorded" same_events perf.data --show-namespace-events --show-cgroup-events
 else

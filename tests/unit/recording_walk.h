@@ -57,7 +57,8 @@ static inline int recording_walk_script(const void *bytes, size_t size, bool rec
 		abort();
 	tally_recording_header(recording->data, 0, true, &out);
 	while ((result = tally_recording_next(recording, &raw, &record, &err)) > 0) {
-		tally_script_event(recording, &raw, &record, ~0u, &clock, &out);
+		if (tally_script_event(recording, script, &raw, &record, ~0u, &out, NULL))
+			abort();
 		if (records)
 			tally_record_dump(recording, &raw, &record, &out);
 		else if (record.header.type == TALLY_RECORD_SAMPLE && tally_script_sample(script, &raw, &record, &out, NULL))
