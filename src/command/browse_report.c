@@ -101,18 +101,18 @@ static void add_name(struct arguments *arguments, const char *option, const char
 	add_argument(arguments, option, quoted);
 }
 
-/* Whose line it is: the samples of python3's memcpy() are not those of gcc's. */
+/* Whose line it is, where there are others: the samples of python3's memcpy() are not those of gcc's. */
 static void add_entry(struct arguments *arguments, const struct report_browser *view)
 {
 	const struct tally_report_entry *entry = tally_browse_entry(&view->browser.browse);
-	const bool *by = view->options.by;
-	const char *comm = entry && by[TALLY_SORT_COMM] ?
+	const bool *by = view->options.by, has_threads = view->report.threads > 1;
+	const char *comm = entry && by[TALLY_SORT_COMM] && view->report.comms > 1 ?
 		tally_strings_text(&view->profile->recording->tasks.strings, entry->key[TALLY_SORT_COMM]) : NULL;
 	if (comm && *comm)
 		add_name(arguments, "comm", comm);
-	if (entry && by[TALLY_SORT_PID])
+	if (entry && by[TALLY_SORT_PID] && has_threads)
 		add_number(arguments, "pid", entry->key[TALLY_SORT_PID]);
-	if (entry && by[TALLY_SORT_TID])
+	if (entry && by[TALLY_SORT_TID] && has_threads)
 		add_number(arguments, "tid", entry->key[TALLY_SORT_TID]);
 	if (entry && by[TALLY_SORT_CPU] && entry->key[TALLY_SORT_CPU] != UINT32_MAX)
 		add_number(arguments, "cpu", entry->key[TALLY_SORT_CPU]);

@@ -86,7 +86,7 @@ if have less; then
 	total=$(sed -n 's/^[^0-9]*\([0-9,]*\) samples of cpu-clock.*/\1/p' screen | tr -d ,)
 	keys a
 	check "a annotates the function" eval 'shows "inner" && hides "? help"'
-	check "... by the samples that the report and its line have" shows "than --comm record_workload --cpu 0-4095 are"
+	check "... by the samples that the report has, of its one command" shows "other samples than --cpu 0-4095 are"
 	check "... counted as there: those in other objects, too" shows "of the ${total:-?} samples of cpu-clock"
 	keys q
 	check "and comes back" shows "? help"
@@ -107,6 +107,18 @@ check "a percent limit hides what is below" shows "all is below the limit"
 keys P C-u 0 Enter
 check "and shows it again" hides "below the limit"
 keys q
+
+if have less && "$TALLY" record -q -e minor-faults -c 1 -o commands.data -- sh -c '"$0" faults 0.02; :' "$WORKLOAD" >screen 2>&1 </dev/null; then
+	pane 80 24 "\"\$TALLY\" report -i commands.data --sort comm,sym"
+	shows "? help"
+	keys / record_workload Enter
+	cursor_has record_workload
+	keys a
+	check "a annotates by the samples of the line's command, where there are several" shows "other samples than --comm record_workload are"
+	keys q
+	shows "? help"
+	keys q
+fi
 
 if have less && have strip && strip -o nameless "$WORKLOAD" &&
 	"$TALLY" record -q -e cpu-clock -F 999 -o nameless.data ./nameless recursion >screen 2>&1 </dev/null; then
