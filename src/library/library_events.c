@@ -25,7 +25,7 @@ int tally_library_events_open(struct tally_library_events *events, size_t index,
 	event->attr.size = sizeof(event->attr);
 	int handle = events->provider->ops->open(events->provider, &event->attr, pid, -1, group, 0);
 	if (handle < 0)
-		tally_provider_open_error(event, handle, pid, -1, err);
+		tally_provider_open_error(event, handle, pid, -1, NULL, err);
 	return handle;
 }
 

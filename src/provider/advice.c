@@ -22,6 +22,7 @@ struct refusal {
 	int code; /* -errno */
 	pid_t pid;
 	int cpu;
+	const char *command; /* NULL: the task was there already */
 	struct tally_error *err;
 };
 
@@ -36,6 +37,8 @@ static const char *target(const struct refusal *r, char *text, size_t size)
 {
 	if (r->pid < 0)
 		snprintf(text, size, "of every task on CPU %d", r->cpu);
+	else if (r->command)
+		snprintf(text, size, "of '%.48s'", r->command);
 	else if (r->pid > 0)
 		snprintf(text, size, "of task %d", (int)r->pid);
 	else
@@ -304,7 +307,7 @@ static bool never_reached(const struct refusal *r)
 	return true;
 }
 
-void tally_provider_open_error(const struct tally_event *event, int errno_code, pid_t pid, int cpu,
+void tally_provider_open_error(const struct tally_event *event, int errno_code, pid_t pid, int cpu, const char *command,
 			       struct tally_error *err)
 {
 	static const struct {
@@ -318,7 +321,7 @@ void tally_provider_open_error(const struct tally_event *event, int errno_code, 
 	};
 	struct refusal refusal = {
 		.event = event, .attr = &event->attr, .code = errno_code < 0 ? errno_code : -errno_code, .pid = pid,
-		.cpu = cpu, .err = err,
+		.cpu = cpu, .command = command, .err = err,
 	};
 	bool may_be_filter = refusal.code == -EACCES || refusal.code == -EPERM || refusal.code == -ENOSYS ||
 			     refusal.code == -ENODEV;

@@ -126,7 +126,7 @@ static const char *advice_on(const struct tally_counting *c, struct tally_arena 
 		return ". To count more: 'sysctl kernel.perf_event_paranoid=1' as root, or CAP_PERFMON";
 	if (!(asked.attr.flags & TALLY_ATTR_EXCLUDE_USER))
 		asked.attr.flags |= TALLY_ATTR_EXCLUDE_KERNEL;
-	tally_provider_open_error(&asked, c->refusals[event], c->places[0].pid, c->places[0].cpu, &err);
+	tally_provider_open_error(&asked, c->refusals[event], c->places[0].pid, c->places[0].cpu, NULL, &err);
 	return err.hint[0] ? tally_arena_printf(arena, ". To count more: %s", err.hint) : "";
 }
 

@@ -162,7 +162,7 @@ static int explain_refusal(const struct tally_recorder *recorder, const struct t
 	struct tally_provider *provider = recorder->provider;
 	const char *hint = NULL;
 	if (!provider->ops->reason) {
-		tally_provider_open_error(event, code, place->tid, place->cpu, err);
+		tally_provider_open_error(event, code, place->tid, place->cpu, tally_record_command(recorder), err);
 		return code;
 	}
 	tally_error_set(err, code, "'%s': %s", event->name, provider->ops->reason(provider, &event->attr, code, &hint));

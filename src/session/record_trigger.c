@@ -36,7 +36,7 @@ static int open_on(struct tally_recorder *recorder, const struct tally_event *ev
 	if (handle == -ESRCH && tid > 0)
 		return 0; /* it has ended */
 	if (handle < 0) {
-		tally_provider_open_error(event, handle, tid, cpu, err);
+		tally_provider_open_error(event, handle, tid, cpu, tally_record_command(recorder), err);
 		return handle;
 	}
 	if (tally_vector_push(&triggers->handles, handle) < 0) {

@@ -228,6 +228,12 @@ static inline bool tally_record_follows_command(const struct tally_recorder *rec
 	return recorder->target->command && !recorder->target->all && !tally_target_has_tasks(recorder->target);
 }
 
+/* Its name; NULL where it is not what is recorded. */
+static inline const char *tally_record_command(const struct tally_recorder *recorder)
+{
+	return tally_record_follows_command(recorder) ? recorder->target->command[0] : NULL;
+}
+
 /* record_lost.c: after the last drain.  The kernel tells of lost samples when there is room again: what was lost
  * after that is asked for and written.  0, or what writing gave. */
 uint64_t tally_record_lost_by(const struct tally_recorder *recorder, const struct tally_record_handle *opened);

@@ -443,7 +443,7 @@ if [ $is_root = yes ] && [ "$paranoid" = 2 ]; then
 	run 1 $nobody ./tally record -p $$ -o own/other && has "task $$: it belongs to root" && has 'hint: run tally as root' &&
 		lacks perf_event_paranoid && [ ! -e own/other ]
 	check "another user's process is refused"
-	run 1 $nobody ./tally record -e cpu-clock:k -o own/none true && has '(cpu-clock:u)' && lacks ':k:u' && [ ! -e own/none ]
+	run 1 $nobody ./tally record -e cpu-clock:k -o own/none true && has "of 'true'" && has '(cpu-clock:u)' && lacks ':k:u' && [ ! -e own/none ]
 	check "the kernel's side is refused with the event that would do"
 	run 1 $nobody ./tally record --all-kernel -o own/none true && has '(cpu-clock:u)' && lacks 'user mode alone' && [ ! -e own/none ]
 	check "so is --all-kernel"

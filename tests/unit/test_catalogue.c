@@ -240,7 +240,7 @@ static void refusal_names_a_cure(void **state)
 		const struct tally_event *event;
 		int code;
 		pid_t pid;
-		const char *message, *hint;
+		const char *message, *hint, *command;
 	} rows[] = {
 		{ &hardware, ENOENT, 0, "no hardware counter", "cpu-clock" },
 		{ &hardware, -EOPNOTSUPP, 0, "no hardware counter", "cpu-clock" },
@@ -250,6 +250,7 @@ static void refusal_names_a_cure(void **state)
 		{ &clock, ESRCH, 99, "no task 99", "" },
 		{ &clock, ENODEV, -1, "offline", "online" },
 		{ &clock, EACCES, -1, "no permission to count 'cpu-clock' of every task on CPU 1", "" },
+		{ &clock, EACCES, getpid(), "no permission to count 'cpu-clock' of 'xz'", "", "xz" },
 		{ &hardware, EBUSY, 0, "taken", "" },
 		{ &clock, ENOSYS, 0, "no perf events", "doctor" },
 		{ &chains, EOVERFLOW, 0, "1000 frames", "perf_event_max_stack=1000" },
@@ -257,7 +258,7 @@ static void refusal_names_a_cure(void **state)
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct tally_error err = TALLY_ERROR_NONE;
-		tally_provider_open_error(rows[i].event, rows[i].code, rows[i].pid, 1, &err);
+		tally_provider_open_error(rows[i].event, rows[i].code, rows[i].pid, 1, rows[i].command, &err);
 		assert_int_equal(err.code, rows[i].code < 0 ? rows[i].code : -rows[i].code);
 		assert_non_null(strstr(err.message, rows[i].message));
 		assert_non_null(strstr(err.hint, rows[i].hint));
