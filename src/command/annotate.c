@@ -353,7 +353,7 @@ const struct tally_command tally_command_annotate = {
 	.usage = "[options] [FUNCTION]",
 	.details =
 		"Without FUNCTION it is the hottest one; of several functions of a name all are shown, the hottest first.\n"
-		   "'[libz.so.1]', as report has what lacks symbols, is the hottest function there.\n"
+		   "'[libz.so.1+0x4010]', as report has what lacks a symbol, is a function's name, too; '[libz.so.1]' the hottest there.\n"
 		"A percentage is of the function's samples, and what stands behind ± is how far it may be from the true\n"
 		"one, either way, in 95 of 100 recordings.\n"
 		"Jumps within the function are drawn at the left.  A clock's samples (cpu-clock, task-clock) name the instruction\n"

@@ -118,7 +118,7 @@ static void add_entry(struct arguments *arguments, const struct report_browser *
 		add_number(arguments, "cpu", entry->key[TALLY_SORT_CPU]);
 }
 
-/* What has no symbol is annotate's by its object, which has to be a file. */
+/* What has no symbol has to be in a file. */
 static bool has_code(const struct tally_names *names, uint32_t function)
 {
 	const struct tally_function *one = &names->functions.items[function];
@@ -130,8 +130,7 @@ static int run_annotate(const struct report_browser *view, const struct tally_co
 	const struct tally_browse_request *request = view->request;
 	const struct tally_names *names = view->browser.browse.names;
 	struct arguments arguments = { .items = { "annotate" }, .count = 1 };
-	const char *name = names->functions.items[function].name != TALLY_STRING_NONE ? tally_names_plain_text(names, function) :
-		tally_arena_printf(&arguments.arena, "[%s]", tally_names_short_object(names, function));
+	const char *name = tally_names_plain_text(names, function);
 	add_argument(&arguments, "input", request->input);
 	add_number(&arguments, "event", view->options.event);
 	add_argument(&arguments, "object", tally_names_short_object(names, function));
@@ -141,8 +140,7 @@ static int run_annotate(const struct report_browser *view, const struct tally_co
 		add_argument(&arguments, "no-demangle", NULL);
 	add_entry(&arguments, view);
 	arguments.items[arguments.count++] = "--";
-	if (name)
-		arguments.items[arguments.count++] = name;
+	arguments.items[arguments.count++] = name;
 	setenv("LESS", "RS", 1); /* stays, also where all fits on the screen */
 	int status = command->run(command, (int)arguments.count, (char **)(uintptr_t)arguments.items);
 	tally_arena_release(&arguments.arena);

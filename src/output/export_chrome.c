@@ -29,8 +29,7 @@ static void put_event(const struct drawing *drawing, const char *name, const cha
 static void put_call(const struct drawing *drawing, uint32_t function, const char *phase, uint64_t time)
 {
 	const struct tally_names *names = &drawing->samples->recording->names;
-	char buffer[512];
-	put_event(drawing, tally_export_name(names, function, buffer, sizeof(buffer)), phase, time);
+	put_event(drawing, tally_names_plain_text(names, function), phase, time);
 	tally_json_text(drawing->json, "cat", tally_names_short_object(names, function));
 	tally_json_end(drawing->json);
 }

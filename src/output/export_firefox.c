@@ -84,12 +84,11 @@ static uint32_t add_resource(struct thread_tables *tables, uint32_t function)
 static uint32_t add_function(struct thread_tables *tables, uint32_t function)
 {
 	const struct tally_names *names = &tables->samples->recording->names;
-	bool is_new, is_named = names->functions.items[function].name != TALLY_STRING_NONE;
+	bool is_new;
 	uint32_t row = row_of(tables, &tables->functions, function, tables->function_names.count, &is_new);
 	if (!is_new)
 		return row;
-	add(tables, &tables->function_names,
-	    add_text(tables, is_named ? tally_names_plain_text(names, function) : tally_names_short_object(names, function)));
+	add(tables, &tables->function_names, add_text(tables, tally_names_plain_text(names, function)));
 	add(tables, &tables->function_resources, add_resource(tables, function));
 	uint32_t file = tables->files[function];
 	add(tables, &tables->function_files,

@@ -80,15 +80,6 @@ void tally_export_threads_release(struct tally_export_threads *threads)
 	tally_vector_release(&threads->threads);
 }
 
-const char *tally_export_name(const struct tally_names *names, uint32_t function, char *buffer, size_t size)
-{
-	if (names->functions.items[function].name != TALLY_STRING_NONE)
-		return tally_names_plain_text(names, function);
-	const char *object = tally_names_short_object(names, function);
-	snprintf(buffer, size, object[0] == '[' ? "%s" : "[%s]", object);
-	return buffer;
-}
-
 uint32_t *tally_export_files(const struct tally_samples *samples)
 {
 	const struct tally_names *names = &samples->recording->names;

@@ -25,10 +25,6 @@ struct tally_export_threads {
 int tally_export_threads_make(const struct tally_samples *samples, uint32_t event, struct tally_export_threads *out);
 void tally_export_threads_release(struct tally_export_threads *threads);
 
-/* A function's name as graphs show it: "main", or "[libc.so.6]" where the object is all that is known.  `buffer` may be
- * used for it. */
-const char *tally_export_name(const struct tally_names *names, uint32_t function, char *buffer, size_t size);
-
 /* By function: the source file that its code is in (string id of the names), TALLY_STRING_NONE where it is not known.
  * NULL when memory is out; to be freed. */
 uint32_t *tally_export_files(const struct tally_samples *samples);

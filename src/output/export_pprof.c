@@ -148,9 +148,8 @@ static void put_locations(struct pprof *pprof)
 static void put_functions(struct pprof *pprof, const uint32_t *files)
 {
 	const struct tally_names *names = &pprof->samples->recording->names;
-	char buffer[512];
 	for (uint32_t i = 0; i < names->functions.count; i++) {
-		uint64_t name = text(pprof, tally_export_name(names, i, buffer, sizeof(buffer)));
+		uint64_t name = text(pprof, tally_names_plain_text(names, i));
 		put_number(&pprof->message, FUNCTION_ID, (uint64_t)i + 1);
 		put_number(&pprof->message, FUNCTION_NAME, name);
 		put_number(&pprof->message, FUNCTION_SYSTEM_NAME, name);

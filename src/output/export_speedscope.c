@@ -11,13 +11,12 @@
 static void put_frames(const struct tally_samples *samples, const uint32_t *files, struct tally_json *json)
 {
 	const struct tally_names *names = &samples->recording->names;
-	char buffer[512];
 	tally_json_object(json, "shared");
 	tally_json_array(json, "frames");
 	for (uint32_t i = 0; i < names->functions.count; i++) {
 		const char *object = tally_names_object(names, i);
 		tally_json_object(json, NULL);
-		tally_json_text(json, "name", tally_export_name(names, i, buffer, sizeof(buffer)));
+		tally_json_text(json, "name", tally_names_plain_text(names, i));
 		tally_json_text(json, "file",
 				files[i] != TALLY_STRING_NONE ? tally_strings_text(&names->strings, files[i]) : object);
 		tally_json_end(json);

@@ -28,13 +28,10 @@ void tally_report_function(const struct tally_names *names, uint32_t function, c
 {
 	char raw[TALLY_REPORT_CELL_BYTES];
 	bool known = function < names->functions.count; /* samples without a branch have none, however they are sorted */
-	if (!known || names->functions.items[function].name == TALLY_STRING_NONE) {
-		const char *object = known ? tally_names_short_object(names, function) : "no address";
-		snprintf(raw, sizeof(raw), object[0] == '[' ? "%s" : "[%s]", object);
-	} else {
-		bool kernel = names->functions.items[function].kind == TALLY_FRAME_KERNEL;
-		copy_name(tally_names_plain_text(names, function), kernel ? " [k]" : "", raw, size < sizeof(raw) ? size : sizeof(raw));
-	}
+	bool named = known && names->functions.items[function].name != TALLY_STRING_NONE;
+	bool kernel = named && names->functions.items[function].kind == TALLY_FRAME_KERNEL;
+	const char *name = known ? tally_names_plain_text(names, function) : "[no address]";
+	copy_name(name, kernel ? " [k]" : "", raw, size < sizeof(raw) ? size : sizeof(raw));
 	tally_terminal_clean(raw, out, size);
 }
 

@@ -3,13 +3,22 @@
 
 #include <stdlib.h>
 
+/* NULL: neither a symbol nor unwind rules tell. */
+static const char *name_of(const struct tally_names *names, uint32_t number)
+{
+	const struct tally_function *function = number < names->functions.count ? &names->functions.items[number] : NULL;
+	if (!function || function->name != TALLY_STRING_NONE)
+		return function ? tally_names_text(names, number) : NULL;
+	bool is_told = function->start != UINT64_MAX && function->kind != TALLY_FRAME_INLINED;
+	return is_told ? tally_names_plain_text(names, number) : NULL;
+}
+
 static void put_function(const struct tally_profile *profile, uint32_t function, struct tally_json *json)
 {
 	static const char *const kinds[TALLY_FRAME_KINDS] = { "program", "library", "kernel", "jit", "inlined" };
 	const struct tally_names *names = &profile->recording->names;
 	bool known = function != UINT32_MAX;
-	bool named = known && names->functions.items[function].name != TALLY_STRING_NONE;
-	tally_json_text(json, "function", named ? tally_names_text(names, function) : NULL);
+	tally_json_text(json, "function", name_of(names, function));
 	tally_json_text(json, "object", known ? tally_names_object(names, function) : NULL);
 	tally_json_text(json, "kind", known ? kinds[names->functions.items[function].kind] : NULL);
 }
@@ -64,7 +73,6 @@ static void put_key(const struct tally_profile *profile, const struct tally_repo
 {
 	uint32_t value = entry->key[key];
 	const struct tally_sort_key_words *words = tally_sort_key_words(key);
-	bool named;
 	if (!words->json)
 		return;
 	switch (words->kind) {
@@ -72,9 +80,7 @@ static void put_key(const struct tally_profile *profile, const struct tally_repo
 		tally_json_text(json, words->json, tally_strings_text(&profile->recording->tasks.strings, value));
 		break;
 	case TALLY_KEY_FUNCTION:
-		named = value < profile->recording->names.functions.count &&
-			profile->recording->names.functions.items[value].name != TALLY_STRING_NONE;
-		tally_json_text(json, words->json, named ? tally_names_text(&profile->recording->names, value) : NULL);
+		tally_json_text(json, words->json, name_of(&profile->recording->names, value));
 		break;
 	case TALLY_KEY_EACH:
 	case TALLY_KEY_DIGITS:

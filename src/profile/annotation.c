@@ -86,7 +86,7 @@ static int gather_spots(struct maker *maker, uint32_t event)
 	struct tally_annotation_weight *weights = tally_leaf_weights(maker->profile, event);
 	int result = weights ? 0 : -ENOMEM;
 	for (uint32_t place = 0; !result && place < maker->profile->places.places.count; place++) {
-		if (!weights[place].samples || !tally_hot_function_has(maker->profile, maker->hot, place))
+		if (!weights[place].samples || tally_profile_function(maker->profile, place) != maker->hot->function)
 			continue;
 		struct spot spot = { .place = place, .weight = weights[place] };
 		if (!tally_function_code_address(maker->names, &maker->code,
@@ -356,9 +356,7 @@ static void describe(struct maker *maker, uint32_t event)
 	size_t count;
 	const struct tally_recorded_event *events = tally_perfdata_events(maker->profile->recording->data, &count);
 	const struct tally_attr *attr = &events[event].attr;
-	char name[TALLY_HOT_FUNCTION_NAME];
-	tally_hot_function_name(maker->profile, maker->hot, name);
-	out->function = tally_strings_text(&out->strings, tally_strings_intern(&out->strings, name));
+	out->function = tally_names_plain_text(maker->names, maker->hot->function);
 	out->object = tally_names_object(maker->names, maker->hot->function);
 	out->event = events[event].name;
 	out->aim = aim_of(attr);
@@ -379,7 +377,7 @@ int tally_annotation_make(struct tally_profile *profile, uint32_t event, const s
 	struct maker maker = { .profile = profile, .names = &profile->recording->names, .hot = hot, .options = options,
 			       .out = out, .place = &profile->places.places.items[hot->place] };
 	*out = (struct tally_annotation){ .main_file = TALLY_STRING_NONE };
-	int result = tally_function_code_find(maker.names, maker.place, hot->start, hot->end, &maker.code);
+	int result = tally_function_code_find(maker.names, maker.place, &maker.code);
 	if (!result)
 		result = gather_spots(&maker, event);
 	if (result < 0)

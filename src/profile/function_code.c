@@ -53,17 +53,6 @@ bool tally_function_code_address(struct tally_names *names, const struct tally_f
 			  tally_name_table_address(names, known.table, known.entry, place, address));
 }
 
-bool tally_function_code_bounds(struct tally_names *names, const struct tally_place *place, uint64_t *start, uint64_t *end)
-{
-	struct known known;
-	uint64_t address;
-	if (know(names, place, false, &known) < 0 || !known.entry || known.table->is_kernel ||
-	    !tally_name_table_address(names, known.table, known.entry, place, &address))
-		return false;
-	struct tally_unwind_table *rules = tally_objects_unwind(known.entry);
-	return rules && tally_unwind_table_function(rules, address, start, end);
-}
-
 static const struct tally_symbol *symbol_at(struct tally_names *names, const struct known *known, uint64_t address)
 {
 	const struct tally_symbol *symbol = known->table->symbols ? tally_symbols_find(known->table->symbols, address) : NULL;
@@ -262,11 +251,10 @@ static int find_made(struct tally_names *names, const struct tally_place *place,
 	return 0;
 }
 
-static int find_in_files(struct tally_names *names, const struct tally_place *place, uint64_t start, uint64_t end,
-			 struct tally_function_code *out)
+static int find_in_files(struct tally_names *names, const struct tally_place *place, struct tally_function_code *out)
 {
 	struct known known;
-	uint64_t address = 0;
+	uint64_t address = 0, start = 0, end = 0;
 	*out = (struct tally_function_code){ 0 };
 	int result = know(names, place, true, &known);
 	if (result == -ENOMEM)
@@ -275,9 +263,11 @@ static int find_in_files(struct tally_names *names, const struct tally_place *pl
 		return find_made(names, place, out);
 	bool is_somewhere = tally_name_table_address(names, known.table, known.entry, place, &address);
 	const struct tally_symbol *symbol = is_somewhere ? symbol_at(names, &known, address) : NULL;
-	if (symbol && !end) {
+	if (symbol) {
 		start = symbol->start;
 		end = symbol->end;
+	} else if (!is_somewhere || !tally_name_table_bounds(known.table, known.entry, address, &start, &end)) {
+		start = end = 0;
 	}
 	out->start = start;
 	out->end = end - start > CODE_BYTES_MAX ? start + CODE_BYTES_MAX : end;
@@ -327,10 +317,9 @@ static int write_pokes(const struct tally_names *names, struct tally_function_co
 	return 0;
 }
 
-int tally_function_code_find(struct tally_names *names, const struct tally_place *place, uint64_t start, uint64_t end,
-			     struct tally_function_code *out)
+int tally_function_code_find(struct tally_names *names, const struct tally_place *place, struct tally_function_code *out)
 {
-	int result = find_in_files(names, place, start, end, out);
+	int result = find_in_files(names, place, out);
 	if (!result && !out->size)
 		find_packed(names, place, out);
 	if (!result && out->size && tally_names_file(names, place) == TALLY_FILE_KERNEL)

@@ -13,7 +13,7 @@
 struct tally_packed_code;
 
 struct tally_function_code {
-	uint64_t start, end;  /* addresses as its symbols have them; both 0: there is no symbol */
+	uint64_t start, end;  /* addresses as its symbols have them; both 0: nothing tells */
 	uint64_t shown;       /* what is added to those where they are shown: where JITs' and kernels' code lay */
 	const uint8_t *bytes; /* `size` of them, from `start`; valid as long as the names, or `kept` */
 	size_t size;          /* 0: the code is not to be had, for the reason that `missing` tells */
@@ -28,18 +28,14 @@ struct tally_function_code {
 	const char *no_lines; /* why there may be no source lines; NULL: for want of debug information */
 };
 
-/* Of the function that holds a place; `start` and `end` are of one without a symbol, else both 0.  0 or -ENOMEM. */
-int tally_function_code_find(struct tally_names *names, const struct tally_place *place, uint64_t start, uint64_t end,
-			     struct tally_function_code *out);
+/* Of the function that holds a place.  0 or -ENOMEM. */
+int tally_function_code_find(struct tally_names *names, const struct tally_place *place, struct tally_function_code *out);
 void tally_function_code_release(struct tally_function_code *code);
 
 /* What was found at a symbol address: "memcpy", NULL where nothing is known, and how far behind its start.  `place` is one of the
  * function's; `address` in the terms of its symbols.  Mangled, or not; it lives as long as the names. */
 const char *tally_function_code_symbol(struct tally_names *names, const struct tally_function_code *code,
 				       const struct tally_place *place, uint64_t address, uint64_t *offset);
-
-/* Where the function of a place begins and ends by the unwind rules of its file; false: they don't tell. */
-bool tally_function_code_bounds(struct tally_names *names, const struct tally_place *place, uint64_t *start, uint64_t *end);
 
 /* A place of the code's function: its address as the code's symbols have it. */
 bool tally_function_code_address(struct tally_names *names, const struct tally_function_code *code,

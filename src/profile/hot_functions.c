@@ -1,11 +1,9 @@
 #include "profile/hot_functions.h"
 
 #include "base/vector.h"
-#include "profile/function_code.h"
 #include "profile/meant_name.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,50 +22,25 @@ struct tally_annotation_weight *tally_leaf_weights(const struct tally_profile *p
 	return weights;
 }
 
-/* Where the code of a place without a symbol begins and ends. */
-static bool bounds_of(const struct tally_profile *profile, uint32_t function, uint32_t place, uint64_t *start, uint64_t *end)
+static bool has_symbol(const struct tally_profile *profile, const struct tally_hot_function *hot)
 {
-	if (profile->recording->names.functions.items[function].name == TALLY_STRING_NONE &&
-	    tally_function_code_bounds(&profile->recording->names, &profile->places.places.items[place], start, end))
-		return true;
-	*start = *end = 0;
-	return false;
+	return profile->recording->names.functions.items[hot->function].name != TALLY_STRING_NONE;
 }
 
-void tally_hot_function_name(const struct tally_profile *profile, const struct tally_hot_function *hot,
-			     char name[TALLY_HOT_FUNCTION_NAME])
-{
-	const struct tally_names *names = &profile->recording->names;
-	if (hot->end)
-		snprintf(name, TALLY_HOT_FUNCTION_NAME, "%.400s+0x%" PRIx64, tally_names_short_object(names, hot->function),
-			 hot->start);
-	else
-		snprintf(name, TALLY_HOT_FUNCTION_NAME, "%s", tally_names_plain_text(names, hot->function));
-}
-
-bool tally_hot_function_has(const struct tally_profile *profile, const struct tally_hot_function *hot, uint32_t place)
-{
-	uint64_t start, end;
-	if (tally_profile_function(profile, place) != hot->function)
-		return false;
-	bounds_of(profile, hot->function, place, &start, &end);
-	return start == hot->start;
-}
-
-/* "[libz.so.1]", as report calls what has no symbol. */
+/* "[libz.so.1]": any function of it that has no symbol. */
 static bool is_nameless(const struct tally_profile *profile, const struct tally_hot_function *hot, const char *name)
 {
 	const char *object = tally_names_short_object(&profile->recording->names, hot->function);
 	size_t length = strlen(object);
-	return hot->end && name[0] == '[' && !strncmp(name + 1, object, length) && !strcmp(name + 1 + length, "]");
+	return !has_symbol(profile, hot) && name[0] == '[' && !strncmp(name + 1, object, length) &&
+	       !strcmp(name + 1 + length, "]");
 }
 
 static bool is_called(const struct tally_profile *profile, const struct tally_hot_function *hot, const char *name)
 {
-	char own[TALLY_HOT_FUNCTION_NAME];
 	if (!name)
 		return true;
-	tally_hot_function_name(profile, hot, own);
+	const char *own = tally_names_plain_text(&profile->recording->names, hot->function);
 	const char *whole = tally_names_text(&profile->recording->names, hot->function);
 	size_t length = strcspn(own, "(");
 	return !strcmp(whole, name) || !strcmp(own, name) || is_nameless(profile, hot, name) ||
@@ -99,8 +72,7 @@ static size_t function_of(const struct tally_profile *profile, uint32_t place, s
 {
 	struct tally_hot_function hot = { .function = tally_profile_function(profile, place), .place = place };
 	bool added;
-	bounds_of(profile, hot.function, place, &hot.start, &hot.end);
-	uint64_t *slot = tally_map_put(index, tally_hash64(hot.start) ^ hot.function, &added);
+	uint64_t *slot = tally_map_put(index, hot.function, &added);
 	if (!slot)
 		return SIZE_MAX;
 	if (!added)
@@ -130,7 +102,8 @@ static int sum_functions(const struct tally_profile *profile, uint32_t event, st
 
 static bool ends_in(const struct tally_profile *profile, const struct tally_hot_function *hot, const char *typed)
 {
-	return !hot->end && tally_name_ends_in(tally_names_plain_text(&profile->recording->names, hot->function), typed);
+	return has_symbol(profile, hot) &&
+	       tally_name_ends_in(tally_names_plain_text(&profile->recording->names, hot->function), typed);
 }
 
 /* The only one whose name ends in what was typed; SIZE_MAX: none, or several. */
@@ -171,27 +144,21 @@ static int none_is_chosen(const struct tally_profile *profile, const struct tall
 {
 	enum { LISTED = 5 };
 	struct tally_meant_name meant = { .typed = choice->name };
-	char list[400] = "", name[TALLY_HOT_FUNCTION_NAME];
-	bool in_report = true; /* which has what has no symbol in one row */
-	for (size_t i = 0; i < all->count && i < LISTED; i++) {
-		in_report = in_report && !all->items[i].end;
-		tally_hot_function_name(profile, &all->items[i], name);
-		put_short(all->items[i].end ? name : tally_names_plain_text(&profile->recording->names, all->items[i].function),
-			  list, sizeof(list));
-	}
+	const struct tally_names *names = &profile->recording->names;
+	char list[400] = "";
+	for (size_t i = 0; i < all->count && i < LISTED; i++)
+		put_short(tally_names_plain_text(names, all->items[i].function), list, sizeof(list));
 	if (choice->name)
 		tally_error_set(err, -ENOENT, "no samples are of a function '%s'%s%s", choice->name,
 				choice->object ? " of " : "", choice->object ? choice->object : "");
 	else
 		tally_error_set(err, -ENOENT, "no samples are in '%s'", choice->object);
-	for (size_t i = 0; choice->name && i < all->count; i++) {
-		tally_hot_function_name(profile, &all->items[i], name);
-		tally_meant_name_see(&meant, name);
-	}
+	for (size_t i = 0; choice->name && i < all->count; i++)
+		tally_meant_name_see(&meant, tally_names_plain_text(names, all->items[i].function));
 	if (meant.nearness != TALLY_NEAR_NOT)
 		tally_error_hint(err, "did you mean '%s'? 'tally report --sort sym' lists the functions", meant.name);
 	else
-		tally_error_hint(err, "the hottest are %s%s", list, in_report ? "; 'tally report --sort sym' lists them" : "");
+		tally_error_hint(err, "the hottest are %s; 'tally report --sort sym' lists them", list);
 	return -ENOENT;
 }
 

@@ -1,8 +1,4 @@
-/* The functions of a profile by the samples in themselves.
- *
- * Code without a symbol is told apart by its unwind rules, which a stripped program still has: each function's tell where
- * it begins and ends.
- */
+/* The functions of a profile by the samples in themselves. */
 #ifndef TALLY_PROFILE_HOT_FUNCTIONS_H
 #define TALLY_PROFILE_HOT_FUNCTIONS_H
 
@@ -18,15 +14,12 @@ static inline void tally_annotation_add(struct tally_annotation_weight *sum, con
 	sum->period += part->period;
 }
 
-/* 40 bytes: a machine's programs have hundreds of thousands. */
+/* A machine's programs have hundreds of thousands. */
 struct tally_hot_function {
-	uint32_t function;   /* id of names->functions */
-	uint32_t place;      /* one of its places */
-	uint64_t start, end; /* of what has no symbol; else both 0 */
+	uint32_t function; /* id of names->functions */
+	uint32_t place;    /* one of its places */
 	struct tally_annotation_weight weight;
 };
-
-enum { TALLY_HOT_FUNCTION_NAME = 512 };
 
 struct tally_hot_functions {
 	struct tally_hot_function *items;
@@ -46,13 +39,6 @@ int tally_hot_functions_find(const struct tally_profile *profile, uint32_t event
 /* Samples whose stacks have such a function; `choice` has a name.  0 or -ENOMEM. */
 int tally_hot_functions_above(const struct tally_profile *profile, uint32_t event, const struct tally_function_choice *choice,
 			      struct tally_annotation_weight *out);
-
-/* "main"; "cc1+0x4d2a30" where there is no symbol. */
-void tally_hot_function_name(const struct tally_profile *profile, const struct tally_hot_function *hot,
-			     char name[TALLY_HOT_FUNCTION_NAME]);
-
-/* Is a place in it? */
-bool tally_hot_function_has(const struct tally_profile *profile, const struct tally_hot_function *hot, uint32_t place);
 
 /* By place: its weight as the leaf of the event's samples; to be freed.  NULL: no memory. */
 struct tally_annotation_weight *tally_leaf_weights(const struct tally_profile *profile, uint32_t event);

@@ -16,9 +16,10 @@ uint32_t tally_names_file(const struct tally_names *names, const struct tally_pl
  * its start the place is. */
 uint32_t tally_names_plain_function(struct tally_names *names, const struct tally_place *place, uint64_t *offset);
 
-/* The function of a place by its symbol of the table (NULL: none is known). */
+/* The function of a place by its symbol of the table; where that is NULL, by where the function begins all the same
+ * (UINT64_MAX: not known). */
 uint32_t tally_names_symbol_function(struct tally_names *names, struct tally_name_table *table, uint32_t file,
-				     const struct tally_place *place, const struct tally_symbol *symbol);
+				     const struct tally_place *place, const struct tally_symbol *symbol, uint64_t start);
 
 /* The index of the function; UINT32_MAX when memory is out.  `plain` is filled in. */
 uint32_t tally_names_intern_function(struct tally_names *names, uint32_t file, struct tally_function function);

@@ -183,18 +183,34 @@ bool tally_name_table_address(const struct tally_names *names, const struct tall
 	       (entry && tally_object_address_of_offset(entry->object, place->address, address));
 }
 
-/* What no function holds may lie before one that is only ever returned to: a signal's trampoline.  And nobody calls
- * from the padding before the kernel's functions: where an interrupt hit a function's first instruction, the stack
- * goes on there. */
-const struct tally_symbol *tally_name_table_called(const struct tally_name_table *table, uint64_t address,
-						   uint32_t before, size_t *cursor)
+bool tally_name_table_bounds(const struct tally_name_table *table, struct tally_object_entry *entry, uint64_t address,
+			     uint64_t *start, uint64_t *end)
+{
+	struct tally_unwind_table *rules = entry && !table->is_kernel ? tally_objects_unwind(entry) : NULL;
+	return rules && tally_unwind_table_function(rules, address, start, end);
+}
+
+uint64_t tally_name_table_start(const struct tally_name_table *table, struct tally_object_entry *entry, uint64_t address)
+{
+	uint64_t start, end;
+	return tally_name_table_bounds(table, entry, address, &start, &end) ? start : UINT64_MAX;
+}
+
+/* What no function holds may lie before one that is only ever returned to: a signal's trampoline, whose rules begin there.
+ * But a call that doesn't return is a function's last, though no symbol names it.  And nobody calls from the padding before
+ * the kernel's functions: where an interrupt hit a function's first instruction, the stack goes on there. */
+const struct tally_symbol *tally_name_table_called(const struct tally_name_table *table, struct tally_object_entry *entry,
+						   uint64_t address, uint32_t before, size_t *cursor)
 {
 	const struct tally_symbol *symbol =
 		table->symbols ? tally_symbols_find_next(table->symbols, address, cursor) : NULL;
 	bool is_called = symbol && !(table->is_kernel && !strncmp(symbol->name, "__pfx_", 6));
 	if (is_called || !before || !table->symbols)
 		return symbol;
+	uint64_t start, end;
 	const struct tally_symbol *behind = tally_symbols_find(table->symbols, address + before);
+	if (behind && tally_name_table_bounds(table, entry, address, &start, &end) && end <= address + before)
+		return symbol;
 	return behind ? behind : symbol;
 }
 

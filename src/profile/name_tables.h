@@ -45,9 +45,15 @@ bool tally_name_table_address(const struct tally_names *names, const struct tall
 			      const struct tally_object_entry *entry, const struct tally_place *place,
 			      uint64_t *address);
 
-/* The symbol of a call at `address`, `before` bytes before where it returns to; NULL: none. */
-const struct tally_symbol *tally_name_table_called(const struct tally_name_table *table, uint64_t address,
-						   uint32_t before, size_t *cursor);
+/* The symbol of a call at `address`, `before` bytes before where it returns to; NULL: none.  `entry` is the file's. */
+const struct tally_symbol *tally_name_table_called(const struct tally_name_table *table, struct tally_object_entry *entry,
+						   uint64_t address, uint32_t before, size_t *cursor);
+
+/* Where the function at an address begins and ends by the unwind rules of its file, which a stripped program still has;
+ * false: they don't tell.  The start alone, or UINT64_MAX. */
+bool tally_name_table_bounds(const struct tally_name_table *table, struct tally_object_entry *entry, uint64_t address,
+			     uint64_t *start, uint64_t *end);
+uint64_t tally_name_table_start(const struct tally_name_table *table, struct tally_object_entry *entry, uint64_t address);
 
 /* Whose the place and its symbol (NULL: none) are: the table's object, or one of the kernel's modules.  A symbol of a module
  * that has moved since the recording is taken away. */

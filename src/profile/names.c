@@ -1,5 +1,6 @@
 #include "profile/names.h"
 
+#include "base/buffer.h"
 #include "base/vector.h"
 #include "object/cache.h"
 #include "profile/kernel_modules.h"
@@ -9,6 +10,7 @@
 #include "task/jit.h"
 #include "profile/place_table.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,11 +70,29 @@ struct tally_place tally_place_of(const struct tally_tasks *tasks, uint32_t pid,
 
 /* ---- functions ----------------------------------------------------------------------------------------- */
 
-static uint32_t plain_name(struct tally_names *names, uint32_t name)
+/* In brackets, which no symbol is in: by its object and, where rules tell that, by where it begins. */
+static uint32_t name_of_nameless(struct tally_names *names, const struct tally_function *function)
 {
-	const char *text = name == TALLY_STRING_NONE ? "" : tally_strings_text(&names->strings, name);
-	const char *version = strstr(text, "@@");
-	return version && version > text ? tally_strings_add(&names->strings, text, (size_t)(version - text)) : name;
+	const char *object = tally_object_short(tally_strings_text(&names->strings, function->object));
+	size_t length = strlen(object);
+	bool is_bracketed = object[0] == '[' && length > 1;
+	struct tally_buffer text = { 0 };
+	tally_buffer_printf(&text, "[%.*s", (int)(is_bracketed ? length - 2 : length), object + is_bracketed);
+	if (function->start != UINT64_MAX && function->kind != TALLY_FRAME_INLINED)
+		tally_buffer_printf(&text, "+0x%" PRIx64, function->start);
+	tally_buffer_char(&text, ']');
+	uint32_t id = text.failed ? TALLY_STRING_NONE : tally_strings_intern(&names->strings, tally_buffer_string(&text));
+	names->strings.failed |= text.failed;
+	tally_buffer_release(&text);
+	return id;
+}
+
+static uint32_t plain_name(struct tally_names *names, const struct tally_function *function)
+{
+	if (function->name == TALLY_STRING_NONE)
+		return name_of_nameless(names, function);
+	const char *text = tally_strings_text(&names->strings, function->name), *version = strstr(text, "@@");
+	return version && version > text ? tally_strings_add(&names->strings, text, (size_t)(version - text)) : function->name;
 }
 
 uint32_t tally_names_intern_text(struct tally_names *names, struct tally_map *texts, const char *text)
@@ -107,7 +127,7 @@ uint32_t tally_names_intern_function(struct tally_names *names, uint32_t file, s
 		if (!slot)
 			return UINT32_MAX;
 		if (added) {
-			function.plain = plain_name(names, function.name);
+			function.plain = plain_name(names, &function);
 			*slot = names->functions.count;
 			if (tally_vector_push(&names->functions, function) < 0)
 				return UINT32_MAX;
@@ -121,12 +141,12 @@ uint32_t tally_names_intern_function(struct tally_names *names, uint32_t file, s
 }
 
 uint32_t tally_names_symbol_function(struct tally_names *names, struct tally_name_table *table, uint32_t file,
-				     const struct tally_place *place, const struct tally_symbol *symbol)
+				     const struct tally_place *place, const struct tally_symbol *symbol, uint64_t start)
 {
 	struct tally_function function = {
 		.object = tally_name_table_object(names, table, place, &symbol),
 		.name = symbol ? tally_names_intern_text(names, &table->texts, symbol->name) : TALLY_STRING_NONE,
-		.start = symbol ? symbol->start : UINT64_MAX,
+		.start = symbol ? symbol->start : start,
 		.kind = table->kind,
 	};
 	return tally_names_intern_function(names, file, function);
@@ -174,19 +194,20 @@ uint32_t tally_names_function(struct tally_names *names, const struct tally_plac
 	struct tally_object_entry *entry = table ? tally_name_table_entry(names, file) : NULL;
 	if (!table || tally_name_table_read(names, table, entry, false) < 0)
 		return UINT32_MAX;
-	uint64_t address;
+	uint64_t address = UINT64_MAX;
 	size_t cursor = 0;
 	if (table->is_kernel)
 		tally_kernel_names_reach(names, table, place->address);
 	const struct tally_symbol *symbol = NULL;
 	if (tally_name_table_address(names, table, entry, place, &address))
-		symbol = tally_name_table_called(table, address, place->before, &cursor);
+		symbol = tally_name_table_called(table, entry, address, place->before, &cursor);
 	if (table->is_kernel)
 		symbol = tally_kernel_module_symbol(names, table, place, symbol);
 	if (!symbol)
 		tally_name_table_lacks(names, table);
-	*offset = symbol ? address - symbol->start : 0;
-	return tally_names_symbol_function(names, table, file, place, symbol);
+	uint64_t start = symbol ? symbol->start : tally_name_table_start(table, entry, address);
+	*offset = start == UINT64_MAX ? 0 : address - start;
+	return tally_names_symbol_function(names, table, file, place, symbol, start);
 }
 
 static const char *text_or_unknown(const struct tally_names *names, uint32_t text)

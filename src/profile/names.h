@@ -29,9 +29,10 @@ struct tally_place {
 
 struct tally_function {
 	uint32_t name;   /* string id; TALLY_STRING_NONE: no symbol */
-	uint32_t plain;  /* the same without a symbol version ("@@GLIBC_2.34") */
+	uint32_t plain;  /* the same without a symbol version ("@@GLIBC_2.34"); what has no symbol by its object: "[gzip+0x4010]" */
 	uint32_t object; /* string id of its path: "/usr/lib/…/libc.so.6", "[kernel.kallsyms]", "[unknown]" */
-	uint64_t start;  /* in its file's terms: subtract from a symbol address for the offset */
+	uint64_t start;  /* in its file's terms: subtract from a symbol address for the offset.  Of what has no symbol the
+			  * unwind rules tell it, which a stripped program still has.  UINT64_MAX: not known */
 	enum tally_frame_kind kind;
 };
 
@@ -151,7 +152,8 @@ uint32_t tally_names_function(struct tally_names *names, const struct tally_plac
 int tally_names_resolve(struct tally_names *names, const struct tally_place *places, size_t count,
 			struct tally_place_name *out);
 
-/* "main", or "[unknown]"; as the symbol table has it, or without its version. */
+/* As the symbol table has it, or "[unknown]", perf's word.  And what views show: "main" without its version; of what has no
+ * symbol "[gzip+0x4010]", where its function begins, or "[gzip]" where that isn't known. */
 const char *tally_names_text(const struct tally_names *names, uint32_t function);
 const char *tally_names_plain_text(const struct tally_names *names, uint32_t function);
 /* The object's whole path, and its last part. */

@@ -48,6 +48,7 @@ int tally_names_data(struct tally_names *names, uint32_t pid, uint64_t address, 
 		out->start = names->functions.items[function].start;
 		return 0;
 	}
+	out->offset = 0; /* of code without a symbol: `start` is the place itself */
 	if (tally_names_file(names, &place) == TALLY_FILE_NONE || place.file == TALLY_FILE_KERNEL)
 		return 0;
 	struct tally_name_table *table = tally_name_table_of(names, place.file);

@@ -48,6 +48,12 @@ static bool has_asked_for_file(struct tally_names *names, uint32_t file)
 	return has_places ? entry != NULL : is_fetched(names, entry);
 }
 
+/* What had no name then may have one by now, of a debug file that was installed since: the file is asked where it is here. */
+static bool has_file(struct tally_names *names, uint32_t file)
+{
+	return file != TALLY_FILE_KERNEL && tally_name_table_of(names, file) && tally_name_table_entry(names, file);
+}
+
 const struct tally_packed_place *tally_names_packed_place(struct tally_names *names, const struct tally_place *place)
 {
 	struct tally_packed_names *packed = packed_of(names);
@@ -55,9 +61,9 @@ const struct tally_packed_place *tally_names_packed_place(struct tally_names *na
 	if (file == TALLY_FILE_NONE || has_asked_for_file(names, file))
 		return NULL;
 	const struct tally_packed_place *known = tally_packed_names_find(packed, names->tasks, file, place);
-	/* What had no name then may have one by now: of a debug file that was installed since. */
 	const struct tally_packed_frame *outer = known ? &packed->frames.items[known->first + known->count - 1] : NULL;
-	return outer && packed->functions.items[outer->function].name ? known : NULL;
+	const struct tally_packed_function *function = outer ? &packed->functions.items[outer->function] : NULL;
+	return function && (function->name || (function->start != UINT64_MAX && !has_file(names, file))) ? known : NULL;
 }
 
 const struct tally_packed_code *tally_names_packed_code(struct tally_names *names, const struct tally_place *place)

@@ -158,7 +158,7 @@ static int run(struct job *job)
 		tally_kernel_names_reach(job->names, job->table, job->places[job->members[i]].address);
 	sort_members(job);
 	for (size_t i = 0; i < job->count; i++)
-		job->symbols[i] = tally_name_table_called(job->table, job->addresses[i],
+		job->symbols[i] = tally_name_table_called(job->table, job->entry, job->addresses[i],
 							  job->places[job->sorted[i].index].before, &cursor);
 	for (size_t i = 0; job->table->is_kernel && i < job->count; i++)
 		job->symbols[i] = tally_kernel_module_symbol(job->names, job->table, &job->places[job->sorted[i].index],
@@ -292,15 +292,16 @@ static int intern_job(struct job *job, struct tally_place_name *out)
 		const struct tally_line_answer *answer = &job->answers[i];
 		struct tally_place_name *name = &out[job->sorted[i].index];
 		const struct tally_place *place = &job->places[job->sorted[i].index];
+		uint64_t start = symbol ? symbol->start : tally_name_table_start(job->table, job->entry, job->addresses[i]);
 		if (function == UINT32_MAX || symbol != last || !symbol)
-			function = tally_names_symbol_function(names, job->table, job->file, place, symbol);
+			function = tally_names_symbol_function(names, job->table, job->file, place, symbol, start);
 		if (function == UINT32_MAX)
 			return -ENOMEM;
 		last = symbol;
 		*name = (struct tally_place_name){
 			.first = (uint32_t)names->frames.count,
 			.count = answer->count ? answer->count : 1,
-			.offset = symbol ? job->addresses[i] - symbol->start : 0,
+			.offset = start == UINT64_MAX ? 0 : job->addresses[i] - start,
 		};
 		for (uint32_t at = 0; at + 1 < answer->count; at++)
 			if (push_inlined(job, &answer->frames[at], names->functions.items[function].object) < 0)

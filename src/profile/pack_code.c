@@ -52,8 +52,8 @@ static int add_event(struct code_packer *self, struct tally_map *index, uint32_t
 			     : 0;
 	for (size_t i = 0; !result && i < all.count; i++) {
 		double share = share_of(&all.items[i].weight, samples, period);
-		bool is_named = self->packer->names->functions.items[all.items[i].function].name != TALLY_STRING_NONE;
-		if (!is_named || share * 1000 < HOT_PER_MILLE || all.items[i].weight.samples < SAMPLES_MIN)
+		bool is_known = self->packer->names->functions.items[all.items[i].function].start != UINT64_MAX;
+		if (!is_known || share * 1000 < HOT_PER_MILLE || all.items[i].weight.samples < SAMPLES_MIN)
 			continue;
 		bool added;
 		uint64_t *slot = tally_map_put(index, all.items[i].function, &added);
@@ -95,7 +95,7 @@ static int find_code(struct code_packer *self)
 		struct hot_code *hot = &self->hot.items[i];
 		const struct tally_place *place = &self->profile->places.places.items[hot->hot.place];
 		if (!result)
-			result = tally_function_code_find(self->packer->names, place, 0, 0, &hot->code);
+			result = tally_function_code_find(self->packer->names, place, &hot->code);
 		if (result || !is_sound(self, hot) || hot->code.size > CODE_BYTES_MAX - total) {
 			tally_function_code_release(&hot->code);
 			continue;

@@ -12,13 +12,12 @@
 
 static uint32_t frame_of(const struct tally_names *names, uint32_t function, struct tally_stacks *out)
 {
-	const char *object = tally_names_short_object(names, function);
-	char buffer[512];
-	const char *text = buffer;
-	if (names->functions.items[function].name != TALLY_STRING_NONE)
-		text = tally_names_plain_text(names, function);
-	else
-		snprintf(buffer, sizeof(buffer), object[0] == '[' ? "%s" : "[%s]", object);
+	const char *object = tally_names_short_object(names, function), *text = tally_names_plain_text(names, function);
+	char whole[512];
+	if (out->is_compared && names->functions.items[function].name == TALLY_STRING_NONE) {
+		snprintf(whole, sizeof(whole), object[0] == '[' ? "%s" : "[%s]", object);
+		text = whole;
+	}
 	return tally_stacks_frame(out, text, object, names->functions.items[function].kind);
 }
 

@@ -62,6 +62,7 @@ struct tally_stacks {
 	char event[128]; /* "cpu-clock", "" when not known */
 	char unit[32];   /* of weight: "samples", "ns", "events" */
 	char title[256];
+	bool is_compared; /* set before: functions without symbols are one, their object's; other builds have other addresses */
 	bool by_line;    /* set before: functions' names end in the source line that was sampled, or called: "work x.c:12" */
 
 	/* What the text readers left out; malformed lines are no error as long as something was read. */

@@ -5,7 +5,7 @@
     compare_report.py total PERF TALLY     perf report --children … -F overhead_children,overhead,period,comm,dso,sym
 
 Periods of self must be equal.  perf gives totals as percentages alone: they must agree to the last digit.  What perf
-can't name, it lists by address: these are one row, and slots of the linkage table (docs/compatibility.md, `plt`) are
+can't name, it lists by address, tally by function: these are one row, and slots of the linkage table (docs/compatibility.md, `plt`) are
 counted with them.  Totals leave out the unnamed and what the cause `call-site` names otherwise.
 """
 import collections
@@ -17,7 +17,7 @@ CALL_SITES = {'_start', '_dl_start_user', '__pfx_clear_bss', 'secondary_startup_
 
 
 def function_name(name):
-    return '[unknown]' if name is None or re.match(r'(0x)?[0-9a-f]{16}$|0x[0-9a-f]+$|\.plt(\.got|\.sec)?$', name) or name.endswith('@plt') else name
+    return '[unknown]' if name is None or re.match(r'(0x)?[0-9a-f]{16}$|0x[0-9a-f]+$|\[.*\+0x[0-9a-f]+\]$|\.plt(\.got|\.sec)?$', name) or name.endswith('@plt') else name
 
 
 def read_perf(path, fields):

@@ -107,6 +107,69 @@ mv kept .debug
 check "perf's cache in ~/.debug" shows linked.data leaf_that_is_inlined
 rm -r .debug
 
+# ---- functions without symbols, by their unwind rules ---------------------------------------------------------------
+
+cat >parts.c <<'END'
+#include <stdlib.h>
+#include <time.h>
+volatile unsigned long sink;
+static clock_t end;
+__attribute__((visibility("default"))) void exported(void) { sink++; }
+static __attribute__((noinline)) void first_nameless(void) { for (int i = 0; i < 10000; i++) sink += i; }
+static __attribute__((noinline)) void second_nameless(void) { for (int i = 0; i < 10000; i++) sink ^= i; }
+static __attribute__((noinline, noreturn)) void does_not_return(void)
+{
+	while (clock() < end) { first_nameless(); second_nameless(); exported(); }
+	exit(0);
+}
+static __attribute__((noinline, noreturn)) void ends_in_a_call(void) { sink++; does_not_return(); }
+__attribute__((visibility("default"))) void behind(void) { sink--; }
+int main(void) { end = clock() + CLOCKS_PER_SEC / 2; ends_in_a_call(); }
+END
+# Each in its place, without a gap: what is called from ends_in_a_call() returns to behind().
+gcc -O1 -fno-toplevel-reorder -falign-functions=1 -fasynchronous-unwind-tables -rdynamic -fvisibility=hidden \
+	-o parts parts.c && mkdir -p bare && strip -o bare/parts parts
+# What a function is called by its address in the program that has symbols.
+called() { printf '[parts+0x%x]' "0x$(nm parts | awk -v name="$1" '$3 == name { print $1 }')"; }
+nameless_stack() { # all of it, in FILE
+	timeout 60 "$TALLY" fold -i "$1" >out 2>err &&
+		grep -qF -- ";$(called main);$(called ends_in_a_call);$(called does_not_return);$(called first_nameless) " out &&
+		grep -qF -- ";$(called does_not_return);$(called second_nameless) " out
+}
+nameless_rows() {
+	timeout 60 "$TALLY" report --stdio --no-children -g none "$@" >out 2>err &&
+		grep -qF -- "$(called first_nameless)" out && grep -qF -- "$(called second_nameless)" out
+}
+if grep -q '\.cold\|\.part' <(nm parts) || ! nm parts | grep -q ' behind'; then
+	skip "functions without symbols" "the compiler took them to pieces"
+else
+	record parts.data bare/parts
+	check "a function without a symbol is called by its object and its address" nameless_stack parts.data
+	check "… and no frame is named for an exported function beside it" eval '! grep -q "exported;\|behind;\|behind " out'
+	check "… a row for each" nameless_rows -i parts.data
+	check "… in JSON, too" eval "timeout 60 \"\$TALLY\" report -j -i parts.data 2>err | grep -qF '\"function\": \"$(called first_nameless)\"'"
+	check "… which --symbol takes" eval "nameless_rows -i parts.data --symbol '[parts+*' && ! grep -q exported out"
+	timeout 60 "$TALLY" report --stdio --no-children -g none -i parts.data --symbol "$(called first_nameless)" >out 2>err
+	check "… the one alone" eval 'grep -qF -- "$(called first_nameless)" out && ! grep -qF -- "$(called second_nameless)" out'
+	timeout 60 "$TALLY" annotate -i parts.data "$(called second_nameless)" >out 2>err
+	check "… and annotate" grep -qF -- "$(called second_nameless)  $scratch/bare/parts" out
+	names parts.data
+	check "script calls it [unknown], as perf does" eval "grep -q ' \[unknown\] (.*bare/parts)' out && ! grep -q 'parts+0x' out"
+	timeout 60 "$TALLY" diff parts.data parts.data >out 2>err
+	check "diff has them by object: in another build they lie elsewhere" eval "grep -q '\[parts\]' out && ! grep -q 'parts+0x' out"
+	timeout 60 "$TALLY" record -e cpu-clock -F 2000 -g -o carried.data bare/parts >out 2>&1
+	mv bare/parts bare/gone
+	check "the recording carries these names" nameless_stack carried.data
+	check "… to all views" nameless_rows -i carried.data
+	timeout 60 "$TALLY" annotate -i carried.data "$(called second_nameless)" >out 2>err
+	check "… and the code" grep -q '% ±.*of the .* samples' out
+	"$TALLY" report --stdio -i carried.data >out 2>&1
+	check "… and that debug files would name it" grep -q 'functions without names, of parts' out
+	check "without the program, and without what it carries, there is but the object" \
+		eval 'timeout 60 "$TALLY" fold -i parts.data >out 2>err && grep -qF "[parts]" out && ! grep -q "parts+0x" out'
+	mv bare/gone bare/parts
+fi
+
 # ---- .gnu_debugdata -------------------------------------------------------------------------------------------------
 
 # As distributions make it: functions that .dynsym lacks.

@@ -124,10 +124,10 @@ if have less && have strip && strip -o nameless "$WORKLOAD" &&
 	"$TALLY" record -q -e cpu-clock -F 999 -o nameless.data ./nameless recursion >screen 2>&1 </dev/null; then
 	pane 80 24 "\"\$TALLY\" report -i nameless.data"
 	shows "? help"
-	keys / '[nameless]' Enter
-	cursor_has '[nameless]'
+	keys / '[nameless+0x' Enter
+	cursor_has '[nameless+0x'
 	keys a
-	check "a annotates the hottest of what has no symbol" shows "nameless+0x"
+	check "a annotates a function without a symbol" shows "are in it"
 	keys q
 	shows "? help"
 	keys q
