@@ -50,6 +50,18 @@ static void write_message(void *context, const char *text)
 	fprintf(stderr, "%s\n", clean);
 }
 
+/* What looks like a hang to one who forgot the command. */
+static void say_waiting(void *context)
+{
+	const struct stat_command *stat = context;
+	const struct tally_target *target = &stat->target;
+	bool is_all = (target->all && !target->has_cpu_list) || target->every_thread;
+	/* Programs that read what -x and -j write there get nothing else. */
+	bool is_read = stat->output == stderr && stat->ops != &tally_stat_view_table && !isatty(STDERR_FILENO);
+	if (is_all && !is_read && !target->command && !stat->options.timeout_ms && !stat->options.interval_ms)
+		fputs("counting the whole system until Ctrl-C\n", stderr);
+}
+
 static int open_output(struct stat_command *stat, struct tally_error *err)
 {
 	stat->output = stderr;
@@ -94,21 +106,11 @@ static int prepare(struct stat_command *stat, struct tally_error *err)
 	stat->options.counting.event_count = stat->events.count;
 	stat->options.counting.target = &stat->target;
 	stat->options.target = &stat->target;
+	stat->options.on_start = say_waiting;
 	stat->options.on_report = write_report;
 	stat->options.on_message = write_message;
 	stat->options.context = stat;
 	return 0;
-}
-
-/* What looks like a hang to one who forgot the command. */
-static void say_waiting(const struct stat_command *stat)
-{
-	const struct tally_target *target = &stat->target;
-	bool is_all = (target->all && !target->has_cpu_list) || target->every_thread;
-	/* Programs that read what -x and -j write there get nothing else. */
-	bool is_read = stat->output == stderr && stat->ops != &tally_stat_view_table && !isatty(STDERR_FILENO);
-	if (is_all && !is_read && !target->command && !stat->options.timeout_ms && !stat->options.interval_ms)
-		fputs("counting the whole system until Ctrl-C\n", stderr);
 }
 
 static int count(struct stat_command *stat)
@@ -116,8 +118,6 @@ static int count(struct stat_command *stat)
 	struct tally_error err = TALLY_ERROR_NONE;
 	int status = TALLY_EXIT_FAILURE;
 	int result = prepare(stat, &err);
-	if (result >= 0)
-		say_waiting(stat);
 	if (result >= 0)
 		result = tally_stat_run(&stat->options, &status, &err);
 	if (result < 0)

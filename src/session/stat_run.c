@@ -233,6 +233,8 @@ static int run_once(struct tally_stat_state *run, struct tally_error *err)
 		result = tally_stat_open_waits(run);
 	if (result < 0)
 		return result;
+	if (run->options->on_start)
+		run->options->on_start(run->options->context);
 	tally_stat_take_events(run);
 	while (!run->has_ended && !run->should_stop) {
 		tally_stat_wait(run, next_deadline(run));

@@ -43,6 +43,8 @@ struct tally_stat_options {
 	bool summary;                /* after intervals, the whole */
 	long delay_ms;               /* counting starts so long after the command; −1: when `control` says so */
 	struct tally_control *control; /* opened; NULL: none */
+	/* Called at each run when it counts and Ctrl-C ends it with its counts, not before; NULL: nothing is. */
+	void (*on_start)(void *context);
 	/* What is to be told meanwhile, a line. */
 	void (*on_message)(void *context, const char *text);
 	/* Called at each interval and at the end; without intervals once, with the runs' means. */
