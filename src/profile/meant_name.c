@@ -67,7 +67,7 @@ void tally_hint_meant(const struct tally_names *names, const struct tally_map *l
 		has_object |= is_its;
 		if (!is_its)
 			tally_meant_name_see(&object, file);
-		else if (symbol.typed && names->functions.items[i].name != TALLY_STRING_NONE)
+		else if (symbol.typed)
 			tally_meant_name_see(&symbol, tally_names_plain_text(names, i));
 	}
 	const struct tally_meant_name *meant = has_object ? &symbol : &object;

@@ -151,6 +151,9 @@ else
 	check "… which --symbol takes" eval "nameless_rows -i parts.data --symbol '[parts+*' && ! grep -q exported out"
 	timeout 60 "$TALLY" report --stdio --no-children -g none -i parts.data --symbol "$(called first_nameless)" >out 2>err
 	check "… the one alone" eval 'grep -qF -- "$(called first_nameless)" out && ! grep -qF -- "$(called second_nameless)" out'
+	bare=$(called first_nameless | tr -d '[]')
+	timeout 60 "$TALLY" report --stdio -i parts.data --symbol "$bare" >out 2>err
+	check "… and without its brackets an error tells" grep -qF -- "did you mean --symbol '[$bare]'" err
 	timeout 60 "$TALLY" annotate -i parts.data "$(called second_nameless)" >out 2>err
 	check "… and annotate" grep -qF -- "$(called second_nameless)  $scratch/bare/parts" out
 	names parts.data

@@ -196,6 +196,49 @@ static void places_are_found_by_file_address_and_kind(void **state)
 	tally_tasks_release(&tasks);
 }
 
+static void expect_called(struct tally_names *names, uint32_t file, uint64_t address, const char *plain)
+{
+	struct tally_place place = { .file = file, .address = address };
+	struct tally_place_name name;
+	uint64_t offset;
+	uint32_t function = tally_names_function(names, &place, &offset);
+	assert_string_equal(tally_names_plain_text(names, function), plain);
+	assert_string_equal(tally_names_text(names, function), "[unknown]");
+	assert_int_equal(tally_names_resolve(names, &place, 1, &name), 0);
+	assert_int_equal(names->frames.items[name.first].function, function);
+	assert_int_equal(name.offset, offset);
+	assert_int_equal(offset, strstr(plain, "+0x") ? 4 : 0);
+}
+
+static void functions_without_symbols_keep_where_they_begin(void **state)
+{
+	(void)state;
+	static const char strings[] = "/bin/prog";
+	struct tally_buffer section = { 0 }, functions = { 0 }, places = { 0 };
+	struct tally_tasks tasks = { 0 };
+	struct tally_names names;
+	uint32_t file = map_file(&tasks, 77);
+	PUT(&functions, 0, 0, 0, 0x1000 + 1);
+	PUT(&functions, 0, 0, 0, 0x2000 + 1);
+	PUT(&functions, 0, 0, 0, 0);
+	PUT(&places, 0, 0, 0, 8, 1, 77, 0, 0, 3);
+	PUT(&places, 0x10, 0, 4, 0, 0, 0, 0x10, 0, 4, 1, 0, 0, 0x10, 0, 0, 2, 0, 0);
+	tally_own_feature_begin(&section);
+	tally_own_feature_add(&section, TALLY_OWN_STRINGS, strings, sizeof(strings));
+	tally_own_feature_add(&section, TALLY_OWN_FUNCTIONS, functions.bytes, functions.length);
+	tally_own_feature_add(&section, TALLY_OWN_PLACES, places.bytes, places.length);
+	tally_names_init(&names, &tasks);
+	tally_names_use_packed(&names, section.bytes, section.length);
+	expect_called(&names, file, 0x10, "[prog+0x1000]");
+	expect_called(&names, file, 0x20, "[prog+0x2000]");
+	expect_called(&names, file, 0x30, "[prog]");
+	tally_names_release(&names);
+	tally_tasks_release(&tasks);
+	tally_buffer_release(&section);
+	tally_buffer_release(&functions);
+	tally_buffer_release(&places);
+}
+
 static void stacks_come_back_as_they_were(void **state)
 {
 	(void)state;
@@ -346,6 +389,7 @@ int main(void)
 		cmocka_unit_test(code_is_found_by_its_function),
 		cmocka_unit_test(code_that_is_cut_or_out_of_order_is_damage),
 		cmocka_unit_test(places_are_found_by_file_address_and_kind),
+		cmocka_unit_test(functions_without_symbols_keep_where_they_begin),
 		cmocka_unit_test(stacks_come_back_as_they_were),
 		cmocka_unit_test(a_finished_file_is_added_to),
 		cmocka_unit_test(a_copy_has_the_section_added_or_replaced),
