@@ -88,6 +88,7 @@ struct request {
 	struct tally_browse_request browsing;
 	uint64_t quantum_ns;
 	bool children_given, percent_given, errors, json, no_pager, tui, browses, mangled, no_inlines;
+	bool shows_functions;
 };
 
 /* perf's "graph,0.5,callee" is taken for the order in it. */
@@ -266,7 +267,7 @@ static int show(const struct tally_command *command, struct request *request, st
 		fwrite(tally_buffer_string(&out), 1, out.length, stdout);
 	tally_pager_finish(&pager);
 	tally_command_warn(command, profile->recording);
-	if (!result)
+	if (!result && request->shows_functions)
 		tally_command_jit_hint(profile);
 	tally_buffer_release(&out);
 	return result < 0 ? tally_command_fail(command, &err) : TALLY_EXIT_OK;
@@ -313,6 +314,8 @@ static int read_profile(const struct tally_command *command, struct request *req
 		return is_misused ? tally_command_misused(command, &err) : tally_command_fail(command, &err);
 	}
 	memcpy(report->by, request->sort.by, sizeof(report->by));
+	request->shows_functions = request->browses || report->tree != TALLY_TREE_NONE ||
+				   tally_report_sort_names_code(&request->sort);
 	recording->names.keep_mangled = request->mangled;
 	recording->names.no_inlines = request->no_inlines;
 	tally_names_use_cache(&recording->names);
@@ -327,7 +330,7 @@ static int read_profile(const struct tally_command *command, struct request *req
 		/* They are shown where a source line is asked for, and who browses may ask later. */
 		.merge_unknown = !request->browses && !facts && !tally_report_sort_needs_lines(&request->sort),
 		.by_cgroup = report->by[TALLY_SORT_CGROUP], .by_cgroup_id = report->by[TALLY_SORT_CGROUP_ID], .facts = facts,
-		.by_cost = request->sort.of_memory, .time_quantum_ns = request->quantum_ns,
+		.by_cost = request->sort.of_memory, .hides_functions = !request->shows_functions, .time_quantum_ns = request->quantum_ns,
 		.progress = tally_command_progress, .context = &progress,
 	};
 	tally_command_progress_start(&progress);

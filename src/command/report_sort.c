@@ -59,6 +59,12 @@ bool tally_report_sort_needs_lines(const struct tally_report_sort *sort)
 	       sort->by[TALLY_SORT_LINE_TO];
 }
 
+bool tally_report_sort_names_code(const struct tally_report_sort *sort)
+{
+	return sort->by[TALLY_SORT_SYMBOL] || sort->by[TALLY_SORT_SYMBOL_FROM] || sort->by[TALLY_SORT_SYMBOL_TO] ||
+	       tally_report_sort_needs_lines(sort);
+}
+
 /* The first key that asks for one of the facts; NULL: none. */
 static const char *key_of_facts(const struct tally_report_sort *sort, unsigned facts)
 {

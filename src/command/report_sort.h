@@ -26,6 +26,9 @@ int tally_report_sort_parse(struct tally_report_sort *sort, const char *text, st
 /* Whether lines of sources are asked for. */
 bool tally_report_sort_needs_lines(const struct tally_report_sort *sort);
 
+/* Whether functions are told apart, by their names or lines. */
+bool tally_report_sort_names_code(const struct tally_report_sort *sort);
+
 /* Decides, with what is known of the recording before it is read, whether rows are branches, and what they are sorted by
  * where nothing was asked for.  The facts to ask the profile for are `facts`.  -EINVAL for what can't go together. */
 int tally_report_sort_choose(struct tally_report_sort *sort, const struct tally_recording *recording, bool wants_stacks,

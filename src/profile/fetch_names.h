@@ -9,7 +9,7 @@
 int tally_fetch_names(struct tally_names *names, const struct tally_row_table *rows,
 		      const struct tally_place_table *places);
 
-/* After all was named: notes which objects many samples are in whose functions have no names.  0, or -ENOMEM. */
+/* After all was named: notes which objects many samples are in whose functions have no names: where they are few, their rows say enough.  0, or -ENOMEM. */
 int tally_note_nameless(struct tally_profile *profile);
 
 #endif

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORTH_PER_CENT = 2, LISTED_MAX = 3 };
+enum { WORTH_PER_CENT = 5, LISTED_PER_CENT = 2, LISTED_MAX = 3 };
 
 /* The file that a row's samples are in, when nobody knows its function there; else TALLY_FILE_NONE. */
 static uint32_t nameless_file(const struct tally_profile *profile, uint32_t row)
@@ -45,7 +45,7 @@ static void list(struct tally_names *names, uint64_t *samples, size_t files, uin
 		uint32_t most = 0;
 		for (uint32_t file = 1; file < files; file++)
 			most = samples[file] > samples[most] ? file : most;
-		if (!samples[most] || samples[most] * 100 < all * WORTH_PER_CENT)
+		if (!samples[most] || samples[most] * 100 < all * LISTED_PER_CENT)
 			break;
 		const char *path = tally_tasks_path(names->tasks, most), *slash = strrchr(path, '/');
 		struct tally_nameless *list = list_of(names, most);
@@ -57,6 +57,9 @@ static void list(struct tally_names *names, uint64_t *samples, size_t files, uin
 		}
 		samples[most] = 0;
 	}
+	struct tally_names_gaps *gaps = &names->gaps;
+	gaps->nameless.listed *= gaps->nameless.percent >= WORTH_PER_CENT;
+	gaps->absent.listed *= gaps->absent.percent >= WORTH_PER_CENT;
 }
 
 int tally_note_nameless(struct tally_profile *profile)

@@ -50,7 +50,7 @@ struct tally_place_name {
 	uint64_t offset; /* of the place from the start of its symbol */
 };
 
-/* Objects in which at least two in a hundred of the samples have no name. */
+/* Objects in each of which at least two in a hundred of the samples have no name, where they are five together. */
 struct tally_nameless {
 	double percent;    /* of the samples, in all that are listed */
 	size_t listed;

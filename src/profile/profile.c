@@ -142,7 +142,7 @@ int tally_profile_new(struct tally_recording *recording, const struct tally_prof
 	if (!result)
 		result = read_samples(profile, &chosen, err);
 	if (!result && ((!names_while_reading && fetch_names(profile) < 0) || name_places(profile) < 0 ||
-			tally_note_nameless(profile) < 0))
+			(!chosen.hides_functions && tally_note_nameless(profile) < 0)))
 		result = tally_error_set(err, -ENOMEM, "out of memory");
 	if (result < 0) {
 		tally_profile_free(profile);

@@ -31,6 +31,7 @@ struct tally_profile_options {
 	bool by_cgroup, by_cgroup_id; /* tell cgroups apart; namespaces of cgroups */
 	unsigned facts; /* tell these apart (sample_facts.h); with TALLY_FACT_BRANCH rows are branches */
 	bool by_cost; /* periods are what samples' accesses cost (PERF_SAMPLE_WEIGHT), at least 1 */
+	bool hides_functions; /* nobody is told which have no names */
 	uint64_t time_quantum_ns; /* times are told apart by so much; 0: 100 ms */
 	/* And their names, with merge_threads: rows are of event and leaf alone, and whoever has ended is forgotten, so that
 	 * memory goes with the places. */

@@ -59,6 +59,11 @@ record stripped.data bin/spin
 check "a stripped program has no names" misses stripped.data hidden_in_the_middle
 "$TALLY" report --stdio -i stripped.data >out 2>&1
 check "… and the report says what would give them" grep -q 'functions without names, of spin: .*-dbgsym.*--debuginfod' out
+"$TALLY" report --stdio --sort comm,dso -i stripped.data >out 2>&1
+check "… unless it shows no functions" eval 'grep -q spin out && ! grep -q "without names" out'
+record few.data sh -c 'bin/spin 0.03; ./spin 0.9'
+"$TALLY" report --stdio -i few.data >out 2>&1
+check "… or they are few: 3 of a hundred samples" eval 'grep -qF "[spin" out && ! grep -q "without names" out'
 
 objcopy --add-gnu-debuglink=spin.debug bin/spin bin/linked && mv bin/linked bin/spin
 record linked.data bin/spin
