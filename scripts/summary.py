@@ -20,6 +20,24 @@ def tests_of(directory, log="testlog.json"):
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
+def what_failed(test):
+    """Each line that is not ok with the comments behind it, in whichever part of the output; how a run ends that did not
+    get to its end, or has no such lines."""
+    lines = (test.get("stdout") or "").splitlines()
+    shown = []
+    fails = False
+    for line in lines:
+        if re.match(r"(not )?ok\b|1\.\.\d", line):
+            fails = line.startswith("not ok")
+        if fails:
+            shown.append(line)
+    if not shown or test["result"] != "FAIL":
+        shown += ["[how it ends:]"] + lines[-60:]
+    if len(shown) > 400:
+        shown[200:-200] = [f"[… {len(shown) - 400} lines …]"]
+    return "\n".join(shown) + "\n" + (test.get("stderr") or "")[-3000:]
+
+
 if sys.argv[1] == "--failed":
     for test in tests_of(sys.argv[3]):
         suites, _, name = test["name"].rpartition(" / ")  # "tally:cli / cli_stat"
@@ -39,6 +57,7 @@ for directory in sys.argv[1:]:
             first = [line for line in (test.get("stdout") or "").splitlines() if line.startswith("not ok")]
             again.append(f"{pathlib.Path(directory).name}: {test['name']}: first {'; '.join(first) or test['result']}; "
                          f"alone {alone[test['name']]['result']}")
+            failures.append((f"{pathlib.Path(directory).name}: {test['name']}, beside others", test))
             test = alone[test["name"]]
         name = f"{pathlib.Path(directory).name}: {test['name']}"
         output = test.get("stdout") or ""
@@ -61,12 +80,12 @@ for directory in sys.argv[1:]:
         if not good and not bad:
             bad = 1
         if bad:
-            failures.append((name, test["result"], output, test.get("stderr") or ""))
+            failures.append((name, test))
         passed += ok
         failed += bad
 
-for name, result, output, errors in failures:
-    print(f"--- {name}: {result}\n{output[-6000:]}{errors[-3000:]}")
+for name, test in failures:
+    print(f"--- {name}: {test['result']}\n{what_failed(test)}")
 for reason in skipped:
     print(f"skipped: {reason}")
 for line in again:

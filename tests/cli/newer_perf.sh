@@ -5,18 +5,12 @@
 # prints it, line for line, and so is what tally records.
 # TAP; $TALLY is the binary, $WORKLOAD the program of record_workload.c.
 set -u
-number=0
+. "$(dirname "$0")/tap.sh"
 here=$(cd "$(dirname "$0")" && pwd)
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
 export HOME=$scratch # where perf keeps copies of what it recorded
 
-ok() { number=$((number + 1)); echo "ok $number - $1"; }
-not_ok() { number=$((number + 1)); echo "not ok $number - $1"; head -60 out | sed 's/^/# /'; }
-skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
 check() { if "${@:2}" >out 2>&1; then ok "$1"; else not_ok "$1"; fi; }
-done_testing() { echo "1..$number"; exit 0; }
 
 # ---- recordings that are here: all of them compressed, in records of a type that perf 6.1 does not know ------
 squeezed() { sed -E 's/ +/ /g; s/ $//'; }

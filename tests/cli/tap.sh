@@ -11,13 +11,25 @@ done_testing() { echo "1..$number"; exit 0; }
 # Of an ordinary user's PATH ldconfig is no part.
 libraries() { PATH=$PATH:/usr/sbin:/sbin ldconfig -p 2>/dev/null; }
 have() { command -v "$1" >/dev/null 2>&1; }
+# How a file begins and how it ends.
+excerpt() {
+	local lines
+	lines=$(wc -l <"$1")
+	if [ "$lines" -le 60 ]; then
+		cat "$1"
+	else
+		head -n 20 "$1"
+		echo "[… $((lines - 60)) lines …]"
+		tail -n 40 "$1"
+	fi | cut -c 1-400 | sed 's/^/# /'
+}
 # With what the last commands wrote, as far as they left it in these files.
 not_ok() {
 	local file
 	number=$((number + 1))
 	echo "not ok $number - $1"
 	for file in out err screen; do
-		[ ! -s "$file" ] || tail -n 40 "$file" | cut -c 1-400 | sed 's/^/# /'
+		[ ! -s "$file" ] || { echo "# --- $file:"; excerpt "$file"; }
 	done
 }
 # NAME [COMMAND…]: by the status of the command, or of the last one.
