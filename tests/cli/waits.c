@@ -28,11 +28,10 @@ __attribute__((noinline)) static void sleeps_briefly(void)
 
 __attribute__((noinline)) static void works(void)
 {
-	volatile uint64_t sum = 0;
 	uint64_t end = now(CLOCK_THREAD_CPUTIME_ID) + 50000000;
 	while (now(CLOCK_THREAD_CPUTIME_ID) < end)
-		for (int i = 0; i < 10000; i++)
-			sum += (uint64_t)i;
+		for (volatile int i = 0; i < 10000; i++)
+			;
 }
 
 static void *waits_for_ever(void *unused)
