@@ -4,6 +4,7 @@
 #include "base/terminal.h"
 #include "output/fit_text.h"
 #include "output/report_cells.h"
+#include "profile/jit_hint.h"
 
 #include <errno.h>
 #include <langinfo.h>
@@ -139,6 +140,24 @@ struct loop {
 	bool leave;
 };
 
+static int hint(struct top_request *top)
+{
+	struct tally_buffer text = { 0 };
+	char clean[TALLY_BROWSER_TEXT_BYTES];
+	int result = top->is_hinted ? 0 : tally_live_jit_hint(&top->sums, &text);
+	if (!result && text.length) {
+		tally_terminal_clean(tally_buffer_string(&text), clean, sizeof(clean));
+		clean[strcspn(clean, "\n")] = '\0';
+		top->is_hinted = true;
+		if (top->stdio)
+			fprintf(stderr, "hint: %s\n", clean);
+		else
+			snprintf(top->browser.message, sizeof(top->browser.message), "%s", clean);
+	}
+	tally_buffer_release(&text);
+	return result;
+}
+
 /* A view is due: shows what there is, and lets it fade. */
 static int show_view(struct top_request *top, struct loop *loop)
 {
@@ -149,6 +168,8 @@ static int show_view(struct top_request *top, struct loop *loop)
 		if (!result)
 			print_view(top);
 	}
+	if (!result)
+		result = hint(top);
 	if (!top->is_paused)
 		describe(top, top->browser.title, sizeof(top->browser.title));
 	if (!result && !top->is_paused)

@@ -27,7 +27,7 @@ struct top_request {
 	struct tally_report report;
 	struct tally_record_status status, before; /* now, and when the last view was made */
 	uint64_t taken; /* samples of the event that is shown, since the last view */
-	bool is_paused;
+	bool is_paused, is_hinted; /* the hint at unnamed code is given once */
 	struct tally_browser browser;
 };
 

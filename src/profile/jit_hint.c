@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+enum { WORTH_A_LINE = 20 }; /* one of so many samples */
+
 static const struct {
 	const char *comm, *how;
 } RUNTIMES[] = {
@@ -16,11 +18,15 @@ static const struct {
 	{ "beam.smp", "erl +JPperf true" },
 };
 
+static bool is_unnamed_function(const struct tally_names *names, uint32_t index)
+{
+	const struct tally_function *function = &names->functions.items[index];
+	return function->kind == TALLY_FRAME_JIT && function->name == TALLY_STRING_NONE;
+}
+
 static bool is_unnamed(const struct tally_profile *profile, uint32_t place)
 {
-	const struct tally_names *names = &profile->recording->names;
-	const struct tally_function *function = &names->functions.items[tally_profile_function(profile, place)];
-	return function->kind == TALLY_FRAME_JIT && function->name == TALLY_STRING_NONE;
+	return is_unnamed_function(&profile->recording->names, tally_profile_function(profile, place));
 }
 
 /* A file in memory, which a program can be run from: it went with its process. */
@@ -38,6 +44,20 @@ struct sums {
 	uint32_t comm;                               /* that has most */
 	const char *memory;
 };
+
+static int count_unnamed(struct sums *sums, uint32_t comm, bool is_leaf, uint64_t added)
+{
+	uint64_t *samples = tally_map_put(&sums->by_comm, comm, NULL);
+	if (!samples)
+		return -ENOMEM;
+	*samples += added;
+	*(is_leaf ? &sums->unnamed : &sums->below) += added;
+	if (*samples > sums->most) {
+		sums->most = *samples;
+		sums->comm = comm;
+	}
+	return 0;
+}
 
 static int count_row(const struct tally_profile *profile, size_t index, struct sums *sums)
 {
@@ -57,17 +77,20 @@ static int count_row(const struct tally_profile *profile, size_t index, struct s
 		}
 		if (path)
 			continue;
-		uint64_t *samples = tally_map_put(&sums->by_comm, profile->classes.items[row->class].comm, NULL);
-		if (!samples)
-			return -ENOMEM;
-		*samples += row->samples;
-		*(is_leaf ? &sums->unnamed : &sums->below) += row->samples;
-		if (*samples > sums->most) {
-			sums->most = *samples;
-			sums->comm = profile->classes.items[row->class].comm;
-		}
-		return 0;
+		return count_unnamed(sums, profile->classes.items[row->class].comm, is_leaf, row->samples);
 	}
+	return 0;
+}
+
+static int count_live(const struct tally_live_sums *live, const struct tally_live_sum *sum, struct sums *sums)
+{
+	const double parts = 1024; /* of a sample, which fades */
+	const uint32_t *frames = sum->count ? live->frames.items + sum->first : &sum->function;
+	uint64_t samples = (uint64_t)(sum->samples * parts);
+	sums->total += samples;
+	for (uint32_t i = 0; i < (sum->count ? sum->count : 1); i++)
+		if (is_unnamed_function(live->names, frames[i]) && strncmp(tally_names_object(live->names, frames[i]), "/memfd:", 7))
+			return count_unnamed(sums, sum->comm, !i, samples);
 	return 0;
 }
 
@@ -89,8 +112,7 @@ static const char *way_of(const char *comm)
 
 static void put(const struct tally_profile *profile, const struct sums *sums, struct tally_buffer *out)
 {
-	const uint64_t worth_a_line = 20; /* one of so many samples */
-	uint64_t least = sums->total / worth_a_line, all = sums->unnamed + sums->below;
+	uint64_t least = sums->total / WORTH_A_LINE, all = sums->unnamed + sums->below;
 	if (sums->in_memory && sums->in_memory >= least)
 		tally_buffer_printf(out, "%.0f%% of the samples are in functions without names, of %s: a file in memory, which "
 				    "is gone with its process; from a file on disk they are named\n",
@@ -113,6 +135,21 @@ int tally_profile_jit_hint(const struct tally_profile *profile, struct tally_buf
 		result = count_row(profile, i, &sums);
 	if (!result)
 		put(profile, &sums, out);
+	tally_map_release(&sums.by_comm);
+	return result;
+}
+
+int tally_live_jit_hint(const struct tally_live_sums *live, struct tally_buffer *out)
+{
+	struct sums sums = { 0 };
+	int result = 0;
+	for (size_t i = 0; !result && i < live->sums.count; i++)
+		result = count_live(live, &live->sums.items[i], &sums);
+	uint64_t all = sums.unnamed + sums.below;
+	if (!result && all && all >= sums.total / WORTH_A_LINE) {
+		const char *name = tally_strings_text(&live->names->tasks->strings, sums.comm);
+		tally_buffer_printf(out, "code that %s made has no names: run it with %s\n", name, way_of(name));
+	}
 	tally_map_release(&sums.by_comm);
 	return result;
 }

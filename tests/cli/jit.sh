@@ -95,4 +95,10 @@ record calls --always-sparkplug
 timeout 60 "$TALLY" report --stdio -i calls.data --dso node >out 2>&1
 check "... and JIT code that calls what has names" \
 	grep -Eq '^hint: ([5-9][0-9]|100)% .* without names, or in what it called: .*node --perf-basic-prof' out
+sed -i s/700000/5000000/ work.js
+node --always-sparkplug work.js & pid=$!
+timeout 60 "$TALLY" top --stdio -g -p $pid -d 500ms -n 4 >out 2>&1
+kill $pid
+wait $pid 2>/dev/null
+check "... by top, while it runs, once" test "$(grep -c '^hint: code that node made .*: run it with node --perf-basic-prof$' out)" = 1
 done_testing
