@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <unistd.h>
 
 struct stat_test {
 	struct tally_arena arena;
@@ -100,6 +101,42 @@ static void counts_and_ratios_are_shown(void **state)
 	has(text, "2.31 insn per cycle, CPI 0.43");
 	has(text, "2.50 % of all L1-dcache accesses");
 	has(text, "(scripted)"); /* nothing is passed off as hardware's */
+}
+
+/* The state of the first of so many events that were there for 1 ms, of a command that used `used_ns`. */
+static enum tally_count_state covered(struct stat_test *t, size_t count, uint64_t used_ns)
+{
+	struct tally_error err = TALLY_ERROR_NONE;
+	struct tally_resource_usage usage = { .user_ns = used_ns };
+	struct tally_counting counting;
+	struct tally_buffer events = { 0 };
+	for (size_t i = 0; i < count; i++)
+		tally_buffer_printf(&events, "%scycles", i ? "," : "");
+	if (!t->provider)
+		assert_int_equal(tally_provider_scripted_parse("cycles 1000000/1000000/1000000", &t->provider, &err), 0);
+	assert_int_equal(tally_event_parse(tally_buffer_string(&events), &t->catalogue, &t->arena, &t->events, &err), 0);
+	struct tally_counting_options options = { .provider = t->provider, .events = t->events.items,
+						  .event_count = t->events.count, .target = &t->target,
+						  .command_pid = getpid() };
+	assert_int_equal(t->events.count, count);
+	assert_int_equal(tally_counting_open(&options, &counting, &err), 0);
+	tally_counting_read(&counting, &usage);
+	assert_int_equal(counting.rows[0].state, TALLY_COUNT_OK);
+	tally_counting_check_coverage(&counting, &usage);
+	enum tally_count_state state = counting.rows[0].state;
+	tally_counting_release(&counting);
+	tally_event_list_release(&t->events);
+	t->events = (struct tally_event_list){ 0 };
+	tally_buffer_release(&events);
+	return state;
+}
+
+static void what_hundreds_of_events_cost_at_exec_is_no_drop(void **state)
+{
+	assert_int_equal(covered(*state, 1, 3500000), TALLY_COUNT_OK);
+	assert_int_equal(covered(*state, 1, 8000000), TALLY_COUNT_WITHHELD);
+	assert_int_equal(covered(*state, 700, 8000000), TALLY_COUNT_OK);
+	assert_int_equal(covered(*state, 700, 30000000), TALLY_COUNT_WITHHELD);
 }
 
 static void scaled_values_say_so(void **state)
@@ -504,6 +541,7 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		CASE(counts_and_ratios_are_shown),
+		CASE(what_hundreds_of_events_cost_at_exec_is_no_drop),
 		CASE(scaled_values_say_so),
 		CASE(never_running_is_not_counted),
 		CASE(an_uncountable_event_drags_no_other_down),
