@@ -98,7 +98,6 @@ static int load_recording(const struct tally_command *command, const char *path,
 	if (result < 0)
 		return result;
 	stacks->by_line = input->by_line;
-	stacks->is_compared = input->is_one_of_several;
 	tally_command_jit_hint(profile); /* while it has its rows */
 	result = take_profile(profile, stacks, err);
 	if (result == -ENOENT)

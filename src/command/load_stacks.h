@@ -17,7 +17,7 @@ struct tally_stacks_input {
 	struct tally_name_sources names;
 	bool no_inlines; /* leave out what was inlined */
 	bool by_line;    /* tally_stacks' */
-	bool is_one_of_several; /* that are compared: warnings name it */
+	bool is_one_of_several; /* warnings name it */
 };
 
 /* Reads the input, told apart by its first bytes, and warns on stderr of what was left out.

@@ -35,6 +35,9 @@ const struct tally_packed_code *tally_names_packed_code(struct tally_names *name
 uint32_t tally_names_packed_function(struct tally_names *names, const struct tally_place *place,
 				     const struct tally_packed_place *packed, uint64_t *offset);
 
+/* … and the build-id of a file, as the recording or the file itself tells it; size 0: none does. */
+struct tally_build_id tally_names_build_id(struct tally_names *names, uint32_t file);
+
 /* names_resolve.c: tally_names_resolve() for places that the recording says nothing of. */
 int tally_names_resolve_by_files(struct tally_names *names, const struct tally_place *places, size_t count,
 				 struct tally_place_name *out);

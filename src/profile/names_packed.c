@@ -79,6 +79,22 @@ const struct tally_packed_code *tally_names_packed_code(struct tally_names *name
 	return names->packed_codes ? tally_packed_code_find(names->packed_codes, function) : NULL;
 }
 
+struct tally_build_id tally_names_build_id(struct tally_names *names, uint32_t file)
+{
+	bool is_file = file < names->tasks->files.count;
+	struct tally_build_id id = is_file ? names->tasks->files.items[file].build_id
+					   : file == TALLY_FILE_KERNEL ? names->kernel_build_id : (struct tally_build_id){ 0 };
+	const struct tally_packed_object *packed =
+		!id.size && names->packed ? tally_packed_names_object(names->packed, names->tasks, file) : NULL;
+	if (packed)
+		return packed->build_id;
+	if (!id.size && is_file && tally_name_table_of(names, file)) {
+		const struct tally_object_entry *entry = tally_name_table_entry(names, file);
+		id = entry && entry->object ? *tally_object_build_id(entry->object) : id;
+	}
+	return id;
+}
+
 static uint32_t intern_name(struct tally_names *names, const char *text)
 {
 	char *readable = text && !names->keep_mangled ? tally_demangle(text) : NULL;

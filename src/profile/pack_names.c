@@ -66,17 +66,7 @@ static void put_frames(struct tally_packer *packer, const struct tally_place_nam
 
 static void put_build_id(struct tally_packer *packer, uint32_t id)
 {
-	struct tally_names *names = packer->names;
-	struct tally_build_id build_id = id == TALLY_FILE_KERNEL ? names->kernel_build_id
-								 : names->tasks->files.items[id].build_id;
-	const struct tally_packed_object *packed =
-		names->packed ? tally_packed_names_object(names->packed, names->tasks, id) : NULL;
-	if (!build_id.size && packed) {
-		build_id = packed->build_id;
-	} else if (!build_id.size && id != TALLY_FILE_KERNEL && tally_name_table_of(names, id)) {
-		const struct tally_object_entry *entry = tally_name_table_entry(names, id);
-		build_id = entry && entry->object ? *tally_object_build_id(entry->object) : build_id;
-	}
+	const struct tally_build_id build_id = tally_names_build_id(packer->names, id);
 	tally_own_put_number(&packer->places, build_id.size);
 	tally_buffer_append(&packer->places, build_id.bytes, build_id.size);
 }

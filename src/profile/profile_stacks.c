@@ -3,6 +3,7 @@
 
 #include "base/vector.h"
 #include "profile/call_tree.h"
+#include "profile/name_functions.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,13 +13,8 @@
 
 static uint32_t frame_of(const struct tally_names *names, uint32_t function, struct tally_stacks *out)
 {
-	const char *object = tally_names_short_object(names, function), *text = tally_names_plain_text(names, function);
-	char whole[512];
-	if (out->is_compared && names->functions.items[function].name == TALLY_STRING_NONE) {
-		snprintf(whole, sizeof(whole), object[0] == '[' ? "%s" : "[%s]", object);
-		text = whole;
-	}
-	return tally_stacks_frame(out, text, object, names->functions.items[function].kind);
+	return tally_stacks_frame(out, tally_names_plain_text(names, function), tally_names_short_object(names, function),
+				  names->functions.items[function].kind);
 }
 
 /* A frame by function and line; without a line it is the function's. */
@@ -37,6 +33,17 @@ static uint32_t line_frame(const struct tally_names *names, const struct tally_p
 					     whole->kind);
 	tally_buffer_release(&text);
 	return number;
+}
+
+/* What has no symbol is called by an address, which is another in another build: who compares has to know. */
+static void note_build(struct tally_names *names, const struct tally_place *place, struct tally_frame *frame)
+{
+	const struct tally_build_id id = tally_names_build_id(names, tally_names_file(names, place));
+	uint64_t build = 0;
+	for (size_t i = 0; i < id.size; i++)
+		build = tally_hash64(build ^ id.bytes[i]) | 2;
+	build = build ? build : TALLY_BUILD_UNKNOWN;
+	frame->build = !frame->build || frame->build == build ? build : TALLY_BUILD_UNKNOWN;
 }
 
 /* By function: its frame in `out`. */
@@ -79,13 +86,16 @@ static uint32_t *make_threads(const struct tally_profile *profile, uint32_t even
 /* The places of the rows, as steps. */
 static int make_steps(const struct tally_profile *profile, struct tally_stacks *out)
 {
-	const struct tally_names *names = &profile->recording->names;
+	struct tally_names *names = &profile->recording->names;
 	size_t places = profile->places.places.count;
 	uint32_t *frames = make_frames(names, out);
 	int result = frames ? tally_vector_reserve(&out->steps, places) : -ENOMEM;
 	for (size_t i = 0; !result && i < places; i++) {
 		const struct tally_place_name *name = &profile->names[i];
 		struct tally_step step = { .first = (uint32_t)out->step_frames.count, .count = name->count };
+		uint32_t symbol = tally_profile_function(profile, (uint32_t)i);
+		if (names->functions.items[symbol].name == TALLY_STRING_NONE)
+			note_build(names, &profile->places.places.items[i], &out->frames.items[frames[symbol]]);
 		for (uint32_t n = 0; !result && n < name->count; n++) {
 			const struct tally_place_frame *frame = &names->frames.items[name->first + n];
 			uint32_t number = frames[frame->function];

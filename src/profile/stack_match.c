@@ -1,5 +1,6 @@
 #include "profile/stack_match.h"
 
+#include "base/buffer.h"
 #include "base/vector.h"
 #include "profile/call_tree.h"
 
@@ -35,7 +36,58 @@ static size_t plain_length(const char *name)
 		       : strlen(name);
 }
 
-static int take_names(struct tally_match *match, struct tally_match_run *run)
+/* By side, old and new, and object's name (an id of `names`): the build of it that all of the side's runs are of. */
+struct builds {
+	struct tally_map sides[2];
+};
+
+static int gather_builds(struct tally_match *match, struct builds *builds)
+{
+	for (size_t r = 0; r < match->count; r++) {
+		const struct tally_stacks *stacks = match->runs[r].stacks;
+		for (size_t i = 0; i < stacks->frames.count; i++) {
+			const struct tally_frame *frame = &stacks->frames.items[i];
+			bool added;
+			if (!frame->build)
+				continue;
+			uint32_t object = tally_strings_intern(&match->names.strings,
+							       tally_strings_text(&stacks->strings, frame->object));
+			uint64_t *build = object == TALLY_STRING_NONE ? NULL : tally_map_put(&builds->sides[match->runs[r].is_new], object, &added);
+			if (!build)
+				return -ENOMEM;
+			*build = added || *build == frame->build ? frame->build : TALLY_BUILD_UNKNOWN;
+		}
+	}
+	return 0;
+}
+
+static bool is_one_build(const struct builds *builds, uint32_t object)
+{
+	const uint64_t *old = tally_map_get(&builds->sides[0], object), *new = tally_map_get(&builds->sides[1], object);
+	return old && new && *old == *new && *old != TALLY_BUILD_UNKNOWN;
+}
+
+/* A frame of `names`.  What has no symbol is its object's, unless both sides are of one build of that. */
+static uint32_t take_frame(struct tally_match *match, const struct builds *builds, const struct tally_stacks *stacks,
+			   const struct tally_frame *frame)
+{
+	const struct tally_strings *strings = &stacks->strings;
+	const char *object = frame->object == TALLY_STRING_NONE ? NULL : tally_strings_text(strings, frame->object);
+	const char *name = tally_strings_text(strings, frame->name);
+	struct tally_buffer whole = { 0 };
+	/* perf script text has whole paths, recordings have names. */
+	if (object && object[0] == '/' && object[1] != '/')
+		object = tally_object_basename(object);
+	if (frame->build && !is_one_build(builds, tally_strings_intern(&match->names.strings, object))) {
+		tally_buffer_printf(&whole, object[0] == '[' ? "%s" : "[%s]", object);
+		name = tally_buffer_string(&whole);
+	}
+	uint32_t taken = whole.failed ? NONE : tally_stacks_frame(&match->names, name, object, frame->kind);
+	tally_buffer_release(&whole);
+	return taken;
+}
+
+static int take_names(struct tally_match *match, const struct builds *builds, struct tally_match_run *run)
 {
 	const struct tally_stacks *stacks = run->stacks;
 	const struct tally_strings *strings = &stacks->strings;
@@ -44,13 +96,7 @@ static int take_names(struct tally_match *match, struct tally_match_run *run)
 	if (!run->frames || !run->comms)
 		return -ENOMEM;
 	for (size_t i = 0; i < stacks->frames.count; i++) {
-		const struct tally_frame *frame = &stacks->frames.items[i];
-		const char *object = frame->object == TALLY_STRING_NONE ? NULL : tally_strings_text(strings, frame->object);
-		/* perf script text has whole paths, recordings have names. */
-		if (object && object[0] == '/' && object[1] != '/')
-			object = tally_object_basename(object);
-		run->frames[i] = tally_stacks_frame(&match->names, tally_strings_text(strings, frame->name), object,
-						    frame->kind);
+		run->frames[i] = take_frame(match, builds, stacks, &stacks->frames.items[i]);
 		if (run->frames[i] == NONE)
 			return -ENOMEM;
 	}
@@ -211,15 +257,18 @@ int tally_match_stacks(const struct tally_stacks *old, size_t old_count, const s
 	*out = (struct tally_match){ .count = old_count + new_count, .old_count = old_count, .comm_formerly = NONE,
 				     .comm_now = NONE };
 	struct matcher matcher = { .match = out };
-	int result = 0;
+	struct builds builds = { 0 };
 	out->runs = calloc(out->count + 1, sizeof(*out->runs));
 	if (!out->runs)
 		return -ENOMEM;
 	for (size_t i = 0; i < out->count; i++)
 		out->runs[i] = (struct tally_match_run){ .stacks = i < old_count ? &old[i] : &new[i - old_count],
 							 .is_new = i >= old_count };
+	int result = gather_builds(out, &builds);
 	for (size_t i = 0; !result && i < out->count; i++)
-		result = take_names(out, &out->runs[i]);
+		result = take_names(out, &builds, &out->runs[i]);
+	for (size_t i = 0; i < 2; i++)
+		tally_map_release(&builds.sides[i]);
 	size_t frames = out->names.frames.count + 1;
 	out->formerly = malloc(frames * sizeof(*out->formerly));
 	matcher.same_as = malloc(frames * sizeof(*matcher.same_as));

@@ -29,7 +29,10 @@ struct tally_frame {
 	uint32_t name;   /* string ids in `strings` */
 	uint32_t object; /* "libc.so.6", "[kernel.kallsyms]"; TALLY_STRING_NONE when not known */
 	enum tally_frame_kind kind;
+	uint64_t build; /* of what has no symbol: which build of its object it is of, or TALLY_BUILD_UNKNOWN; of the others 0 */
 };
+
+enum { TALLY_BUILD_UNKNOWN = 1 };
 
 struct tally_thread_label {
 	uint32_t comm; /* string id */
@@ -62,7 +65,6 @@ struct tally_stacks {
 	char event[128]; /* "cpu-clock", "" when not known */
 	char unit[32];   /* of weight: "samples", "ns", "events" */
 	char title[256];
-	bool is_compared; /* set before: functions without symbols are one, their object's; other builds have other addresses */
 	bool by_line;    /* set before: functions' names end in the source line that was sampled, or called: "work x.c:12" */
 
 	/* What the text readers left out; malformed lines are no error as long as something was read. */

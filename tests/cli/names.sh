@@ -133,7 +133,7 @@ int main(void) { end = clock() + CLOCKS_PER_SEC / 2; ends_in_a_call(); }
 END
 # Each in its place, without a gap: what is called from ends_in_a_call() returns to behind().
 gcc -O1 -fno-toplevel-reorder -falign-functions=1 -fasynchronous-unwind-tables -rdynamic -fvisibility=hidden \
-	-o parts parts.c && mkdir -p bare && strip -o bare/parts parts
+	-Wl,--build-id -o parts parts.c && mkdir -p bare && strip -o bare/parts parts
 # What a function is called by its address in the program that has symbols.
 called() { printf '[parts+0x%x]' "0x$(nm parts | awk -v name="$1" '$3 == name { print $1 }')"; }
 nameless_stack() { # all of it, in FILE
@@ -164,7 +164,11 @@ else
 	names parts.data
 	check "script calls it [unknown], as perf does" eval "grep -q ' \[unknown\] (.*bare/parts)' out && ! grep -q 'parts+0x' out"
 	timeout 60 "$TALLY" diff parts.data parts.data >out 2>err
-	check "diff has them by object: in another build they lie elsewhere" eval "grep -q '\[parts\]' out && ! grep -q 'parts+0x' out"
+	check "diff compares them" grep -qF -- "$(called first_nameless)" out
+	sed 's/second_nameless(void) {/& sink++;/' parts.c >other.c
+	mkdir other_build && gcc -O1 -Wl,--build-id -o other_build/parts other.c && strip other_build/parts && record other.data other_build/parts
+	timeout 60 "$TALLY" diff parts.data other.data >out 2>err
+	check "… but by object with another build, where they lie elsewhere" eval "grep -q '\[parts\]' out && ! grep -q 'parts+0x' out"
 	timeout 60 "$TALLY" record -e cpu-clock -F 2000 -g -o carried.data bare/parts >out 2>&1
 	mv bare/parts bare/gone
 	check "the recording carries these names" nameless_stack carried.data
