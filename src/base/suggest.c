@@ -62,7 +62,9 @@ static void try_words(struct tally_nearest *nearest, const char *words)
 {
 	char word[sizeof(nearest->name)];
 	for (; *words; words += strcspn(words, " "), words += *words == ' ') {
-		snprintf(word, sizeof(word), "%.*s", (int)strcspn(words, " "), words);
+		size_t length = strcspn(words, " "), kept = length < sizeof(word) ? length : sizeof(word) - 1;
+		memcpy(word, words, kept);
+		word[kept] = '\0';
 		tally_nearest_try(nearest, word);
 	}
 }

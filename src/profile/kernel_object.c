@@ -29,9 +29,10 @@ const struct tally_mapping *tally_kernel_reference(const struct tally_names *nam
 	const struct tally_process *kernel = &names->tasks->kernel;
 	for (size_t i = 0; i < kernel->count; i++) {
 		const char *path = tally_tasks_path(names->tasks, kernel->mappings[i].file);
+		if (strncmp(path, prefix, sizeof(prefix) - 1) != 0 || !path[sizeof(prefix) - 1])
+			continue;
 		*symbol = path + sizeof(prefix) - 1;
-		if (!strncmp(path, prefix, sizeof(prefix) - 1) && **symbol)
-			return &kernel->mappings[i];
+		return &kernel->mappings[i];
 	}
 	return NULL;
 }

@@ -44,7 +44,9 @@ static bool find_mount(const char *mounts, char path[PATH_MAX])
 	char line[2 * PATH_MAX], where[PATH_MAX], type[32], options[1024];
 	bool found = false;
 	for (; *mounts; mounts += strcspn(mounts, "\n"), mounts += *mounts == '\n') {
-		snprintf(line, sizeof(line), "%.*s", (int)strcspn(mounts, "\n"), mounts);
+		size_t length = strcspn(mounts, "\n"), kept = length < sizeof(line) ? length : sizeof(line) - 1;
+		memcpy(line, mounts, kept);
+		line[kept] = '\0';
 		if (sscanf(line, "%*s %4095s %31s %1023s", where, type, options) != 3)
 			continue;
 		bool is_v1 = !strcmp(type, "cgroup") && has_word(options, "perf_event");
