@@ -55,6 +55,12 @@ static inline const struct tally_function *reference_function(const struct refer
 	return &report->profile->recording->names.functions.items[function];
 }
 
+/* What has no symbol is told apart by where it begins. */
+static inline uint32_t reference_name(const struct tally_function *function)
+{
+	return function->name == TALLY_STRING_NONE ? function->plain : function->name;
+}
+
 static inline bool reference_is_inlined(const struct reference_report *report, uint32_t function)
 {
 	return reference_function(report, function)->kind == TALLY_FRAME_INLINED;
@@ -63,7 +69,7 @@ static inline bool reference_is_inlined(const struct reference_report *report, u
 static inline bool reference_same(const struct reference_report *report, uint32_t a, uint32_t b)
 {
 	const struct tally_function *x = reference_function(report, a), *y = reference_function(report, b);
-	return x->name == y->name && x->object == y->object &&
+	return reference_name(x) == reference_name(y) && x->object == y->object &&
 	       (x->kind == TALLY_FRAME_INLINED) == (y->kind == TALLY_FRAME_INLINED);
 }
 
@@ -101,7 +107,7 @@ static inline struct reference_entry *reference_entry(struct reference_report *r
 	if (by[TALLY_SORT_OBJECT])
 		fresh.key[TALLY_SORT_OBJECT] = known ? reference_function(report, function)->object : UINT32_MAX - 1;
 	if (by[TALLY_SORT_SYMBOL])
-		fresh.key[TALLY_SORT_SYMBOL] = known ? reference_function(report, function)->name : UINT32_MAX - 1;
+		fresh.key[TALLY_SORT_SYMBOL] = known ? reference_name(reference_function(report, function)) : UINT32_MAX - 1;
 	if (by[TALLY_SORT_SOURCE_FILE])
 		fresh.key[TALLY_SORT_SOURCE_FILE] =
 			known ? tally_report_source_file(profile, report->places.items[frame]) : UINT32_MAX - 1;

@@ -238,6 +238,8 @@ static int compare_functions(const struct reference_report *reference, uint32_t 
 	const struct tally_strings *strings = &reference->profile->recording->names.strings;
 	const struct tally_function *x = reference_function(reference, a), *y = reference_function(reference, b);
 	int order = strcmp(text_of(strings, x->name), text_of(strings, y->name));
+	if (!order && x->name == TALLY_STRING_NONE)
+		order = strcmp(text_of(strings, x->plain), text_of(strings, y->plain));
 	if (!order)
 		order = strcmp(text_of(strings, x->object), text_of(strings, y->object));
 	return order ? order : (x->kind == TALLY_FRAME_INLINED) - (y->kind == TALLY_FRAME_INLINED);
