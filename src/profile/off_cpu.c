@@ -83,6 +83,14 @@ static int set_state(struct measuring *measuring, uint32_t tid, uint64_t state)
 	return 0;
 }
 
+/* A thread that executes a program takes its process's first thread's number, which has ended by then. */
+static void revive(struct measuring *measuring, uint32_t tid)
+{
+	const uint64_t *number = tally_map_get(&measuring->waiting, tid);
+	if (number && *number == ENDED)
+		tally_map_remove(&measuring->waiting, tid);
+}
+
 static int begin_wait(struct measuring *measuring, const struct tally_sample *sample)
 {
 	struct tally_off_cpu *off_cpu = measuring->off_cpu;
@@ -111,6 +119,10 @@ static int measure_record(struct measuring *measuring, const struct tally_raw_re
 		return 0;
 	case TALLY_RECORD_EXIT:
 		return set_state(measuring, record->task.tid, ENDED);
+	case TALLY_RECORD_COMM:
+		if (record->header.misc & TALLY_MISC_COMM_EXEC)
+			revive(measuring, record->comm.tid);
+		return 0;
 	case TALLY_RECORD_FORK:
 		tally_map_remove(&measuring->waiting, record->task.tid); /* a number that had another task */
 		return 0;

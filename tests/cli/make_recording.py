@@ -16,7 +16,7 @@ RECORD = {"MMAP": 1, "COMM": 3, "EXIT": 4, "FORK": 7, "SAMPLE": 9, "MMAP2": 10, 
           "FINISHED_ROUND": 68, "ID_INDEX": 69, "AUXTRACE_INFO": 70, "AUXTRACE": 71, "AUXTRACE_ERROR": 72,
           "THREAD_MAP": 73, "CPU_MAP": 74, "STAT_CONFIG": 75, "STAT": 76, "STAT_ROUND": 77, "EVENT_UPDATE": 78,
           "TIME_CONV": 79, "HEADER_FEATURE": 80, "COMPRESSED": 81, "FINISHED_INIT": 82, "COMPRESSED2": 83}
-KERNEL, USER, SWITCH_OUT = 1, 2, 1 << 13
+KERNEL, USER, SWITCH_OUT, COMM_EXEC = 1, 2, 1 << 13, 1 << 13
 SPECIAL = {"hostname": 3, "osrelease": 4, "version": 5, "arch": 6, "nrcpus": 7, "cpudesc": 8, "cpuid": 9,
            "total_mem": 10, "cmdline": 11, "event_desc": 12, "cpu_topology": 13, "numa": 14, "branch_stack": 15,
            "pmus": 16, "groups": 17, "auxtrace": 18, "stat": 19, "cache": 20, "sample_time": 21, "memory": 22,
@@ -405,6 +405,9 @@ def off_cpu(path, flags=SAMPLE_ID_ALL | MMAP | COMM | MMAP2 | SWITCH_EVENTS):
     records += task("FORK", 50000, 0, 12) + out(50100, 0, 12) + back(50101, 0, 12) # its number is another's now
     records += back(60000, 0, 13) + out(61000, 0, 13) # … and waits to the end
     records += out(70000, 1, 14) + task("EXIT", 71000, 1, 14)
+    records += task("EXIT", 80000, 0, 16) # the first thread of a process of which another
+    execs = u32(LIBRARY_PID, 16) + padded("execs") + trailer(16, 80100, 0)
+    records += [(80100, 0, record("COMM", execs, COMM_EXEC))] + out(80200, 0, 16) + back(80500, 0, 16)
     records += back(99000, 1, 15)
     in_file = [entry[2] for entry in sorted(records, key=lambda entry: (entry[1], entry[0]))]
     write_file(path, [event], side_band("waiter", u32(0, 0)) + in_file, common_features([event]))

@@ -12,20 +12,20 @@ export HOME=$scratch
 if have python3; then
 	"$here/make_recording.py" off_cpu made.data
 	timeout 60 "$TALLY" script -F tid,time,period made.data >out 2>err
-	check "a wait lasts until its task runs again, on whichever CPU; the idle task's and the dead's are none" \
-		test "$(awk '{ print $1, $NF }' out | tr '\n' ' ')" = "11 700 12 250 12 1 13 38000 "
+	check "a wait lasts until its task runs again, on whichever CPU; the idle task's and the dead's are none, but who executes a program has a dead one's number" \
+		test "$(awk '{ print $1, $NF }' out | tr '\n' ' ')" = "11 700 12 250 12 1 13 38000 16 300 "
 	timeout 60 "$TALLY" script -F tid,time,period --tid 12 made.data >out 2>err
 	check "… whatever else is filtered out" test "$(awk '{ print $1, $NF }' out | tr '\n' ' ')" = "12 250 12 1 "
 	timeout 60 "$TALLY" script -D made.data >out 2>err
-	check "a dump has samples as they were written" eval '[ "$(grep -c "SAMPLE .*period=1$" out)" = 9 ] && [ ! -s err ]'
+	check "a dump has samples as they were written" eval '[ "$(grep -c "SAMPLE .*period=1$" out)" = 10 ] && [ ! -s err ]'
 	timeout 60 "$TALLY" report --stdio made.data >out 2>err
-	check "a report says how long all of them took" grep -q '^4 samples of offcpu-time, 0.00 s in all' out
+	check "a report says how long all of them took" grep -q '^5 samples of offcpu-time, 0.00 s in all' out
 	"$here/make_recording.py" off_cpu_unknown unknown.data
 	timeout 60 "$TALLY" report --stdio unknown.data >out 2>err
 	check "without switches they are counted, and that is said" \
-		eval 'grep -q "^9 samples of offcpu-time (" out && grep -q "shown by the number of waits" err'
+		eval 'grep -q "^10 samples of offcpu-time (" out && grep -q "shown by the number of waits" err'
 	timeout 60 "$TALLY" report --stdio -i - <made.data >out 2>err
-	check "… and from a pipe" eval 'grep -q "^9 samples of offcpu-time (" out && grep -q "shown by the number of waits" err'
+	check "… and from a pipe" eval 'grep -q "^10 samples of offcpu-time (" out && grep -q "shown by the number of waits" err'
 else
 	skip "times that are known" "there is no python3"
 fi
