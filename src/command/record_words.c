@@ -65,6 +65,8 @@ static void say_nothing_sampled(const struct record_request *request, double sec
 	const char *uncounted = provider->ops->uncounted ? provider->ops->uncounted(provider) : NULL;
 	if (uncounted)
 		fprintf(stderr, "hint: nothing was sampled: %s\n", uncounted);
+	else if (request->off_cpu)
+		fputs("hint: nothing was sampled: no task left a CPU; waits that began before the recording are not seen\n", stderr);
 	else if (rate->delay_s >= seconds)
 		fprintf(stderr, "hint: nothing was sampled: it ended after %.2f s, and sampling was to start after %.2f s (-D)\n",
 			seconds, rate->delay_s);

@@ -5,6 +5,7 @@
 #include "base/number_text.h"
 #include "base/terminal.h"
 #include "output/fit_text.h"
+#include "output/flamegraph_text.h"
 #include "output/report_cells.h"
 
 #include <stdio.h>
@@ -141,6 +142,14 @@ static bool of_waits(const struct table *table)
 	return tally_off_cpu_measured(&recording->off_cpu, event);
 }
 
+/* Of waits none is left to chance. */
+static void put_waits(const struct table *table, struct tally_buffer *out)
+{
+	tally_buffer_text(out, ", ");
+	tally_flame_weight(out, (double)table->report->period, "ns", "");
+	tally_buffer_text(out, " in all");
+}
+
 /* " (±1.2 at 10%) over 1.20 s, command gcc, 4 threads" */
 static void put_circumstances(const struct table *table, struct tally_buffer *out)
 {
@@ -149,8 +158,9 @@ static void put_circumstances(const struct table *table, struct tally_buffer *ou
 	char text[NAME_BYTES];
 	tally_buffer_text(out, table->profile->of_costs ? " by cost" : "");
 	if (of_waits(table))
-		tally_buffer_printf(out, ", %.2f s in all", (double)table->report->period / 1e9);
-	put_tenth_error(table, out);
+		put_waits(table, out);
+	else
+		put_tenth_error(table, out);
 	if (seconds > 0)
 		tally_buffer_printf(out, " over %.2f s", seconds);
 	if (recording->counts.lost)

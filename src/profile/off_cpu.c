@@ -148,6 +148,9 @@ static int measure(struct measuring *measuring, struct tally_recording *recordin
 	while ((result = tally_recording_next(recording, &raw, &record, err)) > 0)
 		if (measure_record(measuring, &raw, &record) < 0)
 			return tally_error_set(err, -ENOMEM, "out of memory");
+	uint64_t first, last;
+	if (tally_recorded_times(recording->data, &first, &last))
+		see_time(measuring, last);
 	if (!result)
 		cut_waits(measuring);
 	return result;

@@ -3,7 +3,7 @@
  *
  * The kernel takes such a sample when a task leaves its CPU, when nobody can know for how long.  The SWITCH records tell when
  * it came back; so the file is read once before, for these times alone: 8 bytes a switch.  Waits that the recording's end
- * cut off last up to its last record.  The idle task doesn't wait.
+ * cut off last up to that.  The idle task doesn't wait.
  */
 #ifndef TALLY_PROFILE_OFF_CPU_H
 #define TALLY_PROFILE_OFF_CPU_H

@@ -185,8 +185,7 @@ static bool is_event(struct tally_sample_filter *filter, const struct tally_perf
 
 /* ---- the filter ---------------------------------------------------------------------------------------- */
 
-/* When the first and the last sample were taken; a pipe tells nothing of it, and perf not without build-ids. */
-static bool recorded_times(const struct tally_perfdata *data, uint64_t *first_ns, uint64_t *last_ns)
+bool tally_recorded_times(const struct tally_perfdata *data, uint64_t *first_ns, uint64_t *last_ns)
 {
 	struct tally_feature_bytes told = tally_perfdata_feature(data, TALLY_FEATURE_SAMPLE_TIME);
 	struct tally_reader reader;
@@ -219,7 +218,7 @@ static int parse_times(struct tally_sample_filter *filter, const struct tally_pr
 {
 	bool is_share = tally_time_is_share(asked->time), is_since_first = asked->time_since_first && !is_share;
 	uint64_t first_ns = 0, last_ns = 0;
-	if ((is_share || is_since_first) && !recorded_times(data, &first_ns, &last_ns))
+	if ((is_share || is_since_first) && !tally_recorded_times(data, &first_ns, &last_ns))
 		return no_times(asked->time, is_share, tally_perfdata_is_pipe(data), err);
 	int result = tally_time_ranges_parse(&filter->times, asked->time, first_ns, last_ns, err);
 	for (size_t i = 0; is_since_first && i < filter->times.count; i++) {

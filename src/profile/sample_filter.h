@@ -71,4 +71,7 @@ size_t tally_event_find(const struct tally_recorded_event *events, size_t count,
 /* -ENOENT with the list of the events that there are. */
 int tally_event_not_found(const struct tally_perfdata *data, const char *name, struct tally_error *err);
 
+/* When the first and the last sample were taken; a pipe tells nothing of it, and perf not without build-ids. */
+bool tally_recorded_times(const struct tally_perfdata *data, uint64_t *first_ns, uint64_t *last_ns);
+
 #endif

@@ -277,6 +277,14 @@ static void make_side_band(struct tally_recorder *recorder, struct tally_record_
 	source->written = source->attr;
 }
 
+const struct tally_record_source *tally_record_off_cpu(const struct tally_recorder *recorder)
+{
+	for (size_t i = 0; i + 1 < recorder->source_count; i++)
+		if (recorder->sources[i].event && tally_is_off_cpu(&recorder->sources[i].attr, recorder->sources[i].event->name))
+			return &recorder->sources[i];
+	return NULL;
+}
+
 /* Where copies were chosen but some or all events take each hit. */
 static void describe_each_hit(struct tally_recorder *recorder)
 {

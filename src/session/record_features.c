@@ -134,8 +134,10 @@ static int time_features(struct tally_recorder *recorder, struct tally_buffer *b
 	tally_feature_clock_data(bytes, CLOCK_MONOTONIC, clock_ns(CLOCK_REALTIME), clock_ns(CLOCK_MONOTONIC));
 	if (!result)
 		result = put_feature(recorder, TALLY_FEATURE_CLOCK_DATA, bytes, err);
+	/* Who waits is waiting still. */
+	uint64_t last_ns = tally_record_off_cpu(recorder) ? clock_ns(CLOCK_MONOTONIC) : recorder->last_sample_ns;
 	if (!recorder->pipe && recorder->last_sample_ns)
-		tally_feature_sample_time(bytes, recorder->first_sample_ns, recorder->last_sample_ns);
+		tally_feature_sample_time(bytes, recorder->first_sample_ns, last_ns);
 	return result ? result : put_feature(recorder, TALLY_FEATURE_SAMPLE_TIME, bytes, err);
 }
 

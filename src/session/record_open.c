@@ -47,6 +47,8 @@ static bool fall_back_to_user(struct tally_recorder *recorder)
 {
 	bool changed = false;
 	size_t emptied = 0;
+	if (tally_record_off_cpu(recorder))
+		return false;
 	for (size_t i = 0; i + 1 < recorder->source_count; i++)
 		emptied += is_empty_in_user_mode(&recorder->sources[i]);
 	if (emptied + 1 == recorder->source_count)
@@ -189,8 +191,10 @@ static int open_source(struct tally_recorder *recorder, size_t index, const stru
 	for (unsigned i = 0; !result && i < count; i++) {
 		int opened = open_one(recorder, index, place, group, count > 1 ? copies->sizes[i] : 0);
 		if (opened < 0) {
-			struct tally_event asked = *source->event;
-			asked.attr = source->attr;
+			bool is_refused = opened == -EACCES || opened == -EPERM;
+			const struct tally_record_source *off_cpu = is_refused ? tally_record_off_cpu(recorder) : NULL;
+			struct tally_event asked = off_cpu ? *off_cpu->event : *source->event;
+			asked.attr = off_cpu ? off_cpu->attr : source->attr;
 			return explain_refusal(recorder, &asked, opened, place, err);
 		}
 		if (!i)

@@ -153,6 +153,8 @@ unsigned tally_record_take_signals(struct tally_recorder *recorder, struct tally
 /* record_attributes.c: completes attributes, chooses the call graph. */
 int tally_record_make_sources(struct tally_recorder *recorder, const struct tally_event_list *events,
 			      struct tally_error *err);
+/* The source whose samples stand for waits, or NULL. */
+const struct tally_record_source *tally_record_off_cpu(const struct tally_recorder *recorder);
 
 /* record_open.c: opens the events and their rings; ids are filled in. */
 int tally_record_open(struct tally_recorder *recorder, struct tally_error *err);
