@@ -113,15 +113,16 @@ static void say_warnings(const struct record_request *request, const struct tall
 			status->stacks_deep == 1 ? "lacks its root" : "lack their roots");
 }
 
-/* A task's timer begins anew whenever the task gets a CPU: who runs for less than its period at a time is never met. */
+/* A new task's clock begins anew: of one that lives for less than a period nothing is met, of others half a period is missed in
+ * the mean.  Of ordinary programs 91 % or more are met. */
 static void say_coverage(const struct tally_recorder *recorder)
 {
-	const double worth_saying_s = 0.1, enough = 0.5;
+	const double worth_saying_s = 0.1, enough = 0.8;
 	double sampled_s, used_s;
 	if (tally_recorder_coverage(recorder, &sampled_s, &used_s) && used_s >= worth_saying_s && sampled_s < enough * used_s)
 		fprintf(stderr,
-			"tally record: warning: the samples stand for %.0f of %.0f ms of CPU time: tasks that run for less than a "
-			"period at a time are missed; -a, or a higher -F, meets them\n",
+			"tally record: warning: the samples stand for %.0f of %.0f ms of CPU time: processes and threads that live "
+			"for less than a period are missed; -a, or a higher -F, meets them\n",
 			sampled_s * 1e3, used_s * 1e3);
 }
 
