@@ -40,7 +40,8 @@ static const char *memory_file(const struct tally_profile *profile, uint32_t pla
 
 struct sums {
 	struct tally_map by_comm;                    /* in unnamed code, or in what it called */
-	uint64_t total, unnamed, below, in_memory, most;
+	uint64_t total, in_memory, most;
+	uint64_t unnamed, below;                     /* in unnamed code or what it called; of these, in what it called */
 	uint32_t comm;                               /* that has most */
 	const char *memory;
 };
@@ -51,7 +52,8 @@ static int count_unnamed(struct sums *sums, uint32_t comm, bool is_leaf, uint64_
 	if (!samples)
 		return -ENOMEM;
 	*samples += added;
-	*(is_leaf ? &sums->unnamed : &sums->below) += added;
+	sums->unnamed += added;
+	sums->below += is_leaf ? 0 : added;
 	if (*samples > sums->most) {
 		sums->most = *samples;
 		sums->comm = comm;
@@ -112,16 +114,16 @@ static const char *way_of(const char *comm)
 
 static void put(const struct tally_profile *profile, const struct sums *sums, struct tally_buffer *out)
 {
-	uint64_t least = sums->total / WORTH_A_LINE, all = sums->unnamed + sums->below;
+	uint64_t least = sums->total / WORTH_A_LINE;
 	if (sums->in_memory && sums->in_memory >= least)
 		tally_buffer_printf(out, "%.0f%% of the samples are in functions without names, of %s: a file in memory, which "
 				    "is gone with its process; from a file on disk they are named\n",
 				    100.0 * (double)sums->in_memory / (double)sums->total, sums->memory);
-	if (!all || all < least)
+	if (!sums->unnamed || sums->unnamed < least)
 		return;
 	const char *name = tally_strings_text(&profile->recording->tasks.strings, sums->comm);
 	tally_buffer_printf(out, "%.0f%% of the samples are in code that %s made while it ran, without names%s: run it with %s\n",
-			    100.0 * (double)all / (double)sums->total, name,
+			    100.0 * (double)sums->unnamed / (double)sums->total, name,
 			    sums->below ? ", or in what it called" : "", way_of(name));
 }
 
@@ -145,8 +147,7 @@ int tally_live_jit_hint(const struct tally_live_sums *live, struct tally_buffer 
 	int result = 0;
 	for (size_t i = 0; !result && i < live->sums.count; i++)
 		result = count_live(live, &live->sums.items[i], &sums);
-	uint64_t all = sums.unnamed + sums.below;
-	if (!result && all && all >= sums.total / WORTH_A_LINE) {
+	if (!result && sums.unnamed && sums.unnamed >= sums.total / WORTH_A_LINE) {
 		const char *name = tally_strings_text(&live->names->tasks->strings, sums.comm);
 		tally_buffer_printf(out, "code that %s made has no names: run it with %s\n", name, way_of(name));
 	}

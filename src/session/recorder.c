@@ -1,5 +1,6 @@
 #include "session/recorder_state.h"
 
+#include "abi/attr.h"
 #include "base/vector.h"
 
 #include <errno.h>
@@ -249,9 +250,7 @@ static double seconds_of(struct timeval time)
  * sign of tasks that are too short. */
 static double clock_period_s(const struct tally_attr *attr)
 {
-	bool is_clock = attr->type == TALLY_TYPE_SOFTWARE &&
-			(attr->config == TALLY_SW_CPU_CLOCK || attr->config == TALLY_SW_TASK_CLOCK);
-	if (!is_clock || attr->flags & (TALLY_ATTR_EXCLUDE_USER | TALLY_ATTR_EXCLUDE_KERNEL) || !attr->sample_period)
+	if (!tally_attr_is_clock(attr) || attr->flags & (TALLY_ATTR_EXCLUDE_USER | TALLY_ATTR_EXCLUDE_KERNEL) || !attr->sample_period)
 		return 0;
 	const double in_time_s = 4e-5;
 	double period_s = attr->flags & TALLY_ATTR_FREQ ? 1 / (double)attr->sample_period : (double)attr->sample_period / 1e9;
