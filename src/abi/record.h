@@ -5,11 +5,12 @@
 #include "abi/attr.h"
 #include "tally/record.h"
 
-/* Set by tally's recorder in a SAMPLE whose chain it unwound from a copy of the stack that ended before the stack did.  The
- * kernel never writes this bit, tools give it to MMAP2 records alone: on samples it is nobody else's. */
-#define TALLY_MISC_STACK_CUT TALLY_MISC_PROC_MAP_PARSE_TIMEOUT
-/* With it: the kernel had copied less than it was asked for, so that asking for more doesn't help.  Nobody else's, either. */
-#define TALLY_MISC_STACK_ENDED TALLY_MISC_MMAP_DATA
+/* Set by tally's recorder in a SAMPLE whose user stack does not reach the start of its thread.  The kernel never writes these
+ * bits into samples; tools give them to MMAP2 records alone. */
+#define TALLY_MISC_STACK_CUT TALLY_MISC_PROC_MAP_PARSE_TIMEOUT /* the copy of the stack, or the room for frames, ended */
+#define TALLY_MISC_STACK_ENDED TALLY_MISC_MMAP_DATA /* with _CUT: the kernel copied less than it was asked for */
+#define TALLY_MISC_STACK_LOST TALLY_MISC_MMAP_DATA /* without _CUT: nothing tells the caller of the last frame */
+#define TALLY_MISC_STACK_INCOMPLETE (TALLY_MISC_STACK_CUT | TALLY_MISC_STACK_LOST)
 
 /* The places of the fields in an event's samples, where they are the same in each: nothing but words and, behind them, a
  * call chain and raw data.  Most recordings are like that, and such a sample is decoded by a few loads. */

@@ -30,9 +30,10 @@ static const struct tally_option options[] = {
 	{ 'u', "uid", TALLY_ARGUMENT_REQUIRED, "USER", "what this user runs now, and what that starts", NULL, 0 },
 	{ 'C', "cpu", TALLY_ARGUMENT_REQUIRED, "CPUS", "these CPUs (0-3,7)", NULL, 0 },
 	/* As perf has it; it is before what the help shows, since the first of a name is taken. */
-	{ 0, "call-graph", TALLY_ARGUMENT_OPTIONAL, "fp", NULL, "fp dwarf lbr", OPTION_CALL_GRAPH },
+	{ 0, "call-graph", TALLY_ARGUMENT_OPTIONAL, "fp|dwarf[,SIZE]|lbr|none", NULL, "fp dwarf lbr none",
+	  OPTION_CALL_GRAPH },
 	{ 'g', "call-graph", TALLY_ARGUMENT_NONE, NULL,
-	  "call trees, to be opened, and totals: stacks by frame pointers", NULL, 0 },
+	  "call trees, to be opened, and totals", NULL, 0 },
 	TALLY_FILTER_STACK_OPTION,
 	{ 0, "no-children", TALLY_ARGUMENT_NONE, NULL, "no totals, with -g", NULL, OPTION_NO_CHILDREN },
 	{ 'K', "hide-kernel", TALLY_ARGUMENT_NONE, NULL, "user mode alone", NULL, 0 },
@@ -123,12 +124,15 @@ static int apply_option(int id, const char *value, struct record_request *reques
 	case 'u': return tally_target_set_user(&request->target, value, err);
 	case 'C': return tally_target_set_cpus(&request->target, value, err);
 	case OPTION_CALL_GRAPH:
-		if (value && strcmp(value, "fp") != 0 && strncmp(value, "fp,", 3) != 0)
-			return tally_error_set(err, -EINVAL, "option --call-graph: stacks are by frame pointers (fp), not by '%s': "
-					       "tally record --call-graph has others", value);
-		__attribute__((fallthrough));
+		/* perf's has the view's settings behind "fp,": they are left out. */
+		if (value && *value)
+			result = record_parse_call_graph(strncmp(value, "fp,", 3) ? value : "fp", record, err);
+		else
+			record->call_graph = TALLY_CALL_GRAPH_AUTO;
+		top->stacks = record->call_graph != TALLY_CALL_GRAPH_NONE;
+		break;
 	case 'g':
-		record->call_graph = TALLY_CALL_GRAPH_FP;
+		record->call_graph = TALLY_CALL_GRAPH_AUTO;
 		top->stacks = true;
 		break;
 	case OPTION_CHILDREN: top->no_totals = false; break;

@@ -47,9 +47,21 @@ static struct tally_live_sum *sum_of(struct tally_live_sums *sums, const struct 
 	}
 }
 
-/* The functions of the chain, leaf first, behind the frames that there are; the leaf is the sample's own. */
-static int add_frames(struct tally_live_sums *sums, const struct tally_sample *sample, bool kernel, struct tally_live_sum *key)
+static int add_frame(struct tally_live_sums *sums, const struct tally_place *place, struct tally_live_sum *key)
 {
+	uint32_t function = tally_names_function(sums->names, place, NULL);
+	if (function == UINT32_MAX || tally_vector_push(&sums->frames, function) < 0)
+		return -ENOMEM;
+	key->count++;
+	return 0;
+}
+
+/* Appends the functions of the chain, leaf first.  The leaf is the sample's own function. */
+static int add_frames(struct tally_live_sums *sums, const struct tally_record *record, bool kernel,
+		      struct tally_live_sum *key)
+{
+	const struct tally_place cut = { .file = TALLY_FILE_NONE, .address = TALLY_PLACE_CUT };
+	const struct tally_sample *sample = &record->sample;
 	struct tally_chain_walk walk = tally_chain_walk_of(sample, kernel);
 	struct tally_tasks *tasks = sums->names->tasks;
 	uint64_t address;
@@ -64,12 +76,11 @@ static int add_frames(struct tally_live_sums *sums, const struct tally_sample *s
 		uint32_t before = walk.is_return && address;
 		struct tally_place place = tally_place_of(tasks, sample->pid, walk.kernel, address - before);
 		place.before = before;
-		uint32_t function = tally_names_function(sums->names, &place, NULL);
-		if (function == UINT32_MAX || tally_vector_push(&sums->frames, function) < 0)
+		if (add_frame(sums, &place, key) < 0)
 			return -ENOMEM;
-		key->count++;
 	}
-	return 0;
+	bool is_cut = record->header.misc & TALLY_MISC_STACK_INCOMPLETE && key->count != sums->frames_max;
+	return is_cut ? add_frame(sums, &cut, key) : 0;
 }
 
 int tally_live_sums_add(struct tally_live_sums *sums, uint32_t event, const struct tally_record *record)
@@ -82,7 +93,7 @@ int tally_live_sums_add(struct tally_live_sums *sums, uint32_t event, const stru
 	char buffer[16];
 	key.function = tally_names_function(sums->names, &place, NULL);
 	key.comm = tally_strings_intern(&tasks->strings, tally_tasks_comm(tasks, sample->pid, sample->tid, buffer));
-	if (key.function == UINT32_MAX || (sums->with_stacks && add_frames(sums, sample, kernel, &key) < 0))
+	if (key.function == UINT32_MAX || (sums->with_stacks && add_frames(sums, record, kernel, &key) < 0))
 		return -ENOMEM;
 	struct tally_live_sum *sum = sum_of(sums, &key);
 	if (!sum)

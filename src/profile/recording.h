@@ -150,7 +150,7 @@ int tally_recording_ends_at_limit(struct tally_recording *recording, const struc
 /* Cuts a sample's chain down to the recording's frames_max, which is set. */
 void tally_recording_shorten(struct tally_recording *recording, struct tally_record *record);
 
-/* Completes a sample's chain by its leaf's caller, where it tells (tally_user_stack_has_leaf_caller()): as above. */
+/* Completes a sample's chain by its leaf's caller, where it tells (tally_user_stack_has_inner()): as above. */
 int tally_recording_complete_chain(struct tally_recording *recording, const struct tally_attr *attr,
 				   struct tally_sample *sample);
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* A record has 64 KiB at most: so much of it is left for a stack, as tally's option has it. */
-enum { USER_FRAMES_MAX = 1024, STACK_COPY_MAX = 64512 };
+enum { STACK_COPY_MAX = 64512 };
 
 static int push_frame(struct tally_recording *recording, uint64_t address, bool is_return, bool kernel)
 {
@@ -64,8 +64,8 @@ static struct tally_packed_need needed(const struct tally_recording *recording, 
 
 /* Room for a stack that is unwound here. */
 struct unwound {
-	uint64_t addresses[USER_FRAMES_MAX];
-	bool is_exact[USER_FRAMES_MAX];
+	uint64_t addresses[TALLY_USER_FRAMES_MAX];
+	bool is_exact[TALLY_USER_FRAMES_MAX];
 };
 
 static int unwind(struct tally_recording *recording, const struct tally_attr *attr, const struct tally_sample *sample,
@@ -112,7 +112,7 @@ static int push_user_stack(struct tally_recording *recording, const struct tally
 	struct tally_packed_need need = { 0 };
 	const uint64_t abi_32bit = 1; /* PERF_SAMPLE_REGS_ABI_32 */
 	/* As perf does: counted apart from the kernel's part. */
-	const uint32_t asked = recording->frames_max, most = asked && asked < USER_FRAMES_MAX ? asked : USER_FRAMES_MAX;
+	const uint32_t asked = recording->frames_max, most = asked && asked < TALLY_USER_FRAMES_MAX ? asked : TALLY_USER_FRAMES_MAX;
 	if (!tally_unwind_regs_mask(recording->names.objects.machine))
 		recording->counts.stacks_foreign++;
 	else if (record->sample.regs_user.abi == abi_32bit)
@@ -150,7 +150,7 @@ int tally_recording_addresses(struct tally_recording *recording, const struct ta
 	if (sample->stack)
 		is_cut = push_user_stack(recording, &raw->event->attr, record);
 	else if (recording->chain.count)
-		is_cut = recording->is_chain_full || (record->header.misc & TALLY_MISC_STACK_CUT);
+		is_cut = recording->is_chain_full || (record->header.misc & TALLY_MISC_STACK_INCOMPLETE);
 	if (!recording->chain.count && sample->type & TALLY_SAMPLE_IP)
 		return push_frame(recording, sample->ip, false, kernel);
 	return is_cut;
@@ -167,7 +167,7 @@ void tally_recording_shorten(struct tally_recording *recording, struct tally_rec
 	if (frames < recording->frames_max)
 		return;
 	record->sample.chain_length = (uint64_t)(walk.at - record->sample.chain);
-	record->header.misc &= (uint16_t)~TALLY_MISC_STACK_CUT;
+	record->header.misc &= (uint16_t)~TALLY_MISC_STACK_INCOMPLETE;
 	recording->is_chain_full = false;
 }
 

@@ -55,13 +55,17 @@ int tally_recording_branch_chain(struct tally_recording *recording, const struct
 }
 
 /* Also where the recording says it, or is to say it. */
-static int leaf_caller(struct tally_recording *recording, const struct tally_sample *sample, uint64_t *at, uint64_t *caller)
+static int leaf_caller(struct tally_recording *recording, const struct tally_attr *attr, const struct tally_sample *sample,
+		       uint64_t *at, uint64_t *caller)
 {
 	struct tally_unwound_stack stack;
 	struct tally_packed_need need = { 0 };
+	struct tally_user_stack_inner inner;
 	bool is_exact = false;
 	recording->stacks.samples++;
-	*caller = tally_user_stack_leaf_caller(&recording->tasks, &recording->names.objects, sample, at);
+	bool is_mended = tally_user_stack_mend(&recording->tasks, &recording->names.objects, attr, sample, &inner);
+	*caller = is_mended ? inner.frames[1] : 0;
+	*at = inner.at;
 	if (!*caller && tally_recording_find_packed(recording, &stack, &need) && stack.count == 1)
 		*caller = stack.addresses[0];
 	if (!*caller || !recording->stacks.noted)
@@ -74,9 +78,11 @@ int tally_recording_complete_chain(struct tally_recording *recording, const stru
 				   struct tally_sample *sample)
 {
 	uint64_t at = UINT64_MAX, caller;
-	if (recording->leaves_only || !tally_user_stack_has_leaf_caller(recording->names.objects.machine, attr))
+	/* On x86-64 the recorder mends chains; no file asks for it. */
+	if (recording->leaves_only || !tally_unwind_return_mask(recording->names.objects.machine) ||
+	    !tally_user_stack_has_inner(recording->names.objects.machine, attr))
 		return 0;
-	if (leaf_caller(recording, sample, &at, &caller) < 0)
+	if (leaf_caller(recording, attr, sample, &at, &caller) < 0)
 		return -ENOMEM;
 	if (!caller)
 		return 0;

@@ -395,7 +395,7 @@ int tally_sample_reader_add(struct tally_sample_reader *reader, const struct tal
 		.user_maps = task->maps, .kernel_maps = recording->tasks.kernel.generation,
 		.pid = sample->pid, .class = class, .is_kernel = is_kernel, .is_ip = is_ip,
 	};
-	waiting->is_cut = !waiting->is_ip && (recording->is_chain_full || record->header.misc & TALLY_MISC_STACK_CUT);
+	waiting->is_cut = !waiting->is_ip && (recording->is_chain_full || record->header.misc & TALLY_MISC_STACK_INCOMPLETE);
 	if (waiting->is_ip) {
 		waiting->words = &waiting->ip;
 		waiting->count = 1;

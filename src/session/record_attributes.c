@@ -4,7 +4,6 @@
 #include "abi/chain_walk.h"
 #include "machine/sysctl.h"
 #include "perfdata/off_cpu_event.h"
-#include "session/program.h"
 #include "task/user_stack.h"
 #include "unwind/unwind.h"
 
@@ -20,63 +19,23 @@ static const uint64_t ALWAYS_SAMPLED = TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_IP
 
 /* ---- which call graph ---------------------------------------------------------------------------------- */
 
-static bool has_off_cpu(const struct tally_event_list *events)
+/* One way for every target: copies of the stack, of which each frame is unwound by the rule of its own code.  A program keeps
+ * frame pointers or not function by function, so nothing that is known of a whole program could choose better. */
+static void choose_call_graph(struct tally_recorder *recorder)
 {
-	for (size_t i = 0; i < events->count; i++)
-		if (tally_is_off_cpu(&events->items[i].attr, events->items[i].name))
-			return true;
-	return false;
-}
-
-static void choose_call_graph(struct tally_recorder *recorder, const struct tally_event_list *events)
-{
-	struct tally_program_probe probe;
-	const struct tally_target *target = recorder->target;
 	const char *by_itself = recorder->provider->ops->call_graph;
-	recorder->call_graph = recorder->options.call_graph;
-	if (by_itself && recorder->call_graph != TALLY_CALL_GRAPH_NONE) {
-		recorder->call_graph = TALLY_CALL_GRAPH_FP; /* as it is asked for: chains, without copies */
-		snprintf(recorder->call_graph_text, sizeof(recorder->call_graph_text), "call graphs by %s", by_itself);
-	}
-	if (recorder->call_graph != TALLY_CALL_GRAPH_AUTO)
-		return;
-	recorder->call_graph = TALLY_CALL_GRAPH_FP;
-	if (tally_record_follows_command(recorder))
-		tally_program_probe_command(target->command[0], &probe);
-	else if (target->tids.count && !target->all)
-		tally_program_probe_pid(target->tids.items[0], &probe);
-	else {
+	enum tally_call_graph asked = recorder->options.call_graph;
+	bool can_unwind = tally_unwind_regs_mask(TALLY_UNWIND_HOST);
+	recorder->call_graph = asked;
+	if (asked == TALLY_CALL_GRAPH_AUTO)
+		recorder->call_graph = can_unwind ? TALLY_CALL_GRAPH_STACK : TALLY_CALL_GRAPH_FP;
+	if (asked == TALLY_CALL_GRAPH_AUTO && !can_unwind)
 		snprintf(recorder->call_graph_text, sizeof(recorder->call_graph_text),
-			 "call graphs by frame pointers (the whole system); --call-graph dwarf unwinds programs built "
-			 "without them");
+			 "call graphs by frame pointers: tally can't unwind this machine's stacks");
+	if (!by_itself || asked == TALLY_CALL_GRAPH_NONE)
 		return;
-	}
-	/* Tasks wait in system calls, which the C library makes: without frame pointers it hides who called it. */
-	if (has_off_cpu(events)) {
-		recorder->call_graph = TALLY_CALL_GRAPH_STACK;
-		snprintf(recorder->call_graph_text, sizeof(recorder->call_graph_text),
-			 "call graphs by unwinding stack copies: the C library, where tasks wait, keeps no frame pointers");
-		return;
-	}
-	/* Nearly all must keep them: one function without hides its caller.  Where nothing is known, copies do for
-	 * both, since what has no rules is unwound by frame pointers. */
-	bool keeps = probe.functions && probe.with_frame_pointer * 10 >= probe.functions * 9;
-	recorder->call_graph = keeps ? TALLY_CALL_GRAPH_FP : TALLY_CALL_GRAPH_STACK;
-	snprintf(recorder->call_graph_text, sizeof(recorder->call_graph_text), "call graphs by %s: %s %s",
-		 keeps ? "frame pointers" : "unwinding stack copies", probe.name,
-		 keeps		   ? "keeps frame pointers" :
-		 probe.functions ? "is built without frame pointers" :
-				   "does not tell whether it keeps frame pointers");
-}
-
-static void describe_call_graph(struct tally_recorder *recorder)
-{
-	static const char *const texts[] = { "", "", "call graphs by frame pointers",
-					     "call graphs by unwinding stack copies",
-					     "call graphs by the CPU's branch records" };
-	if (!recorder->call_graph_text[0])
-		snprintf(recorder->call_graph_text, sizeof(recorder->call_graph_text), "%s",
-			 texts[recorder->call_graph]);
+	recorder->call_graph = TALLY_CALL_GRAPH_FP; /* the provider makes whole chains */
+	snprintf(recorder->call_graph_text, sizeof(recorder->call_graph_text), "call graphs by %s", by_itself);
 }
 
 static uint32_t stack_bytes(const struct tally_recorder *recorder)
@@ -115,14 +74,31 @@ static bool takes_each_hit(const struct tally_attr *attr)
 	return !(attr->flags & TALLY_ATTR_FREQ) && attr->sample_period == 1;
 }
 
+/* False for an event whose each hit is a sample, unless copies are asked for: hits come in bursts, and with copies a full
+ * ring loses most of them.  Waits are no burst: a CPU has no more of them than switches. */
+static bool may_copy(const struct tally_recorder *recorder, const char *name, const struct tally_attr *attr)
+{
+	return recorder->options.call_graph != TALLY_CALL_GRAPH_AUTO || !takes_each_hit(attr) || tally_is_off_cpu(attr, name);
+}
+
 /* Where the machine's setting isn't the usual one the recording says so: who reads it knows a full chain by that. */
-static uint16_t max_stack(const struct tally_recorder *recorder)
+static uint16_t max_stack(const struct tally_recorder *recorder, bool copies)
 {
 	struct tally_attr usual = { .sample_max_stack = 0 };
-	if (recorder->options.max_stack || recorder->provider != tally_provider_kernel())
-		return recorder->options.max_stack;
+	uint16_t asked = recorder->options.max_stack;
+	if (recorder->provider != tally_provider_kernel())
+		return asked;
 	int setting = tally_sysctl_read("kernel/perf_event_max_stack");
+	/* The kernel makes no longer chains.  Of a copy as many frames come as are asked for. */
+	if (asked && (!copies || setting <= 0 || asked <= setting))
+		return asked;
 	return setting > 0 && setting <= UINT16_MAX && (uint32_t)setting != tally_chain_limit(&usual) ? (uint16_t)setting : 0;
+}
+
+/* Are samples to be written as the kernel made them? */
+static bool keeps_stacks(const struct tally_recorder *recorder)
+{
+	return recorder->options.keep_stacks || recorder->options.overwrite;
 }
 
 static void set_call_graph(const struct tally_recorder *recorder, const char *name, struct tally_attr *attr)
@@ -130,7 +106,8 @@ static void set_call_graph(const struct tally_recorder *recorder, const char *na
 	if (recorder->call_graph == TALLY_CALL_GRAPH_NONE)
 		return;
 	attr->sample_type |= TALLY_SAMPLE_CALLCHAIN;
-	attr->sample_max_stack = max_stack(recorder);
+	bool copies = recorder->call_graph == TALLY_CALL_GRAPH_STACK && may_copy(recorder, name, attr);
+	attr->sample_max_stack = max_stack(recorder, copies);
 	if (recorder->call_graph == TALLY_CALL_GRAPH_LBR) { /* the kernel makes the user's chain of it */
 		attr->sample_type |= TALLY_SAMPLE_BRANCH_STACK;
 		attr->branch_sample_type = TALLY_BRANCH_USER | TALLY_BRANCH_CALL_STACK | TALLY_BRANCH_NO_FLAGS |
@@ -138,14 +115,9 @@ static void set_call_graph(const struct tally_recorder *recorder, const char *na
 	}
 	if (recorder->call_graph == TALLY_CALL_GRAPH_LBR || attr->flags & TALLY_ATTR_EXCLUDE_CALLCHAIN_USER)
 		return;
-	/* Hits come in bursts: with a copy each, a full ring loses most of them.  Only who asks gets copies there: for waits,
-	 * too, of which a CPU has no more than it has switches. */
-	bool is_burst = recorder->options.call_graph == TALLY_CALL_GRAPH_AUTO && takes_each_hit(attr) &&
-			!tally_is_off_cpu(attr, name);
-	if (recorder->call_graph == TALLY_CALL_GRAPH_FP || is_burst) {
-		bool may_add = recorder->provider == tally_provider_kernel() && !recorder->options.registers_user;
-		attr->sample_regs_user = may_add ? tally_unwind_return_mask(TALLY_UNWIND_HOST) : 0;
-		attr->sample_type |= attr->sample_regs_user ? TALLY_SAMPLE_REGS_USER : 0;
+	if (!copies) {
+		if (recorder->provider == tally_provider_kernel() && !recorder->options.registers_user)
+			tally_user_stack_ask_for_inner(TALLY_UNWIND_HOST, keeps_stacks(recorder), attr);
 		return;
 	}
 	attr->sample_type |= TALLY_SAMPLE_REGS_USER | TALLY_SAMPLE_STACK_USER;
@@ -206,10 +178,9 @@ static void make_source(struct tally_recorder *recorder, const struct tally_even
 	/* Read at the end; samples that carry readings are not to have it among them. */
 	if (!event->group_read)
 		attr->read_format |= TALLY_FORMAT_LOST;
-	bool keeps = recorder->options.keep_stacks || recorder->options.overwrite;
-	source->unwinds = attr->sample_type & TALLY_SAMPLE_STACK_USER && !keeps;
-	source->completes = tally_user_stack_has_leaf_caller(TALLY_UNWIND_HOST, attr) && !keeps &&
-			    !recorder->options.registers_user;
+	bool keeps = keeps_stacks(recorder), has_inner = tally_user_stack_has_inner(TALLY_UNWIND_HOST, attr);
+	source->unwinds = attr->sample_type & TALLY_SAMPLE_STACK_USER && !has_inner && !keeps;
+	source->completes = has_inner && !keeps && !recorder->options.registers_user;
 	if (source->unwinds || source->completes) {
 		source->written.sample_type &= ~(TALLY_SAMPLE_REGS_USER | TALLY_SAMPLE_STACK_USER);
 		source->written.sample_regs_user = 0;
@@ -285,32 +256,25 @@ const struct tally_record_source *tally_record_off_cpu(const struct tally_record
 	return NULL;
 }
 
-/* Where copies were chosen but some or all events take each hit. */
+/* Where some or all events take each hit, and so have no copies. */
 static void describe_each_hit(struct tally_recorder *recorder)
 {
 	size_t copies = 0, events = recorder->source_count - 1;
 	if (recorder->options.call_graph != TALLY_CALL_GRAPH_AUTO || recorder->call_graph != TALLY_CALL_GRAPH_STACK)
 		return;
 	for (size_t i = 0; i < events; i++)
-		copies += !!(recorder->sources[i].attr.sample_type & TALLY_SAMPLE_STACK_USER);
-	size_t used = strlen(recorder->call_graph_text), room = sizeof(recorder->call_graph_text);
-	if (!copies) {
-		char chosen[sizeof(recorder->call_graph_text)];
-		memcpy(chosen, recorder->call_graph_text, sizeof(chosen));
-		const char *colon = strchr(chosen, ':'); /* what the program is like */
+		copies += !!(recorder->sources[i].attr.sample_type & TALLY_SAMPLE_STACK_USER) && !recorder->sources[i].completes;
+	if (!copies)
 		recorder->call_graph = TALLY_CALL_GRAPH_FP;
-		snprintf(recorder->call_graph_text, room, "call graphs by frame pointers, for each hit is taken;%s: "
-			 "--call-graph dwarf shows its callers", colon ? colon + 1 : "");
-	} else if (copies < events) {
-		snprintf(recorder->call_graph_text + used, room - used, "; by frame pointers where each hit is taken");
-	}
+	if (copies < events)
+		snprintf(recorder->call_graph_text, sizeof(recorder->call_graph_text),
+			 "call graphs by frame pointers where each hit is taken; --call-graph dwarf copies stacks there, too");
 }
 
 int tally_record_make_sources(struct tally_recorder *recorder, const struct tally_event_list *events,
 			      struct tally_error *err)
 {
-	choose_call_graph(recorder, events);
-	describe_call_graph(recorder);
+	choose_call_graph(recorder);
 	recorder->source_count = events->count + 1;
 	recorder->sources = tally_arena_array(&recorder->arena, recorder->source_count, sizeof(*recorder->sources));
 	recorder->recorded =

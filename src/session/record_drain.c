@@ -7,6 +7,8 @@
  */
 #include "session/recorder_state.h"
 
+#include "task/made_code.h"
+
 #include <string.h>
 #include <time.h>
 
@@ -159,7 +161,7 @@ static int write_sample(struct tally_recorder *recorder, const void *bytes, size
 	_Alignas(8) uint8_t rewritten[RECORD_BYTES_MAX];
 	const struct tally_record_source *source = rewriting_source(recorder, bytes, size);
 	see_sample(recorder, bytes);
-	if (recorder->options.take_sample)
+	if (!source && recorder->options.take_sample)
 		return tally_record_give_sample(recorder, bytes, size, err);
 	if (!source) {
 		see_for_excerpt(recorder, bytes);
@@ -170,6 +172,8 @@ static int write_sample(struct tally_recorder *recorder, const void *bytes, size
 		recorder->status.lost++;
 		return 0;
 	}
+	if (recorder->options.take_sample)
+		return tally_record_give_sample(recorder, rewritten, (size_t)written, err);
 	see_for_excerpt(recorder, rewritten);
 	return tally_perfdata_write_walked(recorder->writer, rewritten, (size_t)written, err);
 }
@@ -304,6 +308,8 @@ int tally_record_drain(struct tally_recorder *recorder, bool last, struct tally_
 	note_heads(recorder);
 	if (recorder->outer)
 		tally_record_outer_pass(recorder->outer);
+	if (recorder->objects.made_code)
+		tally_made_code_pass(recorder->objects.made_code);
 	clock_gettime(CLOCK_MONOTONIC, &now); /* the clock of the records */
 	uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 	int result = drain_side_band(recorder, now_ns, last, err);

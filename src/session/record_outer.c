@@ -213,7 +213,7 @@ static void learn_outer(struct tally_record_outer *outer, struct outer_task *tas
 						    .stack_size = copied + (size_t)(end_address - boundary),
 						    .stack_pointers = all->stack_pointers };
 	size_t count = tally_user_stack_walk(tasks, objects, attr, sample, &walk, all->addresses,
-					     TALLY_RECORD_FRAMES_MAX, &end);
+					     TALLY_USER_FRAMES_MAX, &end);
 	if (end == TALLY_UNWIND_TRUNCATED && task->top <= end_address) {
 		task->top = 0; /* what was taken for the end was none */
 		task->span = task->span < MAX_BYTES / 2 ? 2 * task->span : task->span;
@@ -240,7 +240,7 @@ static bool append_certain(struct tally_record_frames *frames, const struct tall
 			   const struct snapshot *before, const struct snapshot *after)
 {
 	size_t more = outer->count - last - 1;
-	if (more > TALLY_RECORD_FRAMES_MAX - frames->count)
+	if (more > TALLY_USER_FRAMES_MAX - frames->count)
 		return false;
 	for (size_t i = last + 1; i < outer->count; i++) {
 		uint64_t slot = outer->stack_pointers[i] - WORD;

@@ -4,14 +4,12 @@
 
 #include "task/user_stack.h"
 
-enum { TALLY_RECORD_FRAMES_MAX = 512 };
-
 struct tally_record_outer;
 
 /* A stack as far as its copy went: leaf first. */
 struct tally_record_frames {
-	uint64_t addresses[TALLY_RECORD_FRAMES_MAX];
-	uint64_t stack_pointers[TALLY_RECORD_FRAMES_MAX];
+	uint64_t addresses[TALLY_USER_FRAMES_MAX];
+	uint64_t stack_pointers[TALLY_USER_FRAMES_MAX];
 	size_t count;
 };
 

@@ -80,54 +80,70 @@ static enum tally_record_stack_fate complete(struct tally_recorder *recorder, co
 	return result == TALLY_RECORD_OUTER_NEW ? TALLY_RECORD_STACK_NEW : TALLY_RECORD_STACK_CUT;
 }
 
-/* True where the frames end for want of bytes. */
-static bool unwind(struct tally_recorder *recorder, const struct tally_attr *attr, const struct tally_sample *sample,
-		   struct tally_record_frames *frames)
+/* What the sample's record says of the frames: 0 where they go to the start of the thread, else TALLY_MISC_STACK_*. */
+static uint16_t unwind(struct tally_recorder *recorder, const struct tally_attr *attr, const struct tally_sample *sample,
+		       struct tally_record_frames *frames)
 {
 	/* A chain of another thread's would be true, too, only of no use. */
 	struct tally_unwind_chain **chain = &recorder->chains[sample->tid % TALLY_RECORD_CHAINS];
 	if (!*chain)
-		*chain = tally_unwind_chain_new(); /* without memory it goes without */
+		*chain = tally_unwind_chain_new(); /* optional */
 	const struct tally_user_stack_walk walk = { .stack_pointers = frames->stack_pointers, .chain = *chain };
+	const uint16_t asked = recorder->options.max_stack;
+	size_t limit = asked && asked < TALLY_USER_FRAMES_MAX ? asked : TALLY_USER_FRAMES_MAX;
 	enum tally_unwind_end end;
 	frames->count = tally_user_stack_walk(&recorder->tasks, &recorder->objects, attr, sample, &walk,
-					      frames->addresses, TALLY_RECORD_FRAMES_MAX, &end);
+					      frames->addresses, limit, &end);
 	if (!frames->count)
-		return false;
+		return 0;
 	recorder->status.stacks++;
-	recorder->status.stacks_deep += end == TALLY_UNWIND_LIMIT;
+	recorder->status.stacks_deep += end == TALLY_UNWIND_LIMIT && !asked;
 	uint64_t cut_before = recorder->status.stacks_cut;
 	bool is_short = end == TALLY_UNWIND_TRUNCATED;
 	uint64_t needed = is_short ? UINT64_MAX : frames->stack_pointers[frames->count - 1] - frames->stack_pointers[0];
 	tally_record_copies_note(recorder, sample, is_short ? complete(recorder, attr, sample, frames) :
 							      TALLY_RECORD_STACK_WHOLE, needed);
-	return recorder->status.stacks_cut > cut_before;
+	if (end == TALLY_UNWIND_COMPLETE || (is_short && recorder->status.stacks_cut == cut_before))
+		return 0;
+	if (is_short && has_copy_ended(sample))
+		return TALLY_MISC_STACK_CUT | TALLY_MISC_STACK_ENDED;
+	recorder->status.stacks_lost += !is_short && end != TALLY_UNWIND_LIMIT;
+	return is_short || end == TALLY_UNWIND_LIMIT ? TALLY_MISC_STACK_CUT : TALLY_MISC_STACK_LOST;
 }
 
 static void unwind_sample(struct tally_recorder *recorder, const struct tally_attr *attr, struct tally_record *record,
 			  struct output *output)
 {
 	const struct tally_sample *sample = &record->sample;
-	if (unwind(recorder, attr, sample, &recorder->frames))
-		record->header.misc |= TALLY_MISC_STACK_CUT | (has_copy_ended(sample) ? TALLY_MISC_STACK_ENDED : 0);
+	record->header.misc |= unwind(recorder, attr, sample, &recorder->frames);
 	uint64_t *user = recorder->frames.addresses;
 	size_t users = recorder->frames.count;
 	/* No way to unwind (a 32-bit program): where it was is known all the same. */
 	bool in_user = (record->header.misc & TALLY_MISC_CPUMODE_MASK) == TALLY_MISC_USER;
-	if (!users && in_user)
+	if (!users && in_user) {
 		user[users++] = sample->ip;
+		record->header.misc |= TALLY_MISC_STACK_LOST;
+	}
 	put_unwound(output, sample, user, users);
 }
 
-static void complete_chain(struct tally_recorder *recorder, const struct tally_sample *sample, struct output *output)
+/* A chain by frame pointers, with the callers that they skip. */
+static void mend_chain(struct tally_recorder *recorder, const struct tally_attr *attr, struct tally_record *record,
+		       struct output *output)
 {
-	uint64_t at, caller = tally_user_stack_leaf_caller(&recorder->tasks, &recorder->objects, sample, &at);
-	size_t before = caller ? at + 1 : sample->chain_length;
-	put_word(output, sample->chain_length + !!caller);
-	put(output, sample->chain, before * 8);
-	if (caller)
-		put_word(output, caller);
-	put(output, sample->chain + before, (sample->chain_length - before) * 8);
+	const struct tally_sample *sample = &record->sample;
+	struct tally_user_stack_inner inner;
+	if (!tally_user_stack_mend(&recorder->tasks, &recorder->objects, attr, sample, &inner)) {
+		put_word(output, sample->chain_length);
+		put(output, sample->chain, sample->chain_length * 8);
+		return;
+	}
+	if (inner.is_cut)
+		record->header.misc |= TALLY_MISC_STACK_LOST;
+	put_word(output, inner.at + inner.count + sample->chain_length - inner.resume);
+	put(output, sample->chain, inner.at * 8);
+	put(output, inner.frames, inner.count * 8);
+	put(output, sample->chain + inner.resume, (sample->chain_length - inner.resume) * 8);
 }
 
 long tally_record_rewrite_sample(struct tally_recorder *recorder, const struct tally_record_source *source,
@@ -143,7 +159,7 @@ long tally_record_rewrite_sample(struct tally_recorder *recorder, const struct t
 	if (source->unwinds)
 		unwind_sample(recorder, &source->attr, &record, &output);
 	else
-		complete_chain(recorder, sample, &output);
+		mend_chain(recorder, &source->attr, &record, &output);
 	put_behind_chain(&output, sample, bytes, record.header.size);
 	if (output.full)
 		return -EBADMSG;

@@ -1,5 +1,7 @@
 #include "session/recorder_state.h"
 
+#include "task/made_code.h"
+
 #include "abi/attr.h"
 #include "base/vector.h"
 
@@ -103,7 +105,9 @@ int tally_recorder_new(struct tally_provider *provider, const struct tally_event
 	if (!result)
 		result = tally_record_synthesize(recorder, err);
 	if (!result && recorder->unwinds && provider == tally_provider_kernel())
-		recorder->outer = tally_record_outer_new(read_task, sample_clock_ns, NULL); /* goes without, too */
+		recorder->outer = tally_record_outer_new(read_task, sample_clock_ns, NULL); /* optional */
+	if (!result && (recorder->unwinds || recorder->completes) && provider == tally_provider_kernel())
+		recorder->objects.made_code = tally_made_code_new(read_task, NULL); /* optional */
 	if (result < 0) {
 		tally_recorder_free(recorder);
 		return result;
@@ -297,6 +301,7 @@ void tally_recorder_free(struct tally_recorder *recorder)
 	tally_perfdata_writer_free(recorder->writer);
 	tally_record_excerpt_free(recorder->excerpt);
 	tally_record_outer_free(recorder->outer);
+	tally_made_code_free(recorder->objects.made_code);
 	for (unsigned i = 0; i < TALLY_RECORD_CHAINS; i++)
 		tally_unwind_chain_free(recorder->chains[i]);
 	tally_objects_release(&recorder->objects);

@@ -24,7 +24,7 @@
 #include <stdbool.h>
 
 enum tally_call_graph {
-	TALLY_CALL_GRAPH_AUTO,  /* by probing the target's executable */
+	TALLY_CALL_GRAPH_AUTO,  /* STACK; FP where each hit is taken, and on machines that tally can't unwind */
 	TALLY_CALL_GRAPH_NONE,
 	TALLY_CALL_GRAPH_FP,    /* the kernel follows frame pointers */
 	TALLY_CALL_GRAPH_STACK, /* copies of the stack, unwound while draining */
@@ -66,7 +66,7 @@ struct tally_record_options {
 	uint64_t side_band;    /* TALLY_ATTR_NAMESPACES and the like: more records than of maps, commands, forks, exits */
 	uint64_t exclude;      /* TALLY_ATTR_EXCLUDE_USER or _KERNEL: of all events; 0: as each says */
 	uint64_t exclude_chain; /* TALLY_ATTR_EXCLUDE_CALLCHAIN_USER or _KERNEL: of all call graphs */
-	uint16_t max_stack;    /* frames of the kernel's call chains; 0: as many as the machine's setting says */
+	uint16_t max_stack;    /* frames of a call chain; 0: all, or as many as the machine's setting lets the kernel make */
 	uint64_t registers_intr, registers_user; /* masks of registers that samples carry; 0: none */
 	uint64_t branches;     /* branch_sample_type of the branch stacks to take; 0: none */
 	bool overwrite;        /* rings keep the youngest records, which are read at the end and at a switch alone */
@@ -97,6 +97,7 @@ struct tally_record_status {
 	uint64_t stacks_ended;    /* of stacks_cut: the kernel copied less than it was asked for */
 	uint64_t stacks_completed; /* of these: it did, and the rest was taken from the task's memory */
 	uint64_t stacks_deep;     /* of these: longer than what is kept of one */
+	uint64_t stacks_lost;     /* of these: ended where nothing tells the caller */
 	double own_cpu_s;         /* recorder's user and system time */
 	uint64_t wakeups;
 };

@@ -3,6 +3,7 @@
 #include "base/vector.h"
 #include "task/live_file.h"
 #include "task/mapped_files.h"
+#include "symbol/symbol.h"
 #include "unwind/unwind.h"
 
 #include <elf.h>
@@ -156,9 +157,19 @@ static void open_entry(const struct tally_objects *objects, struct tally_object_
 		entry->state = TALLY_OBJECT_OPEN;
 }
 
+/* Where functions begin, for code without rules.  Most objects are never asked. */
+struct tally_entry_functions {
+	const struct tally_object *object;
+	struct tally_symbols *symbols; /* NULL: none, or not tried */
+	bool is_tried;
+};
+
 static void close_entry(struct tally_object_entry *entry)
 {
 	tally_unwind_table_free(entry->unwind);
+	if (entry->functions)
+		tally_symbols_free(entry->functions->symbols);
+	free(entry->functions);
 	tally_object_unref(entry->object);
 	tally_object_unref(entry->debug);
 	free(entry->root);
@@ -232,6 +243,43 @@ struct tally_object *tally_objects_debug(struct tally_object_entry *entry)
 	return entry->debug;
 }
 
+/* Go's runtime/asm_amd64.s: what runs on a thread's own stack for a goroutine. */
+static bool switches_stack(const char *name)
+{
+	static const char *const names[] = { "runtime.systemstack", "runtime.mcall", "runtime.morestack" };
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		size_t length = strlen(names[i]);
+		if (!strncmp(name, names[i], length) && (!name[length] || !strcmp(name + length, ".abi0")))
+			return true;
+	}
+	return false;
+}
+
+/* A part that a compiler split off from its function (f.cold) does not begin as one. */
+static enum tally_unwind_function_kind find_function(void *context, uint64_t address, uint64_t *start, uint64_t *end)
+{
+	struct tally_entry_functions *functions = context;
+	if (!functions->is_tried && tally_symbols_from_object(functions->object, NULL, &functions->symbols, NULL) < 0)
+		functions->symbols = NULL;
+	functions->is_tried = true;
+	const struct tally_symbol *symbol =
+		functions->symbols ? tally_symbols_find(functions->symbols, address) : NULL;
+	if (!symbol || strstr(symbol->name, ".cold"))
+		return TALLY_UNWIND_NO_FUNCTION;
+	*start = symbol->start;
+	*end = symbol->end;
+	return switches_stack(symbol->name) ? TALLY_UNWIND_STACK_SWITCH : TALLY_UNWIND_FUNCTION;
+}
+
+static void use_functions(struct tally_object_entry *entry)
+{
+	entry->functions = calloc(1, sizeof(*entry->functions));
+	if (!entry->functions)
+		return; /* optional */
+	entry->functions->object = entry->object;
+	tally_unwind_table_use_functions(entry->unwind, find_function, entry->functions);
+}
+
 struct tally_unwind_table *tally_objects_unwind(struct tally_object_entry *entry)
 {
 	if (!entry->unwind_tried && entry->object) {
@@ -241,6 +289,8 @@ struct tally_unwind_table *tally_objects_unwind(struct tally_object_entry *entry
 		if (tally_unwind_table_new(entry->object, has ? NULL : tally_objects_debug(entry), &entry->unwind,
 					   NULL) < 0)
 			entry->unwind = NULL;
+		if (entry->unwind)
+			use_functions(entry);
 	}
 	entry->unwind_tried = true;
 	return entry->unwind;

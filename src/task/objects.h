@@ -12,6 +12,8 @@
 #include "task/tasks.h"
 #include "unwind/unwind.h"
 
+struct tally_made_code;
+
 enum tally_object_state {
 	TALLY_OBJECT_UNTRIED,
 	TALLY_OBJECT_OPEN,
@@ -33,6 +35,7 @@ struct tally_object_entry {
 	uint32_t tries;
 	struct tally_unwind_table *unwind; /* NULL: none, or not tried */
 	bool unwind_tried;
+	struct tally_entry_functions *functions; /* what `unwind` asks where functions begin; NULL: it asks nothing */
 	struct tally_build_id build_id; /* of what was open, and was closed to save memory */
 	uint64_t used; /* in which round of tally_objects_trim() last */
 };
@@ -59,6 +62,7 @@ struct tally_objects {
 	struct tally_unwind_cache *unwind_cache;  /* made when the first stack is unwound */
 	bool unwind_interpreted;                  /* for tests: the slow reference, without the cache */
 	bool is_live;                             /* what is mapped is of this machine, and of now */
+	struct tally_made_code *made_code;        /* optional, while recording: code without a file */
 	struct tally_object_search search;        /* set before anything is opened */
 	struct { uint32_t *items; size_t count, capacity; } open; /* entries that have an object */
 	struct { struct tally_fetched_object *items; size_t count, capacity; } fetched; /* used before what lies here */

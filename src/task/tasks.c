@@ -72,7 +72,7 @@ static int own_mappings(struct tally_tasks *tasks, struct tally_process *process
 		process->shares = NULL;
 		return 0;
 	}
-	struct tally_process own = { .pid = process->pid };
+	struct tally_process own = { .pid = process->pid, .has_hotspot = process->has_hotspot };
 	tasks->maps_copied += process->count;
 	if (tasks->maps_copied <= free_copies + copies_per_map * tasks->maps_seen) {
 		if (tally_vector_reserve_((void **)&own.mappings, &own.capacity, process->count + 2,
@@ -132,6 +132,12 @@ static int add_mapping(struct tally_process *process, const struct tally_mapping
 	return 0;
 }
 
+static bool is_hotspot(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash && !strcmp(slash, "/libjvm.so");
+}
+
 static int apply_mmap(struct tally_tasks *tasks, const struct tally_record *record)
 {
 	const struct tally_record_mmap *mmap = &record->mmap;
@@ -156,6 +162,7 @@ static int apply_mmap(struct tally_tasks *tasks, const struct tally_record *reco
 	if (own_mappings(tasks, process) < 0)
 		return -ENOMEM;
 	process->generation = ++tasks->generation;
+	process->has_hotspot |= mapping.executable && is_hotspot(tally_tasks_path(tasks, mapping.file));
 	if (add_mapping(process, &mapping) < 0)
 		return -ENOMEM;
 	return mapping.executable ? tally_jits_see(tasks, mmap, mapping.file) : 0;
@@ -190,6 +197,7 @@ static int share_mappings(struct tally_tasks *tasks, uint32_t from_pid, uint32_t
 	tally_jits_forget(tasks, to_pid);
 	tasks->generation++;
 	to->generation = 0;
+	to->has_hotspot = false;
 	if (!from || !from->count)
 		return 0;
 	if (!from->shares) {
@@ -235,8 +243,11 @@ static int apply_comm(struct tally_tasks *tasks, const struct tally_record *reco
 	if (thread == UINT32_MAX || comm == TALLY_STRING_NONE)
 		return -ENOMEM;
 	/* An exec's old maps stay until new ones cover them: the last samples of execve(2) return into them. */
+	struct tally_process *process = find_process(tasks, record->comm.pid);
 	if (record->header.misc & TALLY_MISC_COMM_EXEC)
 		tally_jits_forget(tasks, record->comm.pid);
+	if (record->header.misc & TALLY_MISC_COMM_EXEC && process)
+		process->has_hotspot = false;
 	tasks->threads.items[thread].comm = comm;
 	tasks->comm_generation++;
 	return 0;
@@ -361,6 +372,12 @@ uint64_t tally_tasks_generation(const struct tally_tasks *tasks, uint32_t pid)
 {
 	const struct tally_process *process = find_process(tasks, pid);
 	return process ? process->generation : 0;
+}
+
+bool tally_tasks_has_hotspot(const struct tally_tasks *tasks, uint32_t pid)
+{
+	const struct tally_process *process = find_process(tasks, pid);
+	return process && process->has_hotspot;
 }
 
 void tally_tasks_remapped(struct tally_tasks *tasks, uint32_t pid)

@@ -53,6 +53,7 @@ struct tally_process {
 	size_t count, capacity;
 	uint64_t generation; /* of its mappings: two states that have the same are equal; 0: nothing is mapped */
 	uint32_t *shares; /* how many processes have these mappings in common since a fork; NULL: one */
+	bool has_hotspot; /* it mapped libjvm.so: its code without a file is HotSpot's */
 };
 
 struct tally_thread {
@@ -94,6 +95,9 @@ const struct tally_mapping *tally_tasks_find(const struct tally_tasks *tasks, ui
 
 /* Which state of a process's mappings holds now: what was looked up in them stays true while it is the same. */
 uint64_t tally_tasks_generation(const struct tally_tasks *tasks, uint32_t pid);
+
+/* True when the process is a HotSpot JVM. */
+bool tally_tasks_has_hotspot(const struct tally_tasks *tasks, uint32_t pid);
 
 /* What a process's addresses mean has changed, though its mappings have not. */
 void tally_tasks_remapped(struct tally_tasks *tasks, uint32_t pid);

@@ -1,6 +1,7 @@
 #include "task/user_stack.h"
 
 #include "task/jit.h"
+#include "task/made_code.h"
 
 #include <string.h>
 
@@ -42,6 +43,12 @@ static bool find_place(void *context, uint64_t address, struct tally_unwind_plac
 	return true;
 }
 
+static size_t read_made_code(void *context, uint64_t address, void *out, size_t size)
+{
+	const struct finder *finder = context;
+	return tally_made_code_read(finder->objects->made_code, finder->pid, address, out, size);
+}
+
 static struct tally_unwind_request request_of(struct finder *finder)
 {
 	struct tally_objects *objects = finder->objects;
@@ -53,6 +60,8 @@ static struct tally_unwind_request request_of(struct finder *finder)
 		.is_interpreted = objects->unwind_interpreted,
 		.space = tally_tasks_generation(finder->tasks, finder->pid),
 		.find = find_place,
+		.read_code = objects->made_code ? read_made_code : NULL,
+		.has_hotspot = tally_tasks_has_hotspot(finder->tasks, finder->pid),
 		.context = finder,
 	};
 }
@@ -131,27 +140,91 @@ struct tally_user_stack_need tally_user_stack_needed(const struct tally_tasks *t
 	return need;
 }
 
-bool tally_user_stack_has_leaf_caller(enum tally_unwind_machine machine, const struct tally_attr *attr)
+/* x86-64: bp, sp and ip, in the kernel's numbering (asm/perf_regs.h), and so many bytes of the stack. */
+enum { INNER_REGISTERS = 0x1c0, INNER_BYTES = 512 };
+
+void tally_user_stack_ask_for_inner(enum tally_unwind_machine machine, bool kept, struct tally_attr *attr)
 {
 	uint64_t mask = tally_unwind_return_mask(machine);
-	return mask && attr->sample_regs_user == mask && attr->sample_type & TALLY_SAMPLE_CALLCHAIN &&
-	       !(attr->sample_type & TALLY_SAMPLE_STACK_USER);
+	bool by_stack = !mask && !kept && tally_unwind_regs_mask(machine);
+	if (!mask && !by_stack)
+		return;
+	attr->sample_type |= TALLY_SAMPLE_REGS_USER | (by_stack ? TALLY_SAMPLE_STACK_USER : 0);
+	attr->sample_regs_user = by_stack ? INNER_REGISTERS : mask;
+	attr->sample_stack_user = by_stack ? INNER_BYTES : 0;
 }
 
-/* The walk knows where it is and what the register holds: without a stack it steps to the caller by the register or not at
- * all. */
-uint64_t tally_user_stack_leaf_caller(const struct tally_tasks *tasks, struct tally_objects *objects,
-				      const struct tally_sample *sample, uint64_t *at)
+bool tally_user_stack_has_inner(enum tally_unwind_machine machine, const struct tally_attr *attr)
+{
+	struct tally_attr asking = { .sample_type = TALLY_SAMPLE_CALLCHAIN };
+	const uint64_t stack = TALLY_SAMPLE_REGS_USER | TALLY_SAMPLE_STACK_USER | TALLY_SAMPLE_CALLCHAIN;
+	tally_user_stack_ask_for_inner(machine, false, &asking);
+	return asking.sample_regs_user && attr->sample_regs_user == asking.sample_regs_user &&
+	       attr->sample_stack_user == asking.sample_stack_user && !(attr->flags & TALLY_ATTR_EXCLUDE_CALLCHAIN_USER) &&
+	       (attr->sample_type & stack) == asking.sample_type;
+}
+
+/* arm64: the walk knows where it is and what the register holds.  Without a stack it steps to the caller by the register or
+ * not at all. */
+static bool mend_by_register(struct tally_unwind_request *request, const struct tally_sample *sample,
+			     struct tally_user_stack_inner *inner)
+{
+	uint64_t addresses[2];
+	request->registers[TALLY_UNWIND_ARM64_PC] = sample->chain[inner->at];
+	request->registers[TALLY_UNWIND_X30] = sample->regs_user.words[0];
+	if (tally_unwind(request, addresses, 2, NULL) != 2)
+		return false;
+	inner->frames[0] = sample->chain[inner->at];
+	inner->frames[1] = addresses[1];
+	inner->count = 2;
+	inner->resume = inner->at + 1;
+	return true;
+}
+
+/* x86-64: frames are unwound by the rules until one has its return address right above where rbp points.  That one is the
+ * first link of the kernel's chain. */
+static bool mend_by_stack(struct tally_unwind_request *request, const struct tally_attr *attr,
+			  const struct tally_sample *sample, struct tally_user_stack_inner *inner)
+{
+	enum { WORD = 8, LINK = 2 * WORD };
+	uint64_t stack_pointers[TALLY_USER_STACK_INNER_MAX], fp;
+	struct tally_unwind_extent extent;
+	enum tally_unwind_end end;
+	if (!tally_unwind_registers(request->machine, sample->regs_user.words, attr->sample_regs_user, request->registers))
+		return false;
+	fp = request->registers[TALLY_UNWIND_RBP];
+	request->unknown = ~(1ull << TALLY_UNWIND_RBP | 1ull << TALLY_UNWIND_RSP | 1ull << TALLY_UNWIND_RIP);
+	request->stack = sample->stack;
+	request->stack_size = sample->stack_dynamic_size;
+	request->stack_pointers = stack_pointers;
+	request->extent = &extent;
+	inner->count = tally_unwind(request, inner->frames, TALLY_USER_STACK_INNER_MAX, &end);
+	size_t linked = 1;
+	while (linked < inner->count && stack_pointers[linked] != fp + LINK)
+		linked++;
+	/* Also where these two words are beyond what was copied. */
+	bool is_beyond = end == TALLY_UNWIND_TRUNCATED && (extent.missed == fp || extent.missed == fp + WORD);
+	if (linked < inner->count || is_beyond) {
+		inner->count = linked;
+		inner->resume = inner->at + 1;
+		return linked > 1; /* else the kernel's chain is right */
+	}
+	inner->resume = sample->chain_length;
+	inner->is_cut = end != TALLY_UNWIND_COMPLETE;
+	return inner->count > 1 || end == TALLY_UNWIND_TRUNCATED;
+}
+
+bool tally_user_stack_mend(const struct tally_tasks *tasks, struct tally_objects *objects, const struct tally_attr *attr,
+			   const struct tally_sample *sample, struct tally_user_stack_inner *inner)
 {
 	struct finder finder = { tasks, objects, sample->pid };
-	uint64_t marker = 0, addresses[2];
+	size_t marker = 0;
 	while (marker < sample->chain_length && sample->chain[marker] != TALLY_CONTEXT_USER)
 		marker++;
-	if (!has_registers(sample) || marker + 1 >= sample->chain_length)
-		return 0;
-	*at = marker + 1;
+	*inner = (struct tally_user_stack_inner){ .at = marker + 1 };
+	if (!has_registers(sample) || inner->at >= sample->chain_length)
+		return false;
 	struct tally_unwind_request request = request_of(&finder);
-	request.registers[TALLY_UNWIND_ARM64_PC] = sample->chain[*at];
-	request.registers[TALLY_UNWIND_X30] = sample->regs_user.words[0];
-	return tally_unwind(&request, addresses, 2, NULL) == 2 ? addresses[1] : 0;
+	return tally_unwind_return_mask(objects->machine) ? mend_by_register(&request, sample, inner) :
+							    mend_by_stack(&request, attr, sample, inner);
 }

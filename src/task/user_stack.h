@@ -6,6 +6,9 @@
 #include "task/tasks.h"
 #include "unwind/unwind.h"
 
+/* User frames that are kept of a stack: what fits into a record of 64 KiB beside the kernel's. */
+enum { TALLY_USER_FRAMES_MAX = 8000 };
+
 /* Unwinds the REGS_USER and STACK_USER of a sample that `attr` wrote.  Leaf first, at most `limit` addresses;
  * their number, 0 when the sample has no user registers (a kernel thread). */
 size_t tally_user_stack_unwind(const struct tally_tasks *tasks, struct tally_objects *objects,
@@ -33,13 +36,32 @@ struct tally_user_stack_need tally_user_stack_needed(const struct tally_tasks *t
 						     const struct tally_sample *sample,
 						     const struct tally_unwind_extent *extent, uint64_t top);
 
-/* A call chain by frame pointers lacks a leaf's caller where calls leave the return address in a register (arm64), for the leaf
- * makes no frame.  Samples of `attr` that have this register alone, and no copy of the stack, are to tell of it. */
-bool tally_user_stack_has_leaf_caller(enum tally_unwind_machine machine, const struct tally_attr *attr);
-/* Of such a sample, where something returns to from its user code: what belongs behind the word of sample->chain whose number
- * is stored in *at.  0 where nothing is missing, by the code's rules. */
-uint64_t tally_user_stack_leaf_caller(const struct tally_tasks *tasks, struct tally_objects *objects,
-				      const struct tally_sample *sample, uint64_t *at);
+/* The innermost frames of a chain by frame pointers.
+ *
+ * The kernel's chain lacks the caller of a function that made no frame: a leaf, a function's first instructions, the wrapper
+ * of a system call in a C library without frame pointers.  On arm64 the return address is in x30, on x86-64 near the top of
+ * the stack.  So samples carry that register, or a few registers and the top of the stack, beside the chain, and the
+ * rules of the code at the innermost address tell who called. */
+
+/* Makes `attr`, which has a call chain, ask for them; not on x86-64 where samples are `kept` as the kernel writes them. */
+void tally_user_stack_ask_for_inner(enum tally_unwind_machine machine, bool kept, struct tally_attr *attr);
+/* True where `attr` asked for them. */
+bool tally_user_stack_has_inner(enum tally_unwind_machine machine, const struct tally_attr *attr);
+
+enum { TALLY_USER_STACK_INNER_MAX = 64 };
+
+/* The user's part of a chain, mended: `frames`, then the words of the sample's chain from `resume` on. */
+struct tally_user_stack_inner {
+	uint64_t frames[TALLY_USER_STACK_INNER_MAX];
+	size_t count;
+	size_t at;     /* of the first user address, in sample->chain */
+	size_t resume;
+	bool is_cut;   /* neither the copied words nor the chain tell the next caller */
+};
+
+/* Mends the chain of such a sample.  False where nothing is to be mended. */
+bool tally_user_stack_mend(const struct tally_tasks *tasks, struct tally_objects *objects, const struct tally_attr *attr,
+			   const struct tally_sample *sample, struct tally_user_stack_inner *inner);
 
 /* The same with more to say. */
 struct tally_user_stack_walk {

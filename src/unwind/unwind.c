@@ -209,13 +209,22 @@ bool tally_unwind_locate(struct tally_unwind_walk *walk)
 	return walk->has_place;
 }
 
+/* What code without rules tells itself, or `rule`.  The entry point has no caller. */
+static const struct tally_unwind_rule *rule_of_code(struct tally_unwind_walk *walk, const struct tally_unwind_rule *rule)
+{
+	const struct tally_unwind_place *place = &walk->place;
+	const struct tally_unwind_rule *made =
+		tally_unwind_is_entry_point(walk) ? NULL : tally_unwind_table_code_rule(place->table, place->address);
+	return made ? made : rule;
+}
+
 static const struct tally_unwind_rule *interpret(struct tally_unwind_walk *walk)
 {
 	static const struct tally_unwind_rule NONE = { .kind = TALLY_RULE_NONE }, BAD = { .kind = TALLY_RULE_BAD },
 					      ROW = { .kind = TALLY_RULE_ROW };
 	switch (tally_unwind_table_lookup(walk->place.table, walk->place.address, &walk->program)) {
 	case TALLY_UNWIND_FOUND: return &ROW;
-	case TALLY_UNWIND_NOT_FOUND: return &NONE;
+	case TALLY_UNWIND_NOT_FOUND: return rule_of_code(walk, &NONE);
 	default: return &BAD;
 	}
 }
@@ -225,13 +234,21 @@ static const struct tally_unwind_rule *interpret(struct tally_unwind_walk *walk)
 static const struct tally_unwind_rule *find_rule(struct tally_unwind_walk *walk, struct tally_rule_range *range)
 {
 	static const struct tally_unwind_rule UNMAPPED = { .kind = TALLY_RULE_UNMAPPED },
-					      NO_TABLE = { .kind = TALLY_RULE_NO_TABLE };
+					      NO_TABLE = { .kind = TALLY_RULE_NO_TABLE },
+					      OUTERMOST = { .kind = TALLY_RULE_OUTERMOST };
 	if (!tally_unwind_locate(walk))
 		return &UNMAPPED;
 	struct tally_unwind_table *table = walk->place.table;
 	if (!table || tally_unwind_layout(table->machine) != walk->layout)
 		return &NO_TABLE;
-	return walk->request->is_interpreted ? NULL : tally_unwind_table_rule(table, walk->place.address, range);
+	walk->is_made_up = tally_unwind_is_made_up(walk);
+	if (walk->is_made_up ||
+	    (!walk->is_exact && tally_unwind_table_switches_stack(table, walk->place.address)))
+		return &OUTERMOST;
+	if (walk->request->is_interpreted)
+		return NULL;
+	const struct tally_unwind_rule *rule = tally_unwind_table_rule(table, walk->place.address, range);
+	return rule && rule->kind == TALLY_RULE_NONE ? rule_of_code(walk, rule) : rule;
 }
 
 static uint64_t smaller(uint64_t a, uint64_t b)
@@ -246,7 +263,7 @@ static void resolve_anew(struct tally_unwind_walk *walk, uint64_t address)
 	walk->rule = find_rule(walk, &range);
 	if (!walk->rule) {
 		walk->rule = interpret(walk);
-	} else if (request->cache) {
+	} else if (request->cache && !walk->is_made_up) { /* the address looked up is that of the function before */
 		const struct tally_unwind_place *place = &walk->place;
 		uint64_t below = range.end ? smaller(place->address - range.start, place->below) : 0;
 		uint64_t above = range.end ? smaller(range.end - 1 - place->address, place->above) : 0;
@@ -288,7 +305,8 @@ static inline bool step(struct tally_unwind_walk *walk)
 
 static void put_frame(const struct tally_unwind_walk *walk, uint64_t *addresses, size_t at)
 {
-	addresses[at] = tally_unwind_get(walk, walk->layout->pc);
+	/* Readers look for a return address's function one byte before it. */
+	addresses[at] = tally_unwind_get(walk, walk->layout->pc) + walk->is_made_up;
 	if (walk->request->is_exact)
 		walk->request->is_exact[at] = walk->is_exact;
 	if (walk->request->stack_pointers)
@@ -312,7 +330,7 @@ static bool start(struct tally_unwind_walk *walk, const struct tally_unwind_requ
 	walk->frame.stack = request->stack;
 	walk->frame.stack_size = request->stack_size;
 	walk->frame.stack_address = request->registers[walk->layout->sp];
-	walk->frame.known = (1ull << walk->layout->count) - 1;
+	walk->frame.known = ((1ull << walk->layout->count) - 1) & ~request->unknown;
 	walk->return_mask = return_mask(walk->layout, walk->frame.stack_address);
 	memcpy(walk->frame.registers, request->registers, sizeof(walk->frame.registers));
 	walk->end = walk->layout->count ? TALLY_UNWIND_LIMIT : TALLY_UNWIND_NO_RULES;

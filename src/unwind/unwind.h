@@ -56,23 +56,25 @@ void tally_unwind_table_free(struct tally_unwind_table *table);
 /* The memory that it takes by now, without the object's own. */
 size_t tally_unwind_table_bytes(const struct tally_unwind_table *table);
 
+enum tally_unwind_function_kind {
+	TALLY_UNWIND_NO_FUNCTION,
+	TALLY_UNWIND_FUNCTION,
+	TALLY_UNWIND_STACK_SWITCH, /* calls on a stack of its runtime's, whose rules tell of the stack before */
+};
+
+/* Tells the table where the function begins and ends that holds an address in the object.  It follows the instructions of
+ * x86-64 code that has no rules from there (code_walk.h).  `context` must outlive the table. */
+void tally_unwind_table_use_functions(struct tally_unwind_table *table,
+				      enum tally_unwind_function_kind (*find)(void *context, uint64_t address,
+									      uint64_t *start, uint64_t *end),
+				      void *context);
+
 /* Where the function that holds an address begins and ends; false when no rules are of it. */
 bool tally_unwind_table_function(struct tally_unwind_table *table, uint64_t address, uint64_t *start, uint64_t *end);
 
 /* tally_unwind_table_new() of bytes of .eh_frame that lie at an address, as a JIT leaves them; they must outlive the table. */
 int tally_unwind_table_new_from_frames(const void *eh_frame, size_t size, uint64_t address,
 				       enum tally_unwind_machine machine, struct tally_unwind_table **out);
-
-/* Does the object keep frame pointers?  What record asks of the target's executable to choose its call graph.
- *
- * `functions` counts those that have a frame at some point: which push or make room on the stack.  Leaves without
- * one, PLT, cold parts split off from their function, signal trampolines and the entry point are no evidence
- * and don't count.  `with_frame_pointer` of them set rbp up as `push %rbp; mov %rsp,%rbp` does: CFA = rbp + 16 with
- * rbp saved at CFA − 16; or they realign their stack with rbp saved where rbp points.  True when those are nine
- * tenths or more.  With functions == 0 (no tables: -fno-asynchronous-unwind-tables, another machine) the
- * answer is false and means "not known".  Runs all rules: 0.2 to 0.5 µs a function.  The pointers may be NULL. */
-bool tally_unwind_table_uses_frame_pointers(struct tally_unwind_table *table, size_t *functions,
-					    size_t *with_frame_pointer);
 
 /* Where an address of the process lies. */
 struct tally_unwind_place {
@@ -113,10 +115,14 @@ struct tally_unwind_extent {
 struct tally_unwind_request {
 	enum tally_unwind_machine machine;
 	uint64_t registers[TALLY_UNWIND_REGISTERS];
+	uint64_t unknown;     /* bit n: the value of register n isn't there */
 	const uint8_t *stack; /* bytes from sp up */
 	size_t stack_size;
 	/* Finds the object at an address; false: nothing is mapped there. */
 	bool (*find)(void *context, uint64_t address, struct tally_unwind_place *place);
+	/* NULL, or copies code that find() knows no rules of, and returns how many bytes there are. */
+	size_t (*read_code)(void *context, uint64_t address, void *out, size_t size);
+	bool has_hotspot; /* the process is a HotSpot JVM: code without a file is what that compiled */
 	void *context;
 	/* NULL, or what remembers find()'s answers and the rules.  They are taken to hold for as long as `space` is
 	 * the same: a number of its own for each set of mappings that ever was. */
@@ -131,8 +137,8 @@ struct tally_unwind_request {
 
 /* Writes at most `limit` addresses, leaf first: the leaf is the sampled ip, the others raw return addresses
  * (resolved at ip − 1 by the reader, but for frames interrupted by a signal).  Returns their number.
- * A frame without rules is stepped over by frame pointer where rbp (x29) points into the stack; a leaf without rules
- * that stands at its function's first or last instruction is told by its code.  An address that no mapping holds
+ * A frame without rules is told by its code where that is certain (code_spot.h, code_frame.h), else it is stepped over by
+ * frame pointer where rbp (x29) points into the stack.  An address that no mapping holds
  * is written only if it is the sampled ip.  `end` may be NULL. */
 size_t tally_unwind(const struct tally_unwind_request *request, uint64_t *addresses, size_t limit,
 		    enum tally_unwind_end *end);

@@ -2,11 +2,17 @@
 #include "unwind/unwind_walk.h"
 
 #include "object/object.h"
+#include "unwind/code_frame.h"
 #include "unwind/code_spot.h"
+#include "unwind/code_walk.h"
 
 #include <string.h>
 
-enum { WORD = TALLY_UNWIND_WORD, ENTRY_BYTES = 48 };
+enum {
+	WORD = TALLY_UNWIND_WORD,
+	ENTRY_BYTES = 48,
+	LOCALS_BYTES_MAX = 4096, /* of an interpreted method of HotSpot's */
+};
 
 /* A thread's stack as systems set it up: what is farther above sp is not taken for a frame pointer. */
 #define STACK_BYTES ((uint64_t)8 << 20)
@@ -36,6 +42,29 @@ static bool is_within_sigreturn(struct tally_unwind_walk *walk, const struct tal
 			return true;
 	}
 	return false;
+}
+
+/* Is the current frame of code that has no file? */
+static bool is_made_code(struct tally_unwind_walk *walk)
+{
+	return tally_unwind_locate(walk) && (!walk->place.table || !walk->place.table->object);
+}
+
+/* Copies code of the current frame's kind, from a file or from memory.  Returns how many bytes there are. */
+static size_t read_code(struct tally_unwind_walk *walk, uint64_t address, uint8_t *out, size_t size)
+{
+	const struct tally_unwind_request *request = walk->request;
+	if (is_made_code(walk))
+		return request->read_code ? request->read_code(request->context, address, out, size) : 0;
+	if (!walk->has_place)
+		return 0;
+	size_t available = 0;
+	uint64_t in_object = walk->place.address + (address - tally_unwind_lookup_address(walk));
+	const uint8_t *code = tally_object_bytes_at(walk->place.table->object, in_object, &available);
+	size = code && available < size ? available : size;
+	if (code)
+		memcpy(out, code, size);
+	return code ? size : 0;
 }
 
 /* What the code at pc tells, where it can be read from its file. */
@@ -79,16 +108,15 @@ bool tally_unwind_step_over_signal(struct tally_unwind_walk *walk)
 	return tally_unwind_enter(walk, registers, (1ull << walk->layout->count) - 1, true);
 }
 
-bool tally_unwind_step_without_table(struct tally_unwind_walk *walk)
-{
-	return is_at_signal_frame(walk) ? tally_unwind_step_over_signal(walk) : tally_unwind_step_by_frame_pointer(walk);
-}
-
-bool tally_unwind_step_by_frame_pointer(struct tally_unwind_walk *walk)
+/* One step by the frame pointer.  `sp_slot`: where the caller's rsp is kept; 0: it is right above the pair. */
+static bool step_by_link(struct tally_unwind_walk *walk, uint64_t sp_slot)
 {
 	const struct tally_unwind_layout *layout = walk->layout;
 	uint64_t registers[TALLY_UNWIND_REGISTERS] = { 0 }, known = 1ull << layout->fp | 1ull << layout->pc;
 	uint64_t fp = tally_unwind_get(walk, layout->fp), sp = tally_unwind_get(walk, layout->sp);
+	/* System V ABI for x86-64, 3.4.1: rbp is zero in the outermost frame.  Who was called may have it so by chance. */
+	if (tally_unwind_knows(walk, layout->fp) && !fp && !walk->is_exact)
+		return tally_unwind_stop(walk, TALLY_UNWIND_COMPLETE);
 	if (!tally_unwind_knows(walk, layout->fp) || fp < sp || fp - sp >= STACK_BYTES || fp % WORD != 0)
 		return tally_unwind_stop(walk, TALLY_UNWIND_NO_RULES);
 	if (!tally_unwind_load(&walk->frame, fp, WORD, &registers[layout->fp]) ||
@@ -99,8 +127,15 @@ bool tally_unwind_step_by_frame_pointer(struct tally_unwind_walk *walk)
 	registers[layout->sp] = fp + 2 * WORD;
 	if (layout->top_of_pair)
 		known |= 1ull << layout->sp;
+	if (sp_slot && !tally_unwind_load(&walk->frame, sp_slot, WORD, &registers[layout->sp]))
+		return tally_unwind_stop(walk, TALLY_UNWIND_TRUNCATED);
 	walk->is_by_pointer = true;
 	return tally_unwind_enter(walk, registers, known, false);
+}
+
+bool tally_unwind_step_by_frame_pointer(struct tally_unwind_walk *walk)
+{
+	return step_by_link(walk, 0);
 }
 
 /* In a function's first two instructions, or its last, the frame pointer is the caller's still or again. */
@@ -124,20 +159,260 @@ static bool step_from_edge(struct tally_unwind_walk *walk, bool has_pushed_fp)
 }
 
 /* The dynamic linker's first instructions have no rules.  Some assembly, a call, and never anything below. */
-static bool is_entry_point(struct tally_unwind_walk *walk)
+bool tally_unwind_is_entry_point(struct tally_unwind_walk *walk)
 {
 	const struct tally_unwind_table *table = tally_unwind_locate(walk) ? walk->place.table : NULL;
 	return table && table->entry_point && walk->place.address - table->entry_point < ENTRY_BYTES;
 }
 
-bool tally_unwind_step_without_rules(struct tally_unwind_walk *walk)
+/* Is the word what a call left, by the code before the address that it is? */
+static bool is_left_by_call(struct tally_unwind_walk *walk, uint64_t address)
 {
-	if (is_entry_point(walk))
+	enum { CALL_BYTES = 8 };
+	const struct tally_unwind_request *request = walk->request;
+	struct tally_unwind_place place = { 0 };
+	uint8_t code[CALL_BYTES];
+	size_t size = 0;
+	if (!request->find(request->context, address - 1, &place))
+		return false;
+	if (place.table && place.table->object) {
+		size_t available;
+		const uint8_t *bytes = tally_object_bytes_at(place.table->object, place.address + 1 - CALL_BYTES, &available);
+		return bytes && available >= CALL_BYTES && tally_code_ends_in_call(bytes, CALL_BYTES);
+	}
+	if (request->read_code)
+		size = request->read_code(request->context, address - CALL_BYTES, code, CALL_BYTES);
+	return size == CALL_BYTES && tally_code_ends_in_call(code, size);
+}
+
+/* Does HotSpot's interpreter have its frame at `fp`, for a method whose callee's frame ends at `sp`?  The interpreter puts
+ * a method's locals between its frame and the caller's.  Below its saved rbp it keeps rsp as it was before the frame, and as
+ * it was before the call (frame_x86.hpp: interpreter_frame_sender_sp_offset, interpreter_frame_last_sp_offset). */
+static bool is_interpreter_frame(struct tally_unwind_walk *walk, uint64_t fp, uint64_t sp)
+{
+	uint64_t sender, last;
+	if (fp < sp || fp - sp >= STACK_BYTES || !tally_unwind_load(&walk->frame, fp - WORD, WORD, &sender) ||
+	    !tally_unwind_load(&walk->frame, fp - 2 * WORD, WORD, &last))
+		return false;
+	bool has_called = !walk->is_exact || last;
+	return sender >= fp + 2 * WORD && sender - fp <= LOCALS_BYTES_MAX && sender % WORD == 0 &&
+	       (!has_called || (last >= sp && last <= fp));
+}
+
+/* The frame of a method that HotSpot compiled.  Most are short; the longest have some ten KiB. */
+static bool find_hotspot_frame(struct tally_unwind_walk *walk, struct tally_code_frame *frame)
+{
+	enum { BEHIND = 32, WINDOWS = 2 };
+	static const uint32_t windows[WINDOWS] = { 4 << 10, 64 << 10 };
+	uint8_t code[(64 << 10) + BEHIND];
+	uint64_t pc = tally_unwind_get(walk, walk->layout->pc);
+	for (unsigned i = 0; i < WINDOWS; i++) {
+		/* The pages before may not be there: as many as are. */
+		for (uint32_t before = windows[i]; before >= BEHIND; before /= 2) {
+			size_t got = read_code(walk, pc - before, code, before + BEHIND);
+			if (got <= before)
+				continue;
+			if (tally_code_frame_behind(code, before, got - before, frame))
+				return true;
+			break;
+		}
+	}
+	return false;
+}
+
+static bool step_by_code(struct tally_unwind_walk *walk, const struct tally_code_frame *frame, bool is_certain)
+{
+	const struct tally_unwind_layout *layout = walk->layout;
+	uint64_t registers[TALLY_UNWIND_REGISTERS], sp = tally_unwind_get(walk, layout->sp), known = walk->frame.known;
+	memcpy(registers, walk->frame.registers, sizeof(registers));
+	if (!tally_unwind_load(&walk->frame, sp + (uint64_t)(int64_t)frame->return_at, WORD, &registers[layout->pc]))
+		return tally_unwind_stop_at_missed(walk);
+	if (frame->saves_fp)
+		known |= 1ull << layout->fp;
+	if (frame->saves_fp &&
+	    !tally_unwind_load(&walk->frame, sp + (uint64_t)(int64_t)frame->fp_at, WORD, &registers[layout->fp]))
+		known &= ~(1ull << layout->fp);
+	registers[layout->sp] = sp + (uint64_t)(int64_t)frame->return_at + WORD;
+	if (!is_certain && !is_left_by_call(walk, registers[layout->pc]) &&
+	    !is_interpreter_frame(walk, registers[layout->fp], registers[layout->sp]))
+		return tally_unwind_stop(walk, TALLY_UNWIND_NO_RULES);
+	walk->is_by_pointer = false;
+	return tally_unwind_enter(walk, registers, known, false);
+}
+
+/* Does the frame pointer lead to an address that a call left? */
+static bool is_linked_by_call(struct tally_unwind_walk *walk)
+{
+	uint64_t fp = tally_unwind_get(walk, walk->layout->fp), address;
+	uint64_t sp = tally_unwind_get(walk, walk->layout->sp);
+	return tally_unwind_knows(walk, walk->layout->fp) && fp >= sp && fp - sp < STACK_BYTES &&
+	       tally_unwind_load(&walk->frame, fp + WORD, WORD, &address) && is_left_by_call(walk, address);
+}
+
+/* In code that a HotSpot JVM made: a compiled method's, the interpreter's, or a stub's. */
+static bool step_by_hotspot(struct tally_unwind_walk *walk)
+{
+	const struct tally_unwind_layout *layout = walk->layout;
+	uint64_t fp = tally_unwind_get(walk, layout->fp);
+	struct tally_code_frame frame;
+	if (find_hotspot_frame(walk, &frame))
+		return frame.is_linked ? step_by_link(walk, 0) : step_by_code(walk, &frame, false);
+	bool is_interpreted = tally_unwind_knows(walk, layout->fp) &&
+			      is_interpreter_frame(walk, fp, tally_unwind_get(walk, layout->sp));
+	return step_by_link(walk, is_interpreted ? fp - WORD : 0);
+}
+
+/* The target of the direct call that the word, an address, stands behind; 0: it stands behind none. */
+static uint64_t called_from(struct tally_unwind_walk *walk, uint64_t address)
+{
+	enum { CALL = 0xe8, CALL_BYTES = 5 };
+	const struct tally_unwind_request *request = walk->request;
+	struct tally_unwind_place place = { 0 };
+	uint8_t code[CALL_BYTES];
+	size_t size = 0;
+	int32_t distance;
+	if (address < CALL_BYTES || !request->find(request->context, address - 1, &place))
+		return 0;
+	if (place.table && place.table->object) {
+		const uint8_t *bytes = tally_object_bytes_at(place.table->object, place.address + 1 - CALL_BYTES, &size);
+		if (bytes && size >= CALL_BYTES)
+			memcpy(code, bytes, CALL_BYTES);
+	} else if (request->read_code) {
+		size = request->read_code(request->context, address - CALL_BYTES, code, CALL_BYTES);
+	}
+	if (size < CALL_BYTES || code[0] != CALL)
+		return 0;
+	memcpy(&distance, code + 1, sizeof(distance));
+	return address + (uint64_t)(int64_t)distance;
+}
+
+/* Does a function that begins at `start`, or one that it hands its call on to, lead to pc with `depth` bytes on the stack? */
+static bool leads_to(struct tally_unwind_walk *walk, uint64_t start, int32_t depth, struct tally_code_frame *frame)
+{
+	enum { CODE_BYTES_MAX = 8 << 10, AHEAD_BYTES = 4 << 10, TAIL_BYTES = 64 };
+	uint8_t code[CODE_BYTES_MAX + AHEAD_BYTES];
+	uint64_t pc = tally_unwind_lookup_address(walk);
+	int64_t distance;
+	size_t size = read_code(walk, start, code, TAIL_BYTES);
+	if (tally_code_tail(code, size, &distance))
+		start += (uint64_t)distance;
+	if (start > pc || pc - start >= CODE_BYTES_MAX)
+		return false;
+	size = read_code(walk, start, code, pc - start + AHEAD_BYTES);
+	return tally_code_walk(code, size, (size_t)(pc - start), frame) && !frame->is_linked && frame->return_at == depth;
+}
+
+/* Code of which neither rules nor symbols tell anything: a word of the stack is its return address where the call in front
+ * of that address goes to a function that leads to pc with just as much on the stack. */
+static bool find_called_frame(struct tally_unwind_walk *walk, struct tally_code_frame *frame)
+{
+	enum { WORDS_MAX = 2048 };
+	const uint64_t CALL_REACH = (uint64_t)1 << 31, NEAR = 16 << 20;
+	uint64_t sp = tally_unwind_get(walk, walk->layout->sp), pc = tally_unwind_lookup_address(walk), word;
+	for (unsigned i = 0; i < WORDS_MAX && tally_unwind_load(&walk->frame, sp + i * WORD, WORD, &word); i++) {
+		bool is_near = (word - pc + CALL_REACH) >> 32 == 0; /* a direct call has 32 bits */
+		uint64_t start = is_near ? called_from(walk, word) : 0;
+		if (start && start - pc + NEAR < 2 * NEAR && leads_to(walk, start, (int32_t)(i * WORD), frame))
+			return true;
+	}
+	return false;
+}
+
+/* Is the return address a program's or a thread's start? */
+static bool returns_to_start(struct tally_unwind_walk *walk, uint64_t address)
+{
+	const struct tally_unwind_request *request = walk->request;
+	struct tally_unwind_place place = { 0 };
+	size_t size;
+	if (!request->find(request->context, address - 1, &place) || !place.table || !place.table->object)
+		return false;
+	if (place.table->entry_point && place.address - place.table->entry_point < ENTRY_BYTES)
+		return true;
+	const uint8_t *code = tally_object_bytes_at(place.table->object, place.address + 1, &size);
+	return code && tally_code_exits(code, size);
+}
+
+/* The frame of a C library's start routine: the first word of the stack that a call left is the start's.  No other caller is
+ * in between, for a call would have left its return address there. */
+static bool find_started_frame(struct tally_unwind_walk *walk, struct tally_code_frame *frame)
+{
+	enum { WORDS_MAX = 64 };
+	uint64_t sp = tally_unwind_get(walk, walk->layout->sp), word;
+	for (unsigned i = 0; i < WORDS_MAX && tally_unwind_load(&walk->frame, sp + i * WORD, WORD, &word); i++) {
+		*frame = (struct tally_code_frame){ .return_at = (int32_t)(i * WORD) };
+		if (is_left_by_call(walk, word))
+			return returns_to_start(walk, word);
+	}
+	return false;
+}
+
+/* x86-64 code tells of its frame itself; what doesn't is taken to keep a frame pointer. */
+static bool step_by_code_or_pointer(struct tally_unwind_walk *walk)
+{
+	enum { CODE_BYTES = 64 };
+	uint8_t code[CODE_BYTES];
+	struct tally_code_frame frame;
+	if (walk->layout->has_signed_returns || !tally_unwind_knows(walk, walk->layout->sp))
+		return step_by_link(walk, 0);
+	size_t size = read_code(walk, tally_unwind_get(walk, walk->layout->pc), code, sizeof(code));
+	if (!walk->is_exact && tally_code_exits(code, size))
 		return tally_unwind_stop(walk, TALLY_UNWIND_COMPLETE);
-	enum tally_code_spot spot = recognise(walk);
+	if (tally_code_frame_ahead(code, size, &frame))
+		return frame.is_linked ? step_by_link(walk, 0) : step_by_code(walk, &frame, true);
+	if (size && walk->request->has_hotspot && is_made_code(walk))
+		return step_by_hotspot(walk);
+	if (size && !is_linked_by_call(walk) && (find_called_frame(walk, &frame) || find_started_frame(walk, &frame)))
+		return step_by_code(walk, &frame, true);
+	return step_by_link(walk, 0);
+}
+
+/* What the code at pc is, where it was made at run time. */
+static enum tally_code_spot recognise_made(struct tally_unwind_walk *walk)
+{
+	enum { CODE_BYTES = 16 };
+	uint8_t code[CODE_BYTES + 1];
+	uint64_t pc = tally_unwind_get(walk, walk->layout->pc);
+	if (walk->layout->has_signed_returns)
+		return TALLY_CODE_OTHER;
+	size_t size = read_code(walk, pc - 1, code, sizeof(code));
+	return size > 1 ? tally_code_recognise(code + 1, size - 1, code[0]) : TALLY_CODE_OTHER;
+}
+
+static bool step_by_spot(struct tally_unwind_walk *walk, enum tally_code_spot spot)
+{
 	if (spot == TALLY_CODE_SIGRETURN)
 		return tally_unwind_step_over_signal(walk);
 	if (walk->is_exact && spot != TALLY_CODE_OTHER)
 		return step_from_edge(walk, spot == TALLY_CODE_PUSHED_RBP);
-	return tally_unwind_step_by_frame_pointer(walk);
+	return step_by_code_or_pointer(walk);
+}
+
+bool tally_unwind_is_made_up(struct tally_unwind_walk *walk)
+{
+	enum { CALL_BYTES = 8 };
+	const struct tally_unwind_table *table = walk->place.table;
+	uint64_t address = walk->place.address + 1, start, end;
+	size_t before, size;
+	if (walk->is_exact || walk->layout->has_signed_returns || !table->object)
+		return false;
+	const uint8_t *code = tally_object_bytes_at(table->object, address - CALL_BYTES, &before);
+	if (!code || before < CALL_BYTES || tally_code_ends_in_call(code, CALL_BYTES))
+		return false;
+	code = tally_object_bytes_at(table->object, address, &size);
+	return code && tally_code_recognise(code, size, 0) != TALLY_CODE_SIGRETURN &&
+	       tally_unwind_table_function(walk->place.table, address, &start, &end) && start == address;
+}
+
+bool tally_unwind_step_without_table(struct tally_unwind_walk *walk)
+{
+	if (is_at_signal_frame(walk))
+		return tally_unwind_step_over_signal(walk);
+	return step_by_spot(walk, recognise_made(walk));
+}
+
+bool tally_unwind_step_without_rules(struct tally_unwind_walk *walk)
+{
+	if (tally_unwind_is_entry_point(walk))
+		return tally_unwind_stop(walk, TALLY_UNWIND_COMPLETE);
+	return step_by_spot(walk, is_made_code(walk) ? recognise_made(walk) : recognise(walk));
 }

@@ -183,6 +183,27 @@ static int intern_rule(struct tally_unwind_rules *rules, const struct tally_unwi
 	}
 }
 
+const struct tally_unwind_rule *tally_unwind_rules_of_frame(struct tally_unwind_rules *rules,
+							    const struct tally_code_frame *frame)
+{
+	struct tally_unwind_rule rule;
+	uint32_t id;
+	int64_t cfa = (int64_t)frame->return_at + WORD;
+	memset(&rule, 0, sizeof(rule)); /* rules are compared by bytes */
+	rule.kind = TALLY_RULE_SAVED;
+	rule.cfa_register = frame->is_linked ? TALLY_UNWIND_RBP : TALLY_UNWIND_RSP;
+	rule.cfa_offset = frame->is_linked ? 2 * WORD : (int32_t)cfa;
+	rule.return_word = -1;
+	rule.base_register = TALLY_RULE_BASE_IS_CFA;
+	int64_t fp_at = frame->is_linked ? -2 * WORD : frame->fp_at - cfa;
+	bool saves_fp = frame->is_linked || frame->saves_fp;
+	if (saves_fp && !put_saved(&rule, TALLY_UNWIND_RBP, TALLY_RULE_BASE_IS_CFA, fp_at))
+		return NULL;
+	if (intern_rule(rules, &rule, &id) < 0)
+		return NULL;
+	return rules->rules.items[id];
+}
+
 static int add_row(struct tally_unwind_rules *rules, const struct tally_cfi_row *row, uint32_t *id)
 {
 	struct tally_unwind_rule rule;

@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/map.h"
+#include "unwind/code_frame.h"
 #include "unwind/function_index.h"
 
 enum tally_unwind_rule_kind {
@@ -72,6 +73,10 @@ struct tally_rule_range {
 const struct tally_unwind_rule *tally_unwind_rules_find(struct tally_unwind_rules *rules,
 							struct tally_function_index *index, uint64_t address,
 							struct tally_rule_range *range, bool *is_failed);
+
+/* The rule of a frame that code tells of; NULL when it has no compact form, or memory is out. */
+const struct tally_unwind_rule *tally_unwind_rules_of_frame(struct tally_unwind_rules *rules,
+							    const struct tally_code_frame *frame);
 
 /* The compact form of a row; false when it has none. */
 bool tally_unwind_rule_of_row(const struct tally_cfi_row *row, struct tally_unwind_rule *rule);

@@ -6,6 +6,8 @@
 #include "unwind/unwind_table.h"
 
 #include "object/object.h"
+#include "unwind/code_spot.h"
+#include "unwind/code_walk.h"
 
 #include <errno.h>
 #include <gelf.h>
@@ -74,6 +76,46 @@ const struct tally_unwind_rule *tally_unwind_table_rule(struct tally_unwind_tabl
 			return rule;
 	}
 	return &NONE;
+}
+
+void tally_unwind_table_use_functions(struct tally_unwind_table *table,
+				      enum tally_unwind_function_kind (*find)(void *context, uint64_t address,
+									      uint64_t *start, uint64_t *end),
+				      void *context)
+{
+	struct tally_section section;
+	table->is_go = table->object && tally_object_section(table->object, ".gopclntab", &section);
+	table->find_function = find;
+	table->functions = context;
+}
+
+bool tally_unwind_table_switches_stack(struct tally_unwind_table *table, uint64_t address)
+{
+	uint64_t start, end;
+	return table->is_go &&
+	       table->find_function(table->functions, address, &start, &end) == TALLY_UNWIND_STACK_SWITCH;
+}
+
+/* A signal handler's trampoline is no function: what returns to it was not called from there. */
+static bool is_sigreturn(const uint8_t *code, size_t size)
+{
+	return size && tally_code_recognise(code, size, 0) == TALLY_CODE_SIGRETURN;
+}
+
+const struct tally_unwind_rule *tally_unwind_table_code_rule(struct tally_unwind_table *table, uint64_t address)
+{
+	uint64_t start, end;
+	size_t available;
+	struct tally_code_frame frame;
+	if (!table->find_function || table->machine != TALLY_UNWIND_X86_64 ||
+	    table->find_function(table->functions, address, &start, &end) != TALLY_UNWIND_FUNCTION || address < start || address >= end)
+		return NULL;
+	const uint8_t *code = tally_object_bytes_at(table->object, start, &available);
+	size_t at = (size_t)(address - start), size = (size_t)(end - start);
+	size = code && size < available ? size : available;
+	if (!code || at >= size || is_sigreturn(code, size) || !tally_code_walk(code, size, at, &frame))
+		return NULL;
+	return tally_unwind_rules_of_frame(&table->made, &frame);
 }
 
 /* .eh_frame_hdr by its program header. */
@@ -211,6 +253,7 @@ void tally_unwind_table_free(struct tally_unwind_table *table)
 		tally_function_index_release(&table->indexes[i]);
 		tally_unwind_rules_release(&table->rules[i]);
 	}
+	tally_unwind_rules_release(&table->made);
 	tally_object_unref(table->debug);
 	tally_object_unref(table->object);
 	free(table);

@@ -15,6 +15,11 @@ struct tally_unwind_table {
 	unsigned index_count;
 	struct tally_function_index indexes[TALLY_UNWIND_INDEXES];
 	struct tally_unwind_rules rules[TALLY_UNWIND_INDEXES]; /* what of each index was compiled */
+	/* tally_unwind_table_use_functions() */
+	enum tally_unwind_function_kind (*find_function)(void *context, uint64_t address, uint64_t *start, uint64_t *end);
+	void *functions;
+	bool is_go; /* its runtime switches stacks */
+	struct tally_unwind_rules made; /* of code without rules */
 };
 
 /* A table over one section's bytes, which must outlive it; `linker` is its .eh_frame_hdr, or NULL. */
@@ -35,5 +40,11 @@ enum tally_unwind_lookup tally_unwind_table_lookup(struct tally_unwind_table *ta
  * first time.  Lives as long as the table.  NULL when memory is out: tally_unwind_table_lookup needs none. */
 const struct tally_unwind_rule *tally_unwind_table_rule(struct tally_unwind_table *table, uint64_t address,
 							struct tally_rule_range *range);
+
+/* Is a call under way there on another stack than the rules tell of?  The frame is that stack's outermost. */
+bool tally_unwind_table_switches_stack(struct tally_unwind_table *table, uint64_t address);
+
+/* A rule for an address that no index has one for, made from the code; NULL: the code doesn't tell. */
+const struct tally_unwind_rule *tally_unwind_table_code_rule(struct tally_unwind_table *table, uint64_t address);
 
 #endif

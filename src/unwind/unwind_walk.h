@@ -19,6 +19,7 @@ struct tally_unwind_walk {
 	bool is_exact;      /* pc is that of an instruction about to run, not a return address */
 	bool is_by_pointer; /* the step to here was by frame pointer: a guess */
 	bool is_fetched;    /* what the walk will read was asked for already */
+	bool is_made_up;    /* pc is where a function begins: no call left it (tally_unwind_is_made_up()) */
 	enum tally_unwind_end end;
 	struct tally_cfi_program program; /* large, and set up by whoever runs it */
 };
@@ -62,6 +63,13 @@ bool tally_unwind_step_by_row(struct tally_unwind_walk *walk);
 bool tally_unwind_step_by_frame_pointer(struct tally_unwind_walk *walk);
 bool tally_unwind_step_without_table(struct tally_unwind_walk *walk);
 bool tally_unwind_step_without_rules(struct tally_unwind_walk *walk);
+
+/* True in the first instructions of a program, or of its dynamic linker: they have no caller. */
+bool tally_unwind_is_entry_point(struct tally_unwind_walk *walk);
+
+/* True when the return address, in an object with rules, was left by no call: it is a function's first byte.  Those who set a
+ * stack up put it there: Go for the stacks of its scheduler, makecontext(3).  Nothing is outside. */
+bool tally_unwind_is_made_up(struct tally_unwind_walk *walk);
 
 /* True when the code at pc is where a signal's handler returns to, where it can be read. */
 bool tally_unwind_is_at_sigreturn(struct tally_unwind_walk *walk);

@@ -208,7 +208,7 @@ assert max(len(stack) for profile in json.load(open(\"full.json\"))[\"profiles\"
 	# Outside of main, where nothing keeps frame pointers, a chain may go round until it is full: one is none of ours.
 	check "… one that ends before the limit is not" eval \
 		'grep -q ";main;deep;" folded && ! grep -qF "[truncated];deep" folded && ! grep -q "stacks are cut short" err'
-	"$TALLY" record -q -o full.data -e cpu-clock --max-stack 60000 -- true >out 2>&1
+	"$TALLY" record -q -o full.data -e cpu-clock --call-graph fp --max-stack 60000 -- true >out 2>&1
 	check "a larger --max-stack than the kernel's is refused with what would allow it" \
 		grep -q 'sysctl kernel.perf_event_max_stack=60000' out
 	# Names that differ at their ends alone.

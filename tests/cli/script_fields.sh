@@ -203,7 +203,7 @@ check "CSV's usual columns, more of them and less" eval 'heads command,pid,tid,c
 
 # ---- events that have no samples ------------------------------------------------------------------------
 # tally's own records of tasks come from a software event, with fewer fields: it is not asked for them.
-if "$TALLY" record -q -g -e raw_syscalls:sys_enter -o own.data true >out 2>&1; then
+if "$TALLY" record -q --no-call-graph -e raw_syscalls:sys_enter -o own.data true >out 2>&1; then
 	check "side-band events need no fields" same own -F comm,tid,ip,sym
 else
 	skip "side-band events need no fields" "no tracepoints"

@@ -121,7 +121,7 @@ static enum tally_record_outer_result complete(struct tally_record_outer *outer,
 	enum tally_unwind_end end;
 	const struct tally_user_stack_walk walk = { .stack_pointers = frames->stack_pointers };
 	frames->count = tally_user_stack_walk(&task->tasks, &task->objects, &task->attr, &sample, &walk,
-					      frames->addresses, TALLY_RECORD_FRAMES_MAX, &end);
+					      frames->addresses, TALLY_USER_FRAMES_MAX, &end);
 	assert_int_equal(frames->count, COPIED + 1);
 	enum tally_record_outer_result result =
 		tally_record_outer_complete(outer, &task->tasks, &task->objects, &task->attr, &sample, frames);

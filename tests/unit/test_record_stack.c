@@ -127,10 +127,10 @@ static const struct tally_sample *rewrite(struct fixture *f)
 	return &f->record.sample;
 }
 
-static void assert_others_kept(const struct fixture *f)
+static void assert_others_kept(const struct fixture *f, uint16_t mark)
 {
 	const struct tally_sample *sample = &f->record.sample;
-	assert_int_equal(f->record.header.misc, TALLY_MISC_USER | TALLY_MISC_EXACT_IP);
+	assert_int_equal(f->record.header.misc, TALLY_MISC_USER | TALLY_MISC_EXACT_IP | mark);
 	assert_int_equal(sample->id, 77);
 	assert_int_equal(sample->ip, 0x4000);
 	assert_int_equal(sample->pid, 42);
@@ -150,7 +150,7 @@ static void a_user_sample_gets_the_chain_of_its_copy(void **state)
 	struct fixture *f = new_fixture();
 	make_sample(f, NULL, 0, 2, STACK);
 	const struct tally_sample *sample = rewrite(f);
-	assert_others_kept(f);
+	assert_others_kept(f, 0);
 	assert_true(sample->chain_length >= 3);
 	assert_int_equal(sample->chain[0], TALLY_CONTEXT_USER);
 	assert_int_equal(sample->chain[1], 0x4000);
@@ -166,7 +166,7 @@ static void kernel_frames_stay_in_front(void **state)
 	struct fixture *f = new_fixture();
 	make_sample(f, kernel, 3, 2, STACK);
 	const struct tally_sample *sample = rewrite(f);
-	assert_others_kept(f);
+	assert_others_kept(f, 0);
 	assert_true(sample->chain_length >= 6);
 	assert_memory_equal(sample->chain, kernel, sizeof(kernel));
 	assert_int_equal(sample->chain[3], TALLY_CONTEXT_USER);
@@ -180,7 +180,7 @@ static void without_registers_the_place_alone_is_known(void **state)
 	struct fixture *f = new_fixture();
 	make_sample(f, NULL, 0, 0, 0); /* neither registers nor stack */
 	const struct tally_sample *sample = rewrite(f);
-	assert_others_kept(f);
+	assert_others_kept(f, TALLY_MISC_STACK_LOST);
 	assert_int_equal(sample->chain_length, 2);
 	assert_int_equal(sample->chain[0], TALLY_CONTEXT_USER);
 	assert_int_equal(sample->chain[1], 0x4000);

@@ -472,40 +472,6 @@ static void sample_registers_come_in_dwarf_s_order(void **state)
 	assert_false(tally_unwind_registers(TALLY_UNWIND_X86_64, words, 1 << 8, registers));
 }
 
-static void frame_pointers_are_told_from_rules(void **state)
-{
-	(void)state;
-	static const uint8_t pointer[] = { 0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6 };
-	static const uint8_t realigned[] = { 0x45, 0x0c, 10, 0, 0x49, 0x10, 6, 2, 0x76, 0,
-					     0x45, 0x0f, 3, 0x76, 0x78, 0x06 };
-	struct cfi cfi = { 0 };
-	size_t cie = put_usual_cie(&cfi), functions, with;
-	uint64_t at = CODE;
-	put_fde(&cfi, cie, at += 0x100, 0x100, pointer, sizeof(pointer));
-	put_fde(&cfi, cie, at += 0x100, 0x100, realigned, sizeof(realigned));
-	put_fde(&cfi, cie, at += 0x100, 0x100, BYTES(0));                   /* a leaf */
-	put_fde(&cfi, cie, at += 0x100, 0x100, BYTES(0x07, 16));            /* _start */
-	put_fde(&cfi, cie, at += 0x100, 0x100, BYTES(0x0e, 16, 0x46, 0x0e, 24)); /* PLT, or a cold part */
-	struct tally_unwind_table *table = table_of(cfi.bytes, cfi.size, false);
-	assert_true(tally_unwind_table_uses_frame_pointers(table, &functions, &with));
-	assert_int_equal(functions, 2);
-	assert_int_equal(with, 2);
-	tally_unwind_table_free(table);
-
-	put_fde(&cfi, cie, at += 0x100, 0x100, BYTES(0x41, 0x0e, 16, 0x83, 2)); /* push %rbx */
-	put_fde(&cfi, cie, at += 0x100, 0x100, BYTES(0x41, 0x0e, 16, 0x86, 2)); /* push %rbp, as any register */
-	table = table_of(cfi.bytes, cfi.size, false);
-	assert_false(tally_unwind_table_uses_frame_pointers(table, &functions, &with));
-	assert_int_equal(functions, 4);
-	assert_int_equal(with, 2);
-	tally_unwind_table_free(table);
-
-	table = table_of(NULL, 0, false);
-	assert_false(tally_unwind_table_uses_frame_pointers(table, &functions, &with));
-	assert_int_equal(functions, 0);
-	tally_unwind_table_free(table);
-}
-
 static bool find_everywhere(void *context, uint64_t address, struct tally_unwind_place *place)
 {
 	*place = (struct tally_unwind_place){ .table = context, .address = address - BIAS };
@@ -523,8 +489,6 @@ static void exercise(const uint8_t *bytes, size_t size, uint64_t address, struct
 	struct tally_cfi_section section = { .bytes = copy, .size = size, .address = address,
 					     .machine = TALLY_UNWIND_X86_64 };
 	assert_int_equal(tally_unwind_table_new_from_bytes(&section, NULL, &walk.table, NULL), 0);
-	size_t functions, with;
-	tally_unwind_table_uses_frame_pointers(walk.table, &functions, &with);
 	for (size_t i = 0; i < 64; i++)
 		walk.stack[i] = i % 2 ? F(i * 16) : STACK + i * 24;
 	for (size_t i = 0; walk.table->index_count && i < walk.table->indexes[0].functions.count; i += 7) {
@@ -596,7 +560,6 @@ int main(void)
 		cmocka_unit_test(arm64_s_signed_returns_are_stripped),
 		cmocka_unit_test(arm64_s_signal_frames_are_stepped_over),
 		cmocka_unit_test(sample_registers_come_in_dwarf_s_order),
-		cmocka_unit_test(frame_pointers_are_told_from_rules),
 		cmocka_unit_test(damaged_sections_do_no_damage),
 	};
 	return cmocka_run_group_tests_name("unwind", tests, NULL, NULL);

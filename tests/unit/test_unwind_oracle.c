@@ -385,22 +385,6 @@ static void chains_of_exceptions_equal_libdwfl_s(void **state)
 	check_program(*state, 41, false);
 }
 
-static void frame_pointers_are_told_in_real_programs(void **state)
-{
-	const char **paths = *state;
-	for (size_t i = 0; i < 2; i++) {
-		struct tally_object *object;
-		struct tally_unwind_table *table;
-		size_t functions, with;
-		assert_int_equal(tally_object_open(AT_FDCWD, paths[i], &object, NULL), 0);
-		assert_int_equal(tally_unwind_table_new(object, NULL, &table, NULL), 0);
-		assert_int_equal(tally_unwind_table_uses_frame_pointers(table, &functions, &with), i == 1);
-		assert_in_range(functions, 5, 200);
-		tally_unwind_table_free(table);
-		tally_object_unref(object);
-	}
-}
-
 static size_t function_count(struct tally_object *object)
 {
 	struct tally_unwind_table *table;
@@ -544,13 +528,11 @@ int main(int argc, char **argv)
 {
 	if (argc != 6)
 		return 2;
-	const char *frame_pointers[] = { argv[1], argv[2] };
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_prestate(chains_equal_libdwfl_s, argv[1]),
 		cmocka_unit_test_prestate(chains_of_a_static_program_equal_libdwfl_s, argv[3]),
 		cmocka_unit_test_prestate(chains_by_debug_frame_equal_libdwfl_s, argv[4]),
 		cmocka_unit_test_prestate(chains_of_exceptions_equal_libdwfl_s, argv[5]),
-		cmocka_unit_test_prestate(frame_pointers_are_told_in_real_programs, frame_pointers),
 		cmocka_unit_test_prestate(rules_are_found_without_section_headers, argv[1]),
 		cmocka_unit_test(a_kernel_sample_unwinds),
 	};

@@ -1,0 +1,306 @@
+/* Frames of code that was made at run time, told by the code itself.
+ *
+ * Code that a program makes has no rules that can be found from outside, and much of it keeps no frame pointer:
+ * HotSpot's compiled methods, CPython's perf trampolines, what small JITs write.  The code itself is in the process's
+ * memory, and two of its parts say where the return address is:
+ *
+ * - The end.  Where the instructions from an address on do nothing but leave the function (add $8,%rsp; pop %rbp; ret),
+ *   they are what the CPU will run.  Adding up what they do to rsp gives the return address, whatever the compiler was.
+ *   It tells of a trampoline's call, behind which it ends, and of a leaf that was met in its last instructions.
+ *
+ * - The beginning, of methods that HotSpot compiled.  Their frames have one size from the first instructions to the
+ *   last, so these tell the frame of any address inside.  They are easy to find: a method that calls touches the stack
+ *   far below first, to find out early where it would overflow,
+ *
+ *       mov  %eax,-0x14000(%rsp)          its distance depends on the JVM's settings
+ *       push %rbp
+ *       [mov %rsp,%rbp]                   -XX:+PreserveFramePointer, and wrappers of native methods
+ *       sub  $size,%rsp
+ *
+ *   and one that doesn't call saves rbp without a push:
+ *
+ *       sub  $size,%rsp                   with an operand of 32 bits
+ *       mov  %rbp,size-8(%rsp)
+ *
+ *   A method that is replaced by a better one has a jump over the first five bytes, while calls of it go on.
+ *
+ *   Between two pieces of compiled code lie bytes of hlt, beyond which nothing is looked for.
+ *
+ * A beginning that was taken for another function's would give a wrong place, so that place must hold an address that
+ * stands behind a call (tally_code_ends_in_call()): the caller of this module checks it.
+ */
+#include "unwind/code_frame.h"
+
+#include <string.h>
+
+enum {
+	WORD = 8,
+	INSTRUCTIONS_MAX = 24,      /* of a function's end */
+	FRAME_BYTES_MAX = 1 << 20,
+	PADDING = 4,                /* bytes of hlt in a row */
+	HLT = 0xf4,
+	BANG_BYTES = 7,             /* mov %eax,disp32(%rsp) */
+	SUB_BYTES = 7,              /* sub $imm32,%rsp */
+	BANG_MIN = 0x1000, BANG_MAX = 0x200000,
+};
+
+static int32_t read_32(const uint8_t *bytes)
+{
+	int32_t value;
+	memcpy(&value, bytes, sizeof(value));
+	return value;
+}
+
+/* ---- the end -------------------------------------------------------------------------------------------- */
+
+struct leaving {
+	struct tally_code_frame frame;
+	int32_t sp;       /* how far rsp is above the frame's */
+	bool is_over;     /* `frame` is known */
+};
+
+struct bytes {
+	const uint8_t *at;
+	size_t left;
+};
+
+static bool begins(const struct bytes *code, const char *pattern, size_t size)
+{
+	return code->left >= size && !memcmp(code->at, pattern, size);
+}
+
+#define BEGINS(code, text) begins(code, text, sizeof(text) - 1)
+
+/* add $n,%rsp, or lea n(%rsp),%rsp: its length, 0 for another instruction. */
+static size_t raise_sp(const struct bytes *code, struct leaving *leaving)
+{
+	static const struct { char bytes[5]; uint8_t size, immediate; } forms[] = {
+		{ "\x48\x83\xc4", 3, 1 }, { "\x48\x81\xc4", 3, 4 },
+		{ "\x48\x8d\x64\x24", 4, 1 }, { "\x48\x8d\xa4\x24", 4, 4 },
+	};
+	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
+		size_t whole = (size_t)forms[i].size + forms[i].immediate;
+		if (!begins(code, forms[i].bytes, forms[i].size) || code->left < whole)
+			continue;
+		const uint8_t *operand = code->at + forms[i].size;
+		int32_t bytes = forms[i].immediate == 1 ? (int8_t)*operand : read_32(operand);
+		if (bytes < 0 || bytes > FRAME_BYTES_MAX)
+			return 0;
+		leaving->sp += bytes;
+		return whole;
+	}
+	return 0;
+}
+
+/* Restores rbp by pop or by mov n(%rsp),%rbp, or pops another register. */
+static size_t restore(const struct bytes *code, struct leaving *leaving)
+{
+	enum { POP = 0x58, POP_RBP = 0x5d, POP_RSP = 0x5c, REX_B = 0x41 };
+	uint8_t opcode = code->at[0];
+	if (BEGINS(code, "\x48\x8b\x6c\x24") && code->left > 4) {
+		leaving->frame.saves_fp = true;
+		leaving->frame.fp_at = leaving->sp + (int8_t)code->at[4];
+		return 5;
+	}
+	bool is_extended = opcode == REX_B && code->left > 1 && (code->at[1] & 0xf8) == POP;
+	if (!is_extended && ((opcode & 0xf8) != POP || opcode == POP_RSP))
+		return 0;
+	if (opcode == POP_RBP) {
+		leaving->frame.saves_fp = true;
+		leaving->frame.fp_at = leaving->sp;
+	}
+	leaving->sp += WORD;
+	return is_extended ? 2 : 1;
+}
+
+/* What changes neither rsp nor rbp and stands between: JVMs ask here whether the thread is to stop. */
+static size_t pass(const struct bytes *code)
+{
+	static const struct { char bytes[5]; uint8_t size, whole; } forms[] = {
+		{ "\x49\x3b\x67", 3, 4 },       /* cmp n(%r15),%rsp */
+		{ "\x49\x3b\xa7", 3, 7 },
+		{ "\x0f\x87", 2, 6 },           /* ja: to the code that stops */
+		{ "\x4d\x8b\x97", 3, 7 },       /* mov n(%r15),%r10 */
+		{ "\x41\x85\x02", 3, 3 },       /* test %eax,(%r10) */
+		{ "\xc5\xf8\x77", 3, 3 },       /* vzeroupper */
+		{ "\xf3\x0f\x1e\xfa", 4, 4 },   /* endbr64 */
+		{ "\x66\x90", 2, 2 }, { "\x90", 1, 1 },
+	};
+	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++)
+		if (begins(code, forms[i].bytes, forms[i].size) && code->left >= forms[i].whole)
+			return forms[i].whole;
+	return 0;
+}
+
+/* ret, or what gives the whole frame back at once. */
+static bool leave(const struct bytes *code, struct leaving *leaving)
+{
+	struct tally_code_frame *frame = &leaving->frame;
+	if (BEGINS(code, "\xc3") || BEGINS(code, "\xf3\xc3") || BEGINS(code, "\xc2")) {
+		frame->return_at = leaving->sp;
+		leaving->is_over = true;
+	} else if (BEGINS(code, "\xc9") || BEGINS(code, "\x48\x89\xec\x5d") || BEGINS(code, "\x48\x8b\xe5\x5d")) {
+		*frame = (struct tally_code_frame){ .is_linked = true };
+		leaving->is_over = true;
+	}
+	return leaving->is_over;
+}
+
+bool tally_code_frame_ahead(const uint8_t *code, size_t size, struct tally_code_frame *frame)
+{
+	struct bytes bytes = { code, size };
+	struct leaving leaving = { 0 };
+	for (unsigned i = 0; i < INSTRUCTIONS_MAX && bytes.left && !leave(&bytes, &leaving); i++) {
+		size_t length = raise_sp(&bytes, &leaving);
+		length = length ? length : restore(&bytes, &leaving);
+		length = length ? length : pass(&bytes);
+		if (!length || leaving.sp > FRAME_BYTES_MAX)
+			return false;
+		bytes.at += length;
+		bytes.left -= length;
+	}
+	*frame = leaving.frame;
+	return leaving.is_over;
+}
+
+/* ---- the beginning -------------------------------------------------------------------------------------- */
+
+/* A function's first instructions, as far as an address lies behind them. */
+struct entering {
+	const uint8_t *at, *pc, *end;
+	int32_t size; /* of what is on the stack by then */
+	bool has_pushed, is_linked;
+};
+
+static bool is_next(const struct entering *entering, const char *pattern, size_t size)
+{
+	return (size_t)(entering->end - entering->at) >= size && !memcmp(entering->at, pattern, size);
+}
+
+#define IS_NEXT(entering, text) is_next(entering, text, sizeof(text) - 1)
+
+/* sub $n,%rsp: takes it where it has run; false for another instruction. */
+static bool enter_sub(struct entering *entering)
+{
+	bool is_short = IS_NEXT(entering, "\x48\x83\xec");
+	size_t whole = is_short ? 4 : 7;
+	if ((!is_short && !IS_NEXT(entering, "\x48\x81\xec")) || (size_t)(entering->end - entering->at) < whole)
+		return false;
+	int32_t bytes = is_short ? (int8_t)entering->at[3] : read_32(entering->at + 3);
+	if (bytes < 0 || bytes > FRAME_BYTES_MAX)
+		return false;
+	entering->at += whole;
+	if (entering->at <= entering->pc)
+		entering->size += bytes;
+	return true;
+}
+
+/* From behind the instruction that touches the stack. */
+static bool enter_touching(struct entering *entering, struct tally_code_frame *frame)
+{
+	if (!IS_NEXT(entering, "\x55"))
+		return false;
+	entering->at++;
+	bool has_pushed = entering->at <= entering->pc;
+	if (IS_NEXT(entering, "\x48\x89\xe5") || IS_NEXT(entering, "\x48\x8b\xec")) {
+		entering->at += 3;
+		entering->is_linked = entering->at <= entering->pc;
+	}
+	if (!entering->is_linked)
+		enter_sub(entering); /* the smallest methods need no room */
+	*frame = (struct tally_code_frame){ .is_linked = entering->is_linked, .saves_fp = has_pushed,
+					    .fp_at = entering->size,
+					    .return_at = entering->size + (has_pushed ? WORD : 0) };
+	return true;
+}
+
+/* A method that is to be entered no more begins with a jump, which takes the place of five bytes. */
+static bool is_closed(const uint8_t *code, const uint8_t *end)
+{
+	enum { JMP = 0xe9, JMP_BYTES = 5 };
+	return end - code > BANG_BYTES && code[0] == JMP;
+}
+
+/* sub $n,%rsp; mov %rbp,n-8(%rsp) */
+static bool enter_small(struct entering *entering, struct tally_code_frame *frame)
+{
+	bool was_closed = is_closed(entering->at, entering->end);
+	int32_t size = read_32(entering->at + 3), saved_at;
+	if (!was_closed && !enter_sub(entering))
+		return false;
+	if (was_closed)
+		entering->at += SUB_BYTES; /* what is inside has passed it */
+	if (IS_NEXT(entering, "\x48\x89\x6c\x24") && entering->end - entering->at > 4) {
+		saved_at = (int8_t)entering->at[4];
+		entering->at += 5;
+	} else if (IS_NEXT(entering, "\x48\x89\xac\x24") && entering->end - entering->at > 7) {
+		saved_at = read_32(entering->at + 4);
+		entering->at += 8;
+	} else {
+		return false;
+	}
+	if (was_closed)
+		entering->size = size = saved_at + WORD;
+	if (saved_at != size - WORD || saved_at < 0 || saved_at > FRAME_BYTES_MAX)
+		return false;
+	*frame = (struct tally_code_frame){ .saves_fp = entering->at <= entering->pc, .fp_at = saved_at,
+					    .return_at = entering->size };
+	return true;
+}
+
+static bool is_touching(const uint8_t *code, const uint8_t *end)
+{
+	if (is_closed(code, end))
+		return code[BANG_BYTES - 2] >= 0xe0 && code[BANG_BYTES - 1] == 0xff && code[BANG_BYTES] == 0x55;
+	if (end - code < BANG_BYTES || code[0] != 0x89 || code[1] != 0x84 || code[2] != 0x24)
+		return false;
+	int64_t below = -(int64_t)read_32(code + 3);
+	return below >= BANG_MIN && below <= BANG_MAX;
+}
+
+bool tally_code_frame_behind(const uint8_t *code, size_t size, size_t more, struct tally_code_frame *frame)
+{
+	const uint8_t *pc = code + size, *end = pc + more;
+	unsigned padding = 0;
+	for (const uint8_t *at = pc; at >= code && padding < PADDING; at--) {
+		struct entering entering = { .at = at, .pc = pc, .end = end };
+		if (at == end)
+			continue;
+		padding = *at == HLT && at < pc ? padding + 1 : 0;
+		if (is_touching(at, end)) {
+			entering.at += BANG_BYTES;
+			return enter_touching(&entering, frame);
+		}
+		bool is_small = end - at >= SUB_BYTES && at[0] == 0x48 && at[1] == 0x81 && at[2] == 0xec;
+		bool was_small = is_closed(at, end) && !at[SUB_BYTES - 2] && !at[SUB_BYTES - 1];
+		if ((is_small || was_small) && enter_small(&entering, frame))
+			return true;
+	}
+	return false;
+}
+
+/* ---- calls ---------------------------------------------------------------------------------------------- */
+
+/* call through a register or memory: ff, then a byte whose middle three bits are 2. */
+static bool is_indirect(const uint8_t *code, size_t length)
+{
+	enum { BY_REGISTER = 3, SIB = 4 };
+	if (code[0] != 0xff || (code[1] >> 3 & 7) != 2)
+		return false;
+	unsigned mode = code[1] >> 6, memory = code[1] & 7;
+	size_t whole = 2 + (mode != BY_REGISTER && memory == SIB);
+	whole += mode == 1 ? 1 : 0;
+	whole += mode == 2 || (mode == 0 && memory == 5) ? 4 : 0;
+	return whole == length;
+}
+
+bool tally_code_ends_in_call(const uint8_t *code, size_t size)
+{
+	enum { CALL = 0xe8, CALL_BYTES = 5, INDIRECT_MAX = 7 };
+	if (size >= CALL_BYTES && code[size - CALL_BYTES] == CALL)
+		return true;
+	for (size_t length = 2; length <= INDIRECT_MAX && length <= size; length++)
+		if (is_indirect(code + size - length, length))
+			return true;
+	return false;
+}

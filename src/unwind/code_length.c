@@ -1,0 +1,154 @@
+/* The length of an x86-64 instruction (Intel SDM volume 2, appendix A: the opcode maps).
+ *
+ * An instruction is prefixes, an opcode in one of four maps, for most a ModRM byte that says where an operand is, with an
+ * SIB byte and a displacement as it demands, and an immediate operand.  The maps are strings here, a letter an opcode:
+ *
+ *     .  alone        m  ModRM         b  8 bits of immediate       z  32 bits, or 16 behind prefix 66
+ *     B  ModRM and b  Z  ModRM and z   w  16 bits                   e  16 bits and 8
+ *     v  as z, but 64 bits behind REX.W                             o  an address of 64 bits
+ *     t  ModRM, and b where its middle bits are 0 or 1              T  likewise z
+ *     !  none in 64-bit mode, or a prefix
+ */
+#include "unwind/code_walk.h"
+
+#include <stdbool.h>
+
+static const char MAP_1[256 + 1] =
+	"mmmmbz!!mmmmbz!!mmmmbz!!mmmmbz!!" /* 00 */
+	"mmmmbz!!mmmmbz!!mmmmbz!!mmmmbz!!" /* 20 */
+	"!!!!!!!!!!!!!!!!................" /* 40 */
+	"!!!m!!!!zZbB....bbbbbbbbbbbbbbbb" /* 60 */
+	"BZ!Bmmmmmmmmmmmm..........!....." /* 80 */
+	"oooo....bz......bbbbbbbbvvvvvvvv" /* a0 */
+	"BBw.!!BZe.w..b!.mmmm!!!.mmmmmmmm" /* c0 */
+	"bbbbbbbbzz!b....!.!!..tT......mm"; /* e0 */
+
+static const char MAP_2[256 + 1] =
+	"mmmm!.....!.!m.!mmmmmmmmmmmmmmmm" /* 00; 0f is 3DNow!'s */
+	"mmmm!!!!mmmmmmmm........!!!!!!!!" /* 20; 38 and 3a lead to other maps */
+	"mmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmm" /* 40 */
+	"mmmmmmmmmmmmmmmmBBBBmmm.mmmmmmmm" /* 60 */
+	"zzzzzzzzzzzzzzzzmmmmmmmmmmmmmmmm" /* 80; jumps have 32 bits with prefix 66, too */
+	"...mBm!!...mBmmmmmmmmmmmmmBmmmmm" /* a0 */
+	"mmBmBBBm........mmmmmmmmmmmmmmmm" /* c0 */
+	"mmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmm"; /* e0 */
+
+struct instruction {
+	const uint8_t *at, *end;
+	bool has_66, has_rex_w;
+};
+
+static bool take(struct instruction *instruction, size_t bytes)
+{
+	if ((size_t)(instruction->end - instruction->at) < bytes)
+		return false;
+	instruction->at += bytes;
+	return true;
+}
+
+/* ModRM, SIB and displacement; *middle is ModRM's. */
+static bool take_operand(struct instruction *instruction, unsigned *middle)
+{
+	if (!take(instruction, 1))
+		return false;
+	uint8_t byte = instruction->at[-1];
+	unsigned mode = byte >> 6, memory = byte & 7;
+	*middle = byte >> 3 & 7;
+	if (mode == 3)
+		return true;
+	if (memory == 4) {
+		if (!take(instruction, 1))
+			return false;
+		memory = (instruction->at[-1] & 7) == 5 && mode == 0 ? 5 : 4;
+	}
+	if (mode == 0)
+		return memory == 5 ? take(instruction, 4) : true;
+	return take(instruction, mode == 1 ? 1 : 4);
+}
+
+static bool take_rest(struct instruction *instruction, char kind)
+{
+	unsigned middle;
+	size_t z = instruction->has_66 ? 2 : 4;
+	switch (kind) {
+	case '.': return true;
+	case 'm': return take_operand(instruction, &middle);
+	case 'b': return take(instruction, 1);
+	case 'z': return take(instruction, z);
+	case 'w': return take(instruction, 2);
+	case 'e': return take(instruction, 3);
+	case 'o': return take(instruction, 8);
+	case 'v': return take(instruction, instruction->has_rex_w ? 8 : z);
+	case 'B': return take_operand(instruction, &middle) && take(instruction, 1);
+	case 'Z': return take_operand(instruction, &middle) && take(instruction, z);
+	case 't': return take_operand(instruction, &middle) && (middle > 1 || take(instruction, 1));
+	case 'T': return take_operand(instruction, &middle) && (middle > 1 || take(instruction, z));
+	}
+	return false;
+}
+
+static bool has_immediate(unsigned map, uint8_t opcode)
+{
+	return map == 3 || (map == 1 && MAP_2[opcode] == 'B');
+}
+
+/* VEX and EVEX: the map is in the payload, and its immediates are of 8 bits. */
+static bool take_vex(struct instruction *instruction, unsigned map, size_t payload)
+{
+	unsigned middle;
+	if (!take(instruction, payload + 1))
+		return false;
+	uint8_t opcode = instruction->at[-1];
+	if (map == 1 && opcode == 0x77) /* vzeroupper */
+		return true;
+	return take_operand(instruction, &middle) && (!has_immediate(map, opcode) || take(instruction, 1));
+}
+
+static bool take_0f(struct instruction *instruction)
+{
+	unsigned middle;
+	if (!take(instruction, 1))
+		return false;
+	uint8_t opcode = instruction->at[-1];
+	if (opcode == 0x38)
+		return take(instruction, 1) && take_operand(instruction, &middle);
+	if (opcode == 0x3a)
+		return take(instruction, 1) && take_operand(instruction, &middle) && take(instruction, 1);
+	if (opcode >= 0x80 && opcode <= 0x8f)
+		return take(instruction, 4);
+	return take_rest(instruction, MAP_2[opcode]);
+}
+
+static bool take_prefixes(struct instruction *instruction)
+{
+	for (; instruction->at < instruction->end; instruction->at++) {
+		uint8_t byte = *instruction->at;
+		bool is_segment = byte == 0x26 || byte == 0x2e || byte == 0x36 || byte == 0x3e || byte == 0x64 || byte == 0x65;
+		if (byte == 0x66)
+			instruction->has_66 = true;
+		else if (!is_segment && byte != 0x67 && byte != 0xf0 && byte != 0xf2 && byte != 0xf3)
+			break;
+	}
+	if (instruction->at < instruction->end && (*instruction->at & 0xf0) == 0x40)
+		instruction->has_rex_w = *instruction->at++ & 8;
+	return instruction->at < instruction->end;
+}
+
+size_t tally_code_length(const uint8_t *code, size_t size)
+{
+	enum { LENGTH_MAX = 15, VEX_3 = 0xc4, VEX_2 = 0xc5, EVEX = 0x62, ESCAPE = 0x0f };
+	struct instruction instruction = { .at = code, .end = code + (size < LENGTH_MAX ? size : LENGTH_MAX) };
+	if (!take_prefixes(&instruction))
+		return 0;
+	uint8_t opcode = *instruction.at++;
+	size_t left = (size_t)(instruction.end - instruction.at);
+	bool is_whole;
+	switch (opcode) {
+	case ESCAPE: is_whole = take_0f(&instruction); break;
+	case VEX_2: is_whole = take_vex(&instruction, 1, 1); break;
+	case VEX_3: is_whole = left && take_vex(&instruction, *instruction.at & 0x1f, 2); break;
+	case EVEX: is_whole = left && take_vex(&instruction, *instruction.at & 7, 3); break;
+	default: is_whole = take_rest(&instruction, MAP_1[opcode]);
+	}
+	return is_whole ? (size_t)(instruction.at - code) : 0;
+}
