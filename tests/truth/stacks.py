@@ -1,0 +1,131 @@
+"""Samples of a recording as lists of frames, and whether a list reaches to where its thread begins."""
+import re
+import struct
+import subprocess
+from collections import namedtuple
+
+Frame = namedtuple("Frame", "name address file")
+Sample = namedtuple("Sample", "comm pid tid frames")  # the innermost frame first
+
+# Functions in which a process or a thread begins.  Those of libraries without symbols are found by their files, below.
+STARTS = {
+    "_start", "_dl_start_user", "_dl_start", "__start",
+    "clone", "__clone", "clone3", "__clone3", "__GI___clone", "__GI___clone3", "__clone_internal",
+    "__start_context",
+    # Go's own list (topofstack() of its runtime): stacks that the runtime itself takes for whole.
+    "runtime.goexit", "runtime.goexit.abi0", "runtime.mstart", "runtime.mstart.abi0", "runtime.rt0_go",
+    "runtime.rt0_go.abi0", "runtime.mcall", "runtime.mcall.abi0", "_rt0_amd64_linux", "runtime.clone.abi0", "runtime.clone",
+    "ret_from_fork_asm", "ret_from_fork",
+}
+FRAME = re.compile(r"\s+([0-9a-f]+) (.*) \(([^()]*(?:\([^()]*\))?[^()]*)\)$")
+HEAD = re.compile(r"(\S.*?)\s+(-?\d+)/(-?\d+)\b")
+ENTRY_BYTES = 64  # more than a _start has
+CLONES = re.compile(r"\.(?:constprop|isra|part|cold|llvm|lto_priv)(?:\.?\d+)*")
+
+
+def plain(name):
+    """A function's name without offset, parameters, version, and what compilers append to copies of it."""
+    name = re.sub(r"\+0x[0-9a-f]+$", "", name)
+    name = re.sub(r"@@?[A-Z]+_[0-9.]+$", "", name)
+    name = CLONES.sub("", name)
+    return name
+
+
+def in_kernel(frame):
+    return frame.file.startswith(("[kernel", "[guest", "[unknown_kernel")) or frame.file.startswith("[") and \
+        frame.file not in ("[vdso]", "[vsyscall]", "[heap]", "[stack]", "[unknown]", "[anon]") or frame.file == "inlined"
+
+
+def samples(lines):
+    """Reads what `script -F comm,pid,tid,ip,sym,symoff,dso` of tally or perf prints."""
+    head, frames = None, []
+    for line in lines:
+        line = line.rstrip("\n")
+        if not line.strip():
+            if head:
+                yield Sample(*head, frames)
+            head, frames = None, []
+        elif line[0].isspace() and head:
+            match = FRAME.match(line)
+            if match:
+                if match.group(3) != "inlined":
+                    frames.append(Frame(plain(match.group(2)), int(match.group(1), 16), match.group(3)))
+            else:  # a remark, as "[truncated]" is
+                frames.append(Frame(line.strip(), 0, ""))
+        else:
+            match = HEAD.match(line)
+            if match:
+                head = match.group(1), int(match.group(2)), int(match.group(3))
+    if head:
+        yield Sample(*head, frames)
+
+
+class Starts:
+    """Knows where threads and processes begin by the files themselves: at an executable's entry, and where the unwinding
+    information says that nothing called the function (the return address is undefined), as glibc's clone does."""
+
+    def __init__(self, more=()):
+        self.names = STARTS | set(more)
+        self.ranges = {}
+
+    def of_file(self, path):
+        if path not in self.ranges:
+            try:
+                self.ranges[path] = list(read_starts(path))
+            except (OSError, ValueError, struct.error):
+                self.ranges[path] = []
+        return self.ranges[path]
+
+    def holds(self, frame):
+        if frame.name in self.names or any(re.fullmatch(name, frame.name) for name in self.names if "*" in name):
+            return True
+        return any(first <= frame.address < end for first, end in self.of_file(frame.file))
+
+    def complete(self, sample):
+        return bool(sample.frames) and self.holds(sample.frames[-1])
+
+
+def read_starts(path):
+    if not path.startswith("/"):
+        return
+    with open(path, "rb") as file:
+        header = file.read(64)
+        if header[:4] != b"\x7fELF" or header[4] != 2:
+            return
+        entry, programs_at = struct.unpack_from("<QQ", header, 24)
+        entry_size, entries = struct.unpack_from("<HH", header, 54)
+        file.seek(programs_at)
+        programs = [struct.unpack_from("<IIQQQQQQ", file.read(entry_size)) for _ in range(entries)]
+    if entry:
+        yield entry, entry + ENTRY_BYTES
+        for kind, _, offset, address, _, size, _, _ in programs:  # as an offset in the file, too
+            if kind == 1 and address <= entry < address + size:
+                yield entry - address + offset, entry - address + offset + ENTRY_BYTES
+    listing = subprocess.run(["readelf", "--debug-dump=frames", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                             text=True, errors="replace", check=False, env={"LC_ALL": "C", "PATH": "/usr/bin:/bin"}).stdout
+    extent = None
+    for line in listing.splitlines():
+        match = re.search(r" FDE .*pc=([0-9a-f]+)\.\.([0-9a-f]+)", line)
+        if match:
+            extent = int(match.group(1), 16), int(match.group(2), 16)
+        elif " CIE" in line:
+            extent = None
+        elif "DW_CFA_undefined: r16" in line and extent:
+            yield extent
+
+
+def has_path(sample, path):
+    """Whether the functions stand in the stack, callers first, each calling the next.  "..." is any number of frames."""
+    names = [frame.name for frame in reversed(sample.frames) if not in_kernel(frame)]
+    return any(follows(names, at, path) for at in range(len(names)))
+
+
+def follows(names, at, path):
+    for number, wanted in enumerate(path):
+        if wanted == "...":
+            rest = path[number + 1:]
+            return any(follows(names, later, rest) for later in range(at, len(names)))
+        if at >= len(names) or not re.fullmatch(wanted, names[at]):
+            return False
+        at += 1
+    return True
