@@ -45,6 +45,37 @@ def native(name, what, build, **more):
     return Kind(name, what, build, ("{here}/program",), more.pop("paths", THREADS), **more)
 
 
+def cpp(flags, compiler="g++"):
+    return ((compiler, "-std=c++17", "-w", *flags.split(), "{source}/objects.cpp", "-o", "{here}/program"),)
+
+
+OBJECTS = {
+    "sorting": ("main", "sorting.*"),
+    "calling": ("main", "calling.*", r"shapes::(?:square|circle)::area.*"),
+    "throwing": ("main", "throwing.*"),
+}
+LIBRARY = {part: ("main", part) for part in ("copying", "searching", "asking", "printing", "sorting")}
+MIXED = {"hashing": ("main", "drive", "hashing"), "sorting": ("main", "drive", "sorting"), "own": ("main", "drive", "own")}
+TRAMPOLINES = {part: ("main", f"py::drive:.*", "evaluate", f"py::{part}:.*", "evaluate", part) for part in ("half", "third", "fifth")}
+PYTHON = {
+    "packing": ("Py_BytesMain", "Py_RunMain", "...", "_PyEval_EvalFrameDefault", "...", "deflate"),
+    "hashing": ("Py_BytesMain", "Py_RunMain", "...", "_PyEval_EvalFrameDefault", "...", "PKCS5_PBKDF2_HMAC"),
+}
+PYTHON_PERF = {
+    part: ("main", "...", "py::drive:.*", "...", "py::spend:.*", "...", f"py::{part}:.*") for part in ("packing", "hashing", "looping")
+}
+NODE = {part: (r"node::Start.*", "...", rf"JS:[~^*+]*{part} .*") for part in ("leaf", "sorting", "matching")}
+JAVA = {part: ("JavaMain", "...", rf"(?:.* )?Truth\.{part}\b.*") for part in ("leaf", "sorting", "building")}
+
+
+def java(name, what, *flags):
+    return Kind(name, what, (("javac", "-d", "{here}", "{source}/Truth.java"),),
+                ("java", *flags, "-XX:+UnlockDiagnosticVMOptions", "-XX:+DumpPerfMapAtExit", "-XX:CompileCommand=quiet",
+                 "-XX:CompileCommand=dontinline,Truth.leaf", "-XX:CompileCommand=dontinline,Truth.sorting",
+                 "-XX:CompileCommand=dontinline,Truth.building", "-XX:+UseSerialGC", "-cp", "{here}", "Truth"),
+                JAVA, comm="java")
+
+
 FRAMES = "-fno-omit-frame-pointer"
 KINDS = (
     native("c", "C, gcc -O2", c("-O2")),
@@ -60,4 +91,47 @@ KINDS = (
            paths={name: path[-3:] for name, path in THREADS.items()}),
     native("musl", "C, musl-gcc -O2", c("-O2", "musl-gcc")),
     native("musl-static", "C, musl-gcc -O2 -static", c("-O2 -static", "musl-gcc")),
+    native("c++", "C++, g++ -O2", cpp("-O2"), paths=OBJECTS),
+    native("c++-frame-pointers", "C++, g++ -O2 -fno-omit-frame-pointer", cpp("-O2 " + FRAMES), paths=OBJECTS),
+    native("c++-clang", "C++, clang++ -O2", cpp("-O2", "clang++"), paths=OBJECTS),
+    native("rust", "Rust, rustc -O", (("rustc", "-O", "--edition", "2021", "-o", "{here}/program", "{source}/sim.rs"),), paths={
+        "step": (r"sim::main", r"sim::run_steps", r".*sim::step"),
+        "order": (r"sim::run_rest", r".*sim::order"),
+        "count": (r"sim::run_rest", r".*sim::count"),
+    }),
+    native("go", "Go", (("go", "build", "-o", "{here}/program", "{source}/routines.go"),), paths={
+        "leaf": (r"runtime\.main", r"main\.main", r"...", r"main\.leaf"),
+        "ordering": (r"runtime\.main", r"main\.main", r"...", r"main\.ordering"),
+        "copying": (r"runtime\.goexit.*", "...", r"main\.worker", r"...", r"main\.copying"),
+    }),
+    native("coroutines", "C, coroutines: ucontext, assembly", c("-O2", source="coroutines.c"), starts=("other_coroutine",), paths={
+        "half": ("main", "stage_of_half", "half"), "third": ("coroutine", "stage_of_third", "third"),
+        "fifth": ("other_coroutine", "stage_of_fifth", "fifth"),
+    }),
+    native("signals", "C, signal handlers", c("-O2", source="signals.c"), paths={
+        "half": ("main", "stage", "...", "on_raised", "half"), "third": ("main", "stage", "...", "on_raised_elsewhere", "third"),
+        "timed": ("main", "stage", "...", "on_timer", "timed"),
+    }),
+    native("library", "glibc's assembly, vdso, qsort", c("-O2", source="library.c"), paths=LIBRARY),
+    native("library-frame-pointers", "… of a program with frame pointers", c("-O2 " + FRAMES, source="library.c"), paths=LIBRARY),
+    native("library-musl", "musl's assembly, vdso, qsort", c("-O2", "musl-gcc", source="library.c"), paths=LIBRARY),
+    native("deep", "C, recursion 3,000 deep", c("-O2", source="deep.c"), paths={
+        "shallow": ("main", "shallow"), "deep": ("main", "descend", "...", "descend", "deep"),
+    }),
+    native("deep-frame-pointers", "… with frame pointers", c("-O1 " + FRAMES, source="deep.c"), paths={
+        "shallow": ("main", "shallow"), "deep": ("main", "descend", "...", "descend", "deep"),
+    }),
+    native("mixed", "frame pointers, libraries without", c("-O2 " + FRAMES, source="mixed.c"), paths=MIXED),
+    native("trampolines", "code made at run time: CPython's perf trampolines", c("-O2", source="trampolines.c"), paths=TRAMPOLINES),
+    Kind("trampolines-frame-pointers", "… with frame pointers", c("-O2", source="trampolines.c"), ("{here}/program", "frames"),
+         TRAMPOLINES),
+    Kind("python", "python3 (native)", (), ("python3", "{source}/interpreted.py"), PYTHON),
+    Kind("python-perf-3.12", "python3.12 -X perf", (), ("python3.12", "-X", "perf", "{source}/interpreted.py"), PYTHON_PERF),
+    Kind("python-perf-3.13", "python3.13 -X perf", (), ("python3.13", "-X", "perf", "{source}/interpreted.py"), PYTHON_PERF),
+    Kind("python-jit-3.13", "python3.13 -X perf_jit", (), ("python3.13", "-X", "perf_jit", "{source}/interpreted.py"), PYTHON_PERF),
+    Kind("node", "node --perf-basic-prof", (), ("node", "--perf-basic-prof", "{source}/script.js"), NODE),
+    Kind("node-interpreted-frames", "… --interpreted-frames-native-stack", (),
+         ("node", "--perf-basic-prof", "--interpreted-frames-native-stack", "{source}/script.js"), NODE),
+    java("java-frame-pointers", "java, map, -XX:+PreserveFramePointer", "-XX:+PreserveFramePointer"),
+    java("java", "java, map"),
 )
