@@ -6,6 +6,8 @@ of a path is where the time is spent.  Names are regular expressions; "..." is a
 """
 from dataclasses import dataclass, field
 
+import sessions
+
 THREADS = {
     "half": ("main", "drive", "stage_of_half", "half"),
     "third": ("worker", "drive", "stage_of_rest", "third"),
@@ -31,10 +33,12 @@ class Kind:
     run: tuple = ()
     paths: dict = field(default_factory=dict)
     comm: str = ""                 # only samples of this command count
-    how: str = "command"           # or how the recorder is told of the program: "-p", "-u", "-a"
+    session: type = None           # instead of `run` alone: starts it and makes it work (sessions.py)
+    how: str = "-p"                # then: how the recorder is told of it
     starts: tuple = ()             # further functions in which a stack begins
     env: dict = field(default_factory=dict)
-    needs: tuple = ()              # tools beside those of the commands
+    needs: tuple = ()              # the session's tools
+    truths: object = None          # makes {part: percent} of what the program printed: (output, errors)
 
 
 def c(flags, compiler="gcc", source="native.c", after=()):
@@ -134,4 +138,29 @@ KINDS = (
          ("node", "--perf-basic-prof", "--interpreted-frames-native-stack", "{source}/script.js"), NODE),
     java("java-frame-pointers", "java, map, -XX:+PreserveFramePointer", "-XX:+PreserveFramePointer"),
     java("java", "java, map"),
+    native("mixed-p", "… by -p", c("-O2 " + FRAMES, source="mixed.c"), paths=MIXED, session=sessions.Waiting, how="-p"),
+    native("mixed-u", "… by -u", c("-O2 " + FRAMES, source="mixed.c"), paths=MIXED, session=sessions.Waiting, how="-u"),
+    native("mixed-a", "… by -a", c("-O2 " + FRAMES, source="mixed.c"), paths=MIXED, session=sessions.Waiting, how="-a"),
+    Kind("postgres", "postgres (two backends)", session=sessions.Postgres, needs=("initdb", "postgres", "psql"), paths={
+        part: ("main", "PostmasterMain", "...", "PostgresMain")
+        for part in sessions.Postgres.QUERIES
+    }),
+    Kind("redis", "redis", session=sessions.Redis, needs=("redis-server",), paths={
+        part: ("main", "aeMain", "...", "processCommand", "call", "...", function)
+        for part, function in (("sorting", "sortCommand.*"), ("joining", "zunion.*"), ("scripting", "lua.*"))
+    }),
+    Kind("nginx", "nginx (a worker)", session=sessions.Nginx, needs=("nginx",), paths={
+        part: ("main", "ngx_master_process_cycle", "...", "ngx_process_events_and_timers", "...", function)
+        for part, function in (("packing", "deflate"), ("matching", "pcre2_match_8"))
+    }),
+    Kind("gcc", "gcc -O2 (cc1)", (("python3", "{source}/made_source.py", "20"),), ("gcc", "-O2", "-ftime-report", "-c", "made.c"), {
+        "parsing": ("main", "toplev::main.*", "...", "c_common_parse_file.*", "c_parse_file.*"),
+        "generating": ("main", "toplev::main.*", "...", "symbol_table::finalize_compilation_unit.*"),
+    }, comm="cc1", truths=sessions.time_report),
+    Kind("git", "git (stripped), zlib", (
+        ("gcc", "-w", "-O2", "-shared", "-fPIC", "{source}/timed_library.c", "-o", "{here}/timed_library.so", "-ldl"),
+        ("python3", "{source}/made_source.py", "7000"), ("git", "init", "-q", "{here}"),
+    ), ("env", "LD_PRELOAD={here}/timed_library.so", "git", "-c", "core.compression=9", "hash-object", "-w", "made.c"), {
+        "deflate": ("deflate",),
+    }, comm="git"),
 )

@@ -13,30 +13,33 @@ import contextlib
 import os
 import pathlib
 import re
+import select
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 from kinds import GET, KINDS  # noqa: E402
+from sessions import Failed, Skip, truths  # noqa: E402
 import stacks  # noqa: E402
 
 COMPLETE_PERCENT = 99
 SHARE_POINTS = 2
 SAMPLES_MIN = 300
-SECONDS_MAX = 120
+SECONDS_MAX = 120  # for a kind, which takes less than ten
 FIELDS = "comm,pid,tid,ip,sym,symoff,dso"
 
 
-class Skip(Exception):
-    """Why a kind can't be run here."""
-
-
-class Failed(Exception):
-    """Why a kind could not be run though all is there."""
+# How a recorder is told of processes that are there already.
+HOW = {
+    "-p": lambda pids: ["-p", ",".join(map(str, pids))],
+    "-u": lambda pids: ["-u", str(os.stat(f"/proc/{pids[0]}").st_uid)],
+    "-a": lambda pids: ["-a"],
+}
 
 
 class Recorder:
@@ -53,6 +56,32 @@ class Recorder:
             raise Failed(f"{' '.join(self.record)} ended with {done.returncode}: {done.stderr[-2000:]}")
         return done.stdout, done.stderr
 
+    def record_running(self, here, session, how, env):
+        """Records processes that are there already, from before the session's work until it is done: {part: percent}."""
+        control, acknowledged = f"{here}/control", f"{here}/acknowledged"
+        os.mkfifo(control)
+        os.mkfifo(acknowledged)
+        with contextlib.ExitStack() as ends:
+            targets = session.start(here, env)
+            ends.callback(session.stop)
+            with open(f"{here}/said", "w+b") as said:
+                recorder = subprocess.Popen([*self.record, *how(targets), "-o", f"{here}/recording",
+                                             "--control", f"fifo:{control},{acknowledged}"], stdin=subprocess.DEVNULL, cwd=here,
+                                            stdout=said, stderr=said, env=env)
+                ends.callback(stop, recorder)
+                control_to = opened(control, os.O_WRONLY, recorder, said)
+                answers = opened(acknowledged, os.O_RDONLY, recorder, said)
+                os.write(control_to, b"ping\n")
+                if not select.select([answers], [], [], 30)[0] or not os.read(answers, 100):
+                    raise Failed(f"{' '.join(self.record)} does not answer: {text_of(said)}")
+                true = session.work()
+                with contextlib.suppress(OSError):  # one of processes that ended has ended with them
+                    os.write(control_to, b"stop\n")
+                recorder.wait(timeout=SECONDS_MAX)
+                os.close(control_to)
+                os.close(answers)
+                return true, text_of(said), targets
+
     def samples(self, here, env):
         with subprocess.Popen([*self.script, "-i", f"{here}/recording", "-F", FIELDS], stdout=subprocess.PIPE,
                               stderr=subprocess.DEVNULL, text=True, errors="replace", cwd=here, env=env) as script:
@@ -65,11 +94,38 @@ def fill(words, here):
     """A command with its folders, and its tool's path."""
     words = [word.replace("{here}", here).replace("{source}", str(HERE)) for word in words]
     if "/" not in words[0]:
-        tool = find(words[0])
-        if not tool:
-            raise Skip(f"no {words[0]} here: {GET.get(words[0], 'install ' + words[0])}")
-        words[0] = tool
+        words[0] = find_or_skip(words[0])
     return words
+
+
+def find_or_skip(tool):
+    found = find(tool)
+    if not found:
+        raise Skip(f"no {tool} here: {GET.get(tool, 'install ' + tool)}")
+    return found
+
+
+def text_of(said):
+    said.seek(0)
+    return said.read().decode(errors="replace")[-2000:]
+
+
+def opened(path, flags, recorder, said):
+    """Opens the other side of a recorder's fifo as soon as the recorder has."""
+    for _ in range(3000):
+        if recorder.poll() is not None:
+            raise Failed(f"{' '.join(recorder.args)}: {text_of(said)}")
+        try:
+            return os.open(path, flags | os.O_NONBLOCK)
+        except OSError:
+            time.sleep(0.01)
+    raise Failed(f"{' '.join(recorder.args)} does not open {path}")
+
+
+def stop(process):
+    if process.poll() is None:
+        process.kill()
+        process.wait()
 
 
 def find(tool):
@@ -91,15 +147,10 @@ def build(kind, here, env):
             raise Failed(f"{' '.join(command)}: {done.stdout[-2000:]}")
 
 
-def truths(output):
-    """What the program says of itself: {part: percent}."""
-    return {match.group(1): float(match.group(2)) for match in re.finditer(r"^([\w.-]+) ([0-9.]+)$", output, re.M)}
-
-
 class Result:
     """What the samples of a kind say, and what is true."""
 
-    def __init__(self, kind, samples, true):
+    def __init__(self, kind, samples, true, owners):
         starts = stacks.Starts(kind.starts)
         self.count = len(samples)
         self.complete = percent(sum(starts.complete(sample) for sample in samples), self.count)
@@ -107,8 +158,9 @@ class Result:
         for name, path in kind.paths.items():
             if name not in true:
                 raise Failed(f"the program says nothing of {name}: {true}")
-            leaf = sum(stacks.has_path(sample, path[-1:]) for sample in samples)
-            whole = sum(stacks.has_path(sample, path) for sample in samples)
+            own = [sample for sample in samples if sample.pid == owners.get(name, sample.pid)]
+            leaf = sum(stacks.has_path(sample, path[-1:]) for sample in own)
+            whole = sum(stacks.has_path(sample, path) for sample in own)
             self.parts.append((name, true[name], percent(leaf, self.count), percent(whole, self.count)))
         self.ends = common(sample_end(sample) for sample in samples if not starts.complete(sample))
         self.stacks = common(abridged([frame.name for frame in reversed(sample.frames)]) for sample in samples)
@@ -141,12 +193,35 @@ def measure(kind, recorder, here):
     env = {**os.environ, "LC_ALL": "C.UTF-8", "XDG_CACHE_HOME": here, **kind.env,
            "GOCACHE": os.path.join(tempfile.gettempdir(), f"tally-truth-go-{os.getuid()}"), "GO111MODULE": "off", "GOFLAGS": ""}
     build(kind, here, env)
-    output, said = recorder.record_command(here, fill(kind.run, here), env)
-    samples = [sample for sample in recorder.samples(here, env) if not kind.comm or re.fullmatch(kind.comm, sample.comm)]
+    owners = {}  # parts that are processes of their own
+    if kind.session:
+        session = kind.session([find_or_skip(tool) for tool in kind.needs], fill(kind.run, here) if kind.run else [])
+        true, said, pids = recorder.record_running(here, session, HOW[kind.how], env)
+        owners = session.pids
+    else:
+        output, said = recorder.record_command(here, fill(kind.run, here), env)
+        true, pids = kind.truths(output, said) if kind.truths else truths(output), ()
+    samples = [sample for sample in recorder.samples(here, env)
+               if (not kind.comm or re.fullmatch(kind.comm, sample.comm)) and (not pids or sample.pid in pids)]
     for pid in {sample.pid for sample in samples}:  # what run-time compilers left for profilers
         for path in (f"/tmp/perf-{pid}.map", f"/tmp/jit-{pid}.dump"):
             pathlib.Path(path).unlink(missing_ok=True)
-    return Result(kind, samples, truths(output)), said
+    return Result(kind, samples, true, owners), said
+
+
+def too_long(*_):
+    raise Failed(f"not done after {SECONDS_MAX} s")
+
+
+@contextlib.contextmanager
+def scratch():
+    """A folder for a kind, and a limit of time."""
+    signal.signal(signal.SIGALRM, too_long)
+    signal.alarm(SECONDS_MAX)
+    with contextlib.ExitStack() as ends, tempfile.TemporaryDirectory(prefix="tally-truth-", ignore_cleanup_errors=True) as here:
+        ends.callback(signal.alarm, 0)
+        os.chmod(here, 0o755)  # servers run as another user
+        yield here
 
 
 def test(kinds, recorder):
@@ -162,7 +237,7 @@ def test(kinds, recorder):
         sys.stdout.flush()
 
     for kind in kinds:
-        with tempfile.TemporaryDirectory(prefix="tally-truth-", ignore_cleanup_errors=True) as here:
+        with scratch() as here:
             try:
                 result, said = measure(kind, recorder, here)
             except Skip as why:
@@ -172,6 +247,7 @@ def test(kinds, recorder):
             except (Failed, subprocess.TimeoutExpired) as why:
                 line(False, f"{kind.name}: runs", str(why))
                 continue
+        said = "\n".join(said.splitlines()[-4:])
         ends = "\n".join([said, "stacks that are not complete end (innermost of the last three first):"] +
                          [f"{count:6} {end}" for end, count in result.ends[:8]])
         shown = "\n".join([said, "the stacks:"] + [f"{count:6} {stack}" for stack, count in result.stacks[:12]])
@@ -191,7 +267,7 @@ def table(kinds, recorders):
     for kind in kinds:
         cells = []
         for recorder in recorders:
-            with tempfile.TemporaryDirectory(prefix="tally-truth-", ignore_cleanup_errors=True) as here:
+            with scratch() as here:
                 try:
                     result, _ = measure(kind, recorder, here)
                     cells.append(f"{result.complete:.1f} %, {result.worst():.1f}")
@@ -210,6 +286,7 @@ def chosen(names):
 
 
 def main(arguments):
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that servers are stopped
     if arguments == ["--list"]:
         print("\n".join(kind.name for kind in KINDS))
         return
