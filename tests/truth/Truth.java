@@ -43,7 +43,7 @@ public class Truth {
 	}
 
 	static long drive(long value) {
-		for (int i = 0; i < 14; i++) {
+		for (int i = 0; i < 28; i++) {
 			value = spend(0, 75, Truth::leaf, value);
 			value = spend(1, 45, Truth::sorting, value);
 			value = spend(2, 30, Truth::building, value);

@@ -5,11 +5,11 @@ import time
 import zlib
 
 parts = {"packing": 0.0, "hashing": 0.0, "looping": 0.0}
-data = bytes(range(256)) * 256
+data = b" ".join(str(number * 7919 % 100003).encode() for number in range(50000))
 
 
 def packing():
-    zlib.compress(data + str(time.time()).encode() * 20000, 6)
+    zlib.compress(data, 6)
 
 
 def hashing():

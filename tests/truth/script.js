@@ -46,7 +46,7 @@ function spend(part, milliseconds, call, value) {
 }
 
 function drive(value) {
-	for (let i = 0; i < 14; i++) {
+	for (let i = 0; i < 22; i++) {
 		value = spend('leaf', 75, leaf, value);
 		value = spend('sorting', 45, sorting, value);
 		value = spend('matching', 30, matching, value);

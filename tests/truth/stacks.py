@@ -32,12 +32,12 @@ def plain(name):
 
 
 def in_kernel(frame):
-    return frame.file.startswith(("[kernel", "[guest", "[unknown_kernel")) or frame.file.startswith("[") and \
-        frame.file not in ("[vdso]", "[vsyscall]", "[heap]", "[stack]", "[unknown]", "[anon]") or frame.file == "inlined"
+    """The kernel and its modules stand in brackets; so do a program's own pseudo-files."""
+    return frame.file.startswith("[") and frame.file not in ("[vdso]", "[vsyscall]", "[heap]", "[stack]", "[unknown]", "[anon]")
 
 
 def samples(lines):
-    """Reads what `script -F comm,pid,tid,ip,sym,symoff,dso` of tally or perf prints."""
+    """Reads what `script -F comm,pid,tid,ip,sym,symoff,dso` of tally or perf prints: addresses are those in the files."""
     head, frames = None, []
     for line in lines:
         line = line.rstrip("\n")
@@ -47,11 +47,10 @@ def samples(lines):
             head, frames = None, []
         elif line[0].isspace() and head:
             match = FRAME.match(line)
-            if match:
-                if match.group(3) != "inlined":
-                    frames.append(Frame(plain(match.group(2)), int(match.group(1), 16), match.group(3)))
-            else:  # a remark, as "[truncated]" is
+            if not match:  # a remark, as "[truncated]" is
                 frames.append(Frame(line.strip(), 0, ""))
+            elif match.group(3) != "inlined":
+                frames.append(Frame(plain(match.group(2)), int(match.group(1), 16), match.group(3)))
         else:
             match = HEAD.match(line)
             if match:
@@ -96,11 +95,8 @@ def read_starts(path):
         entry_size, entries = struct.unpack_from("<HH", header, 54)
         file.seek(programs_at)
         programs = [struct.unpack_from("<IIQQQQQQ", file.read(entry_size)) for _ in range(entries)]
-    if entry:
-        yield entry, entry + ENTRY_BYTES
-        for kind, _, offset, address, _, size, _, _ in programs:  # as an offset in the file, too
-            if kind == 1 and address <= entry < address + size:
-                yield entry - address + offset, entry - address + offset + ENTRY_BYTES
+    loaded = [(address, address + size, offset - address) for kind, _, offset, address, _, size, _, _ in programs if kind == 1]
+    found = [(entry, entry + ENTRY_BYTES)] if entry else []
     listing = subprocess.run(["readelf", "--debug-dump=frames", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                              text=True, errors="replace", check=False, env={"LC_ALL": "C", "PATH": "/usr/bin:/bin"}).stdout
     extent = None
@@ -111,7 +107,12 @@ def read_starts(path):
         elif " CIE" in line:
             extent = None
         elif "DW_CFA_undefined: r16" in line and extent:
-            yield extent
+            found.append(extent)
+    for first, end in found:  # as addresses, and as offsets in the file
+        yield first, end
+        for start, behind, offset in loaded:
+            if start <= first < behind:
+                yield first + offset, end + offset
 
 
 def has_path(sample, path):

@@ -293,7 +293,7 @@ def main(arguments):
     program = os.path.abspath(arguments[0])
     tally = Recorder("tally", [program, "record"], [program, "script"])
     if arguments[1:2] == ["--table"]:
-        perf = [Recorder(f"perf {' '.join(how)}", ["perf", "record", "-F", "999", *how], ["perf", "script"])
+        perf = [Recorder(f"perf {' '.join(how)}", ["perf", "record", "-F", "999", *how], ["perf", "script", "--no-inline"])
                 for how in (["-g"], ["--call-graph", "dwarf"])]
         table(chosen(arguments[2:]), [tally, *perf])
     else:
