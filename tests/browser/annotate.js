@@ -68,7 +68,7 @@ const tests = {
 
 async function run() {
 	const program = find();
-	const skipped = !program ? 'there is no chromium' : null;
+	const skipped = !program ? 'there is no chromium: apt-get install chromium, or name one in CHROMIUM' : null;
 	if (skipped)
 		return console.log(`1..0 # SKIP ${skipped}`);
 	try {

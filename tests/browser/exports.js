@@ -44,7 +44,7 @@ function exported(format, name) {
 /* Functions with their share of the whole in themselves, in %, as speedscope's sandwich view lists them. */
 async function sandwich(file) {
 	if (!page)
-		throw new Skip('there is no chromium');
+		throw new Skip('there is no chromium: apt-get install chromium, or name one in CHROMIUM');
 	const release = path.join(packages(), 'speedscope/dist/release');
 	const loader = file + '.js';
 	fs.writeFileSync(loader, `speedscope.loadFileFromBase64(${JSON.stringify(path.basename(file))}, ` +

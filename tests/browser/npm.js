@@ -8,12 +8,19 @@ class Skip extends Error {}
 
 const tried = new Map(); /* without a network each try would take its time */
 
+/* Why the packages are not there, if so: npm's own words. */
 function install(folder, names) {
 	if (names.every(name => fs.existsSync(path.join(folder, name.replace(/(.)@.*/, '$1'), 'package.json'))))
-		return true;
+		return null;
 	fs.mkdirSync(process.env.MODULES, { recursive: true });
-	return spawnSync('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--fetch-retries=1',
-		'--fetch-timeout=20000', '--prefix', process.env.MODULES, ...names], { encoding: 'utf8', timeout: 60000 }).status === 0;
+	const npm = spawnSync('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--fetch-retries=1',
+		'--fetch-timeout=20000', '--prefix', process.env.MODULES, ...names], { encoding: 'utf8', timeout: 60000 });
+	if (npm.status === 0)
+		return null;
+	if (npm.error)
+		return npm.error.code === 'ENOENT' ? 'there is no npm: apt-get install npm' : npm.error.message;
+	const said = (npm.stderr.match(/^npm (?:ERR!|error) (?!code |errno |syscall )(.*\S)/m) || [])[1];
+	return said || `npm ended with ${npm.status}`;
 }
 
 /* `names` with their versions → the folder that they are in. */
@@ -21,8 +28,12 @@ function packages(...names) {
 	const folder = path.join(process.env.MODULES, 'node_modules'), all = names.join(' and ');
 	if (!tried.has(all))
 		tried.set(all, install(folder, names));
-	if (!tried.get(all))
-		throw new Skip('npm could not install ' + all);
+	const lack = tried.get(all);
+	/* npm's proxy and registry stand in the environment or in ~/.npmrc, which an empty environment lacks. */
+	if (lack)
+		throw new Skip(`npm could not install ${all} (${lack.replace(/#/g, '')}). To get them, once, in a shell ` +
+			'where npm reaches its registry (HTTPS_PROXY, npm_config_registry, ~/.npmrc): ' +
+			`npm install --ignore-scripts --prefix ${process.env.MODULES} ${names.join(' ')}`);
 	return folder;
 }
 

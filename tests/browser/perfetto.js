@@ -51,7 +51,7 @@ async function until(what, expression) {
 /* Opens a file of `directory`.  → seconds, and the threads by name. */
 async function open(file) {
 	if (!browser)
-		throw new Skip('there is no chromium');
+		throw new Skip('there is no chromium: apt-get install chromium, or name one in CHROMIUM');
 	const folder = path.join(packages(PERFETTO + '@1.1.0'), PERFETTO);
 	const port = server ? server.address().port : await serve(folder);
 	await page.load(`http://127.0.0.1:${port}/?${file}`);
