@@ -129,6 +129,8 @@ KINDS = (
     native("trampolines", "code made at run time: CPython's perf trampolines", c("-O2", source="trampolines.c"), paths=TRAMPOLINES),
     Kind("trampolines-frame-pointers", "… with frame pointers", c("-O2", source="trampolines.c"), ("{here}/program", "frames"),
          TRAMPOLINES),
+    Kind("trampolines-dump", "… in a jitdump that tells how to unwind", c("-O2", source="trampolines.c"), ("{here}/program", "dump"),
+         TRAMPOLINES),
     Kind("python", "python3 (native)", (), ("python3", "{source}/interpreted.py"), PYTHON),
     Kind("python-perf-3.12", "python3.12 -X perf", (), ("python3.12", "-X", "perf", "{source}/interpreted.py"), PYTHON_PERF),
     Kind("python-perf-3.13", "python3.13 -X perf", (), ("python3.13", "-X", "perf", "{source}/interpreted.py"), PYTHON_PERF),

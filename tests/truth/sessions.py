@@ -12,7 +12,6 @@ import time
 
 PR_SET_PDEATHSIG = 1
 NOBODY = 65534  # servers refuse to run as root
-OTHER_USER = 54321  # a user that runs nothing else
 
 
 class Skip(Exception):
@@ -43,14 +42,14 @@ def time_report(output, errors):
 
 
 class Waiting:
-    """A program of ours that waits to be recorded (truth_begin), as a user of its own where this one may."""
+    """A program of ours that waits to be recorded (truth_begin), as another user where this one may."""
 
     def __init__(self, tools, command):
         self.command, self.program = command, None
         self.pids = {}
 
     def start(self, here, env):
-        user = {"user": OTHER_USER, "group": OTHER_USER, "extra_groups": []} if os.getuid() == 0 else {}
+        user = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.getuid() == 0 else {}
         self.program = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=here,
                                         env={**env, "TRUTH_WAITS": "1"}, **user)
         line = self.program.stdout.readline()

@@ -3,7 +3,9 @@
  * each.  The code has no unwinding information but for what its kind says:
  *   plain    moves the stack pointer by 8 (CPython 3.12)
  *   frames   keeps a frame pointer (later versions, built with frame pointers)
+ *   dump     as plain, in a jitdump (/tmp/jit-PID.dump, -X perf_jit) that has unwinding information for each copy
  */
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include "truth.h"
@@ -63,11 +65,87 @@ TRUTH_FUNCTION uint64_t evaluate(struct state *state, const int *function, int t
 	return value + operands[value % 12];
 }
 
-static trampoline *copy(unsigned char **at, const unsigned char *code, size_t size, const char *name, FILE *map)
+/* ---- jitdump (tools/perf/Documentation/jitdump-specification.txt) ---- */
+
+enum { JIT_LOAD = 0, JIT_UNWINDING_INFO = 4, X86_64 = 62, RECORD_HEADER_BYTES = 16 };
+
+static void put(FILE *file, uint64_t value, size_t size)
+{
+	fwrite(&value, size, 1, file);
+}
+
+static void put_head(FILE *dump, uint32_t kind, size_t body_bytes)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	put(dump, kind, 4);
+	put(dump, RECORD_HEADER_BYTES + body_bytes, 4);
+	put(dump, (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec, 8);
+}
+
+/* The file is mapped executable for a moment, by which a recorder learns of it. */
+static FILE *open_dump(void)
+{
+	char path[64];
+	FILE *dump;
+	snprintf(path, sizeof(path), "/tmp/jit-%d.dump", (int)getpid());
+	dump = fopen(path, "w+");
+	if (!dump || mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fileno(dump), 0) == MAP_FAILED)
+		return NULL;
+	put(dump, 0x4a695444, 4); /* magic */
+	put(dump, 1, 4);
+	put(dump, 40, 4); /* bytes of this header */
+	put(dump, X86_64, 4);
+	put(dump, 0, 4);
+	put(dump, (uint64_t)getpid(), 4);
+	put(dump, 0, 8); /* time */
+	put(dump, 0, 8); /* flags */
+	return dump;
+}
+
+/* An .eh_frame of one function whose code lies right before it, padded to 16 bytes (the code is no longer). */
+static const unsigned char eh_frame[] = {
+	20, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1, 0, 0, /* CIE: cfa rsp+8 */
+	24, 0, 0, 0, 28, 0, 0, 0, 0xe0, 0xff, 0xff, 0xff, sizeof(plain), 0, 0, 0, 0,
+	0x48, 0x0e, 16, /* 8 bytes on, behind the sub: cfa rsp+16 */
+	0x46, 0x0e, 8,  /* 6 bytes on, behind the add: cfa rsp+8 */
+	0, 0, 0, 0, 0,
+};
+
+static void dump_copy(FILE *dump, const void *made, const unsigned char *code, size_t size, const char *name, uint64_t number)
+{
+	char text[64];
+	size_t name_bytes = (size_t)snprintf(text, sizeof(text), "py::%s:/tmp/script.py", name) + 1;
+	unsigned char frame[sizeof(eh_frame)];
+	int32_t to_code = -(int32_t)(16 + 24 + 8); /* from the FDE's address field to the code's start */
+	memcpy(frame, eh_frame, sizeof(frame));
+	memcpy(frame + 32, &to_code, sizeof(to_code));
+	put_head(dump, JIT_UNWINDING_INFO, 24 + sizeof(frame));
+	put(dump, sizeof(frame), 8);
+	put(dump, 0, 8); /* bytes of an .eh_frame_hdr */
+	put(dump, sizeof(frame), 8);
+	fwrite(frame, sizeof(frame), 1, dump);
+	put_head(dump, JIT_LOAD, 40 + name_bytes + size);
+	put(dump, (uint64_t)getpid(), 4);
+	put(dump, (uint64_t)getpid(), 4);
+	put(dump, (uint64_t)(uintptr_t)made, 8);
+	put(dump, (uint64_t)(uintptr_t)made, 8);
+	put(dump, size, 8);
+	put(dump, number, 8);
+	fwrite(text, name_bytes, 1, dump);
+	fwrite(code, size, 1, dump);
+}
+
+/* ---- the copies ---- */
+
+static trampoline *copy(unsigned char **at, const unsigned char *code, size_t size, const char *name, FILE *map, FILE *dump)
 {
 	void *made = *at;
 	memcpy(made, code, size);
-	fprintf(map, "%lx %zx py::%s:/tmp/script.py\n", (unsigned long)made, size, name);
+	if (dump)
+		dump_copy(dump, made, code, size, name, (uint64_t)(uintptr_t)made / CODE_BYTES);
+	else
+		fprintf(map, "%lx %zx py::%s:/tmp/script.py\n", (unsigned long)made, size, name);
 	*at += CODE_BYTES;
 	return (trampoline *)made;
 }
@@ -82,15 +160,18 @@ int main(int argc, char **argv)
 	size_t size = with_frames ? sizeof(frames) : sizeof(plain);
 	unsigned char *arena = mmap(NULL, ARENA_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	unsigned char *at = arena;
-	FILE *map;
+	int with_dump = argc > 1 && !strcmp(argv[1], "dump");
+	FILE *map, *dump = with_dump ? open_dump() : NULL;
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
-	map = fopen(path, "w");
-	if (arena == MAP_FAILED || !map)
+	map = fopen(with_dump ? "/dev/null" : path, "w");
+	if (arena == MAP_FAILED || !map || (with_dump && !dump))
 		return 1;
 	for (int part = HALF; part < PARTS; part++)
-		state.copies[part] = copy(&at, code, size, parts[part].name, map);
-	state.drive = copy(&at, code, size, "drive", map);
+		state.copies[part] = copy(&at, code, size, parts[part].name, map, dump);
+	state.drive = copy(&at, code, size, "drive", map, dump);
 	fclose(map);
+	if (dump)
+		fflush(dump);
 	if (mprotect(arena, ARENA_BYTES, PROT_READ | PROT_EXEC))
 		return 1;
 	for (int i = 0; i < ROUNDS; i++)
