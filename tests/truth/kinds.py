@@ -13,15 +13,11 @@ THREADS = {
     "third": ("worker", "drive", "stage_of_rest", "third"),
     "fifth": ("worker", "drive", "stage_of_rest", "fifth"),
 }
-GET = {  # tool: how to get it
-    "gcc": "apt-get install gcc", "g++": "apt-get install g++", "clang": "apt-get install clang",
-    "clang++": "apt-get install clang",
-    "musl-gcc": "apt-get install musl-tools", "rustc": "apt-get install rustc, or rustup", "go": "apt-get install golang-go",
-    "java": "apt-get install openjdk-17-jdk-headless", "javac": "apt-get install openjdk-17-jdk-headless",
-    "node": "apt-get install nodejs", "redis-server": "apt-get install redis-server",
-    "nginx": "apt-get install nginx-light", "git": "apt-get install git", "strip": "apt-get install binutils",
-    "postgres": "apt-get install postgresql", "initdb": "apt-get install postgresql", "psql": "apt-get install postgresql",
-    "python3": "apt-get install python3", "python3.12": "pyenv install 3.12", "python3.13": "pyenv install 3.13",
+GET = {  # tool: how to get it; `scripts/packages truth` has most of them
+    **{tool: "scripts/packages truth" for tool in (
+        "rustc", "go", "java", "javac", "node", "postgres", "initdb", "psql", "redis-server", "nginx", "python3")},
+    **{tool: "scripts/packages test" for tool in ("gcc", "g++", "clang", "clang++", "musl-gcc", "strip", "git")},
+    "python3.12": "Debian 12 has none; pyenv install 3.12", "python3.13": "Debian 12 has none; pyenv install 3.13",
 }
 
 
@@ -126,6 +122,9 @@ KINDS = (
         "shallow": ("main", "shallow"), "deep": ("main", "descend", "...", "descend", "deep"),
     }),
     native("mixed", "frame pointers, libraries without", c("-O2 " + FRAMES, source="mixed.c"), paths=MIXED),
+    native("mixed-p", "… by -p", c("-O2 " + FRAMES, source="mixed.c"), paths=MIXED, session=sessions.Waiting, how="-p"),
+    native("mixed-u", "… by -u", c("-O2 " + FRAMES, source="mixed.c"), paths=MIXED, session=sessions.Waiting, how="-u"),
+    native("mixed-a", "… by -a", c("-O2 " + FRAMES, source="mixed.c"), paths=MIXED, session=sessions.Waiting, how="-a"),
     native("trampolines", "code made at run time: CPython's perf trampolines", c("-O2", source="trampolines.c"), paths=TRAMPOLINES),
     Kind("trampolines-frame-pointers", "… with frame pointers", c("-O2", source="trampolines.c"), ("{here}/program", "frames"),
          TRAMPOLINES),
@@ -140,9 +139,6 @@ KINDS = (
          ("node", "--perf-basic-prof", "--interpreted-frames-native-stack", "{source}/script.js"), NODE),
     java("java-frame-pointers", "java, map, -XX:+PreserveFramePointer", "-XX:+PreserveFramePointer"),
     java("java", "java, map"),
-    native("mixed-p", "… by -p", c("-O2 " + FRAMES, source="mixed.c"), paths=MIXED, session=sessions.Waiting, how="-p"),
-    native("mixed-u", "… by -u", c("-O2 " + FRAMES, source="mixed.c"), paths=MIXED, session=sessions.Waiting, how="-u"),
-    native("mixed-a", "… by -a", c("-O2 " + FRAMES, source="mixed.c"), paths=MIXED, session=sessions.Waiting, how="-a"),
     Kind("postgres", "postgres (two backends)", session=sessions.Postgres, needs=("initdb", "postgres", "psql"), paths={
         part: ("main", "PostmasterMain", "...", "PostgresMain")
         for part in sessions.Postgres.QUERIES

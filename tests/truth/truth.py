@@ -128,15 +128,39 @@ def stop(process):
         process.wait()
 
 
+def places(tool):
+    """Where a tool may be: an ordinary user's PATH lacks servers, Debian's postgres, and versions of Python."""
+    yield shutil.which(tool)
+    yield f"/usr/sbin/{tool}"
+    yield from sorted(pathlib.Path("/usr/lib/postgresql").glob(f"*/bin/{tool}"), reverse=True)
+    pyenv = pathlib.Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser()
+    yield from sorted(pyenv.glob(f"versions/*/bin/{tool}"))
+
+
 def find(tool):
-    """A tool's path; None where it is absent, or but a shim of a version manager that has no version."""
-    found = shutil.which(tool)
-    versions = pathlib.Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser() / "versions"
-    for path in (found, *sorted(versions.glob(f"*/bin/{tool}"))):
-        if path and subprocess.run([path, "version" if tool == "go" else "--version"], stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode in (0, 1):
+    """A tool's path; None where it is absent, or only a version manager's stand-in for a version that is."""
+    asks = {"go": "version", "nginx": "-v"}.get(tool, "--version")
+    for path in places(tool):
+        if path and os.access(path, os.X_OK) and subprocess.run(
+                [path, asks], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                check=False).returncode == 0:
             return str(path)
     return None
+
+
+def fill(words, here):
+    """A command with its folders, and its tool's path."""
+    words = [word.replace("{here}", here).replace("{source}", str(HERE)) for word in words]
+    if "/" not in words[0]:
+        words[0] = find_or_skip(words[0])
+    return words
+
+
+def find_or_skip(tool):
+    found = find(tool)
+    if not found:
+        raise Skip(f"no {tool} here: {GET.get(tool, 'install ' + tool)}")
+    return found
 
 
 def build(kind, here, env):
@@ -262,7 +286,9 @@ def test(kinds, recorder):
 
 
 def table(kinds, recorders):
-    print("| kind | " + " | ".join(f"{recorder.name}: complete, off by" for recorder in recorders) + " |")
+    version = subprocess.run(["perf", "--version"], stdout=subprocess.PIPE, text=True, check=False).stdout.strip()
+    print(f"{os.uname().release}, {os.cpu_count()} CPUs; {version}\n")
+    print("| kind | " + " | ".join(f"{recorder.name}" for recorder in recorders) + " |")
     print("|---|" + "---|" * len(recorders))
     for kind in kinds:
         cells = []
@@ -274,7 +300,8 @@ def table(kinds, recorders):
                 except Skip as why:
                     cells.append(f"skipped: {why}")
                 except (Failed, subprocess.TimeoutExpired) as why:
-                    cells.append(f"failed: {str(why).splitlines()[0][:60]}")
+                    cells.append("could not")
+                    print(f"{kind.name}: {recorder.name}: {why}", file=sys.stderr)
         print(f"| {kind.what} | " + " | ".join(cells) + " |", flush=True)
 
 
