@@ -16,12 +16,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* "PERFILE2", in either byte order: a recording, seekable or piped. */
-static bool is_recording(const char *bytes, size_t length)
-{
-	return length >= 8 && (!memcmp(bytes, "PERFILE2", 8) || !memcmp(bytes, "2ELIFREP", 8));
-}
-
 /* What the weights of an event are: its periods. */
 static const char *unit_of(const struct tally_recording *recording, const struct tally_recorded_event *event)
 {
@@ -120,9 +114,9 @@ static int read_text(int fd, bool whole_recording, struct tally_buffer *text)
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got <= 0)
-			return got < 0 ? -errno : is_recording(text->bytes, text->length);
+			return got < 0 ? -errno : tally_perfdata_begins(text->bytes, text->length);
 		text->length += (size_t)got;
-		if (!whole_recording && is_recording(text->bytes, text->length))
+		if (!whole_recording && tally_perfdata_begins(text->bytes, text->length))
 			return 1;
 	}
 }

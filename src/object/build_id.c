@@ -6,7 +6,13 @@
 
 bool tally_build_id_equal(const struct tally_build_id *a, const struct tally_build_id *b)
 {
-	return a->size == b->size && memcmp(a->bytes, b->bytes, a->size) == 0;
+	const struct tally_build_id *longer = a->size > b->size ? a : b, *shorter = longer == a ? b : a;
+	if (!shorter->size)
+		return !longer->size;
+	for (size_t i = shorter->size; i < longer->size; i++)
+		if (longer->bytes[i])
+			return false;
+	return memcmp(a->bytes, b->bytes, shorter->size) == 0;
 }
 
 void tally_build_id_format(const struct tally_build_id *id, char text[2 * TALLY_BUILD_ID_MAX + 1])

@@ -20,6 +20,7 @@ struct tally_build_id {
 	uint8_t bytes[TALLY_BUILD_ID_MAX];
 };
 
+/* The shorter one may have lost zeros at its end: recordings tell of 20 bytes where they tell no size. */
 bool tally_build_id_equal(const struct tally_build_id *a, const struct tally_build_id *b);
 
 /* Lower-case hex with a NUL; "" for none. */

@@ -72,12 +72,19 @@ struct tally_disk_event_update {
 
 enum { TALLY_EVENT_UPDATE_UNIT, TALLY_EVENT_UPDATE_SCALE, TALLY_EVENT_UPDATE_NAME, TALLY_EVENT_UPDATE_CPUS };
 
-/* HEADER_TRACING_DATA: `size` bytes follow the record, which is itself 12 bytes. */
+/* HEADER_TRACING_DATA: `size` bytes follow the record, which is itself 12 bytes.  Of simpleperf's they are a part. */
 struct tally_disk_tracing_record {
 	struct tally_record_header header;
 	uint32_t size;
 };
 _Static_assert(sizeof(struct tally_disk_tracing_record) == 12, "perf_record_header_tracing_data");
+
+/* simpleperf's own records (AOSP's system/extras/simpleperf/record.h).  Their header's `misc` is the upper half of a size of
+ * 32 bits. */
+enum {
+	TALLY_SIMPLEPERF_RECORD_START = 32768,
+	TALLY_SIMPLEPERF_RECORD_TRACING_DATA = 32777,
+};
 
 enum {
 	TALLY_RECORD_SIZE_MAX = UINT16_MAX,

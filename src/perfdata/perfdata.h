@@ -94,6 +94,9 @@ struct tally_raw_record {
 	const struct tally_recorded_event *event;
 };
 
+/* Whether bytes begin as recordings do, of either format and byte order. */
+bool tally_perfdata_begins(const void *bytes, size_t size);
+
 /* Opens by path; "-" is stdin (a pipe); a directory as perf record --threads makes them is read whole.  The message
  * names the file and what is wrong with it at which offset. */
 int tally_perfdata_open(const char *path, struct tally_perfdata **out, struct tally_error *err);
@@ -131,6 +134,8 @@ bool tally_perfdata_tracepoint_format(const struct tally_perfdata *data, uint64_
 				      size_t *length);
 
 bool tally_perfdata_is_pipe(const struct tally_perfdata *data);
+/* Its recorder did not finish the file: it was killed, or still writes. */
+bool tally_perfdata_is_unfinished(const struct tally_perfdata *data);
 /* Of the other byte order: all that is given has been turned into this machine's but raw tracepoint data. */
 bool tally_perfdata_is_swapped(const struct tally_perfdata *data);
 /* Where a file's parts are; all 0 but the version for a pipe. */

@@ -169,6 +169,16 @@ static int apply_event_desc(struct tally_perfdata *data, struct tally_reader *re
 	return 0;
 }
 
+/* How long a build-id is that fills its 20 bytes up with zeros: perf before 5.12 and simpleperf do not say.  Linkers make
+ * 8, 16 and 20 bytes.  Hashes that end in four zeros are none. */
+static uint8_t padded_size(const uint8_t bytes[20])
+{
+	uint8_t size = 20;
+	while (size && !(bytes[size - 1] | bytes[size - 2] | bytes[size - 3] | bytes[size - 4]))
+		size -= 4;
+	return size;
+}
+
 static int add_build_id(struct tally_perfdata *data, const uint8_t *bytes, const struct tally_record_header *header)
 {
 	struct tally_disk_build_id disk;
@@ -183,7 +193,7 @@ static int add_build_id(struct tally_perfdata *data, const uint8_t *bytes, const
 	build_id = (struct tally_recorded_build_id){
 		.pid = disk.pid,
 		.misc = header->misc & TALLY_MISC_CPUMODE_MASK,
-		.size = has_size ? disk.size : sizeof(disk.bytes),
+		.size = has_size ? disk.size : padded_size(disk.bytes),
 		.filename = tally_arena_string(&data->arena, filename),
 	};
 	memcpy(build_id.bytes, disk.bytes, sizeof(disk.bytes));
@@ -324,6 +334,22 @@ static int read_features(struct tally_perfdata *data, const struct tally_disk_he
 	return 0;
 }
 
+/* Recorders write the data's size last.  perf writes the bits of the features first: the table of their sections is then not
+ * where it should be, for a record there reads as an offset of 2^51 and more. */
+static bool is_unfinished(const struct tally_perfdata *data, const struct tally_disk_header *header)
+{
+	bool has_features = false;
+	struct tally_disk_section entry = { header->data.offset, sizeof(entry) };
+	for (unsigned i = 0; i < TALLY_FEATURE_MAX / 64; i++)
+		has_features |= header->features[i] != 0;
+	if (header->data.size || (!has_features && data->source.memory_size <= header->data.offset))
+		return false;
+	if (!has_features || !fits(data, &entry))
+		return true;
+	entry = tally_perfdata_section_at(data, data->source.memory + entry.offset);
+	return !fits(data, &entry);
+}
+
 int tally_perfdata_read_head(struct tally_perfdata *data, struct tally_error *err)
 {
 	struct tally_disk_header header = { 0 };
@@ -343,11 +369,7 @@ int tally_perfdata_read_head(struct tally_perfdata *data, struct tally_error *er
 	if (result)
 		return result;
 	read_event_types(data, &header);
-	bool has_features = false;
-	for (unsigned i = 0; i < TALLY_FEATURE_MAX / 64; i++)
-		has_features |= header.features[i] != 0;
-	/* A recorder writes size and features last. */
-	data->is_unfinished = !header.data.size && !has_features && data->source.memory_size > header.data.offset;
+	data->is_unfinished = is_unfinished(data, &header);
 	data->place.data_offset = header.data.offset;
 	data->place.data_size = header.data.size;
 	data->place.features_offset = header.data.offset + header.data.size;

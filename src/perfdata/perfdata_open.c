@@ -59,6 +59,16 @@ static int not_a_recording(const uint8_t *bytes, size_t size, struct tally_error
 	return -EBADMSG;
 }
 
+bool tally_perfdata_begins(const void *bytes, size_t size)
+{
+	uint64_t magic;
+	if (size < sizeof(magic))
+		return false;
+	memcpy(&magic, bytes, sizeof(magic));
+	return magic == TALLY_PERFDATA_MAGIC || magic == TALLY_PERFDATA_MAGIC_SWAPPED ||
+	       !memcmp(bytes, TALLY_PERFDATA_MAGIC_1, sizeof(magic));
+}
+
 /* What begins like a recording.  The magic number of the second format tells the byte order; the first format's is a
  * string, and its size does: nobody has a header of 4 GiB. */
 static bool see_magic(struct tally_perfdata *data, struct tally_disk_pipe_header *header)
@@ -68,7 +78,7 @@ static bool see_magic(struct tally_perfdata *data, struct tally_disk_pipe_header
 	if (data->swap)
 		header->size = __builtin_bswap64(header->size);
 	data->place.version = !is_first;
-	return is_first || data->swap || header->magic == TALLY_PERFDATA_MAGIC;
+	return tally_perfdata_begins(&header->magic, sizeof(header->magic));
 }
 
 /* A seekable file's content down a pipe: taken whole, since its events stand behind what they describe. */

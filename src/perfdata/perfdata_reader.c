@@ -166,7 +166,7 @@ static const uint8_t *next_whole(struct tally_perfdata *data, struct tally_recor
 	uint64_t offset = source->offset;
 	uint64_t limit = data->data_end > offset ? data->data_end - offset : 0;
 	size_t left = limit ? tally_source_left(source, sizeof(*header)) : 0;
-	const char *ending = data->is_unfinished ? "its recorder did not finish it" : "it ends within a record";
+	const char *ending = data->is_unfinished ? "its recorder did not finish it (was it killed?)" : "it ends within a record";
 	if (!left) {
 		if (data->is_unfinished)
 			tally_perfdata_note_damage(data, false, offset, "%s", ending);
@@ -200,7 +200,23 @@ uint64_t tally_record_payload(const uint8_t *record, bool swap)
 	tally_reader_seek(&reader, sizeof(header));
 	if (header.type == TALLY_RECORD_AUXTRACE)
 		return tally_reader_u64(&reader);
-	return header.type == TALLY_RECORD_HEADER_TRACING_DATA ? tally_reader_u32(&reader) : 0;
+	if (header.type > TALLY_SIMPLEPERF_RECORD_START)
+		return (uint64_t)header.misc << 16;
+	uint64_t size = header.type == TALLY_RECORD_HEADER_TRACING_DATA ? tally_reader_u32(&reader) : 0;
+	return size <= tally_reader_left(&reader) ? 0 : size;
+}
+
+/* The formats of tracepoints stand behind perf's record, and inside simpleperf's. */
+static const void *tracing_in(const uint8_t *bytes, size_t size, const struct tally_record_header *header, bool swap,
+			      uint32_t *length)
+{
+	struct tally_reader reader;
+	tally_reader_init(&reader, bytes, size, swap);
+	tally_reader_seek(&reader, sizeof(*header));
+	*length = tally_reader_u32(&reader);
+	if (header->type == TALLY_RECORD_HEADER_TRACING_DATA && size > header->size)
+		tally_reader_seek(&reader, header->size);
+	return tally_reader_bytes(&reader, *length);
 }
 
 /* Bytes that follow a record and are none; they must be there. */
@@ -208,17 +224,24 @@ static int take_payload(struct tally_perfdata *data, const struct tally_record_h
 			const uint8_t **bytes)
 {
 	uint64_t offset = data->source.offset;
+	uint32_t length;
 	data->payload = tally_record_payload(*bytes, data->swap);
-	if (header->type != TALLY_RECORD_HEADER_TRACING_DATA || header->size < 12)
+	bool is_tracing = header->type == TALLY_RECORD_HEADER_TRACING_DATA ||
+			  header->type == TALLY_SIMPLEPERF_RECORD_TRACING_DATA;
+	if (!is_tracing || header->size < sizeof(struct tally_disk_tracing_record))
 		return 0;
-	const uint8_t *whole = tally_source_peek(&data->source, (size_t)header->size + data->payload);
+	const size_t size = (size_t)header->size + data->payload;
+	const uint8_t *whole = tally_source_peek(&data->source, size);
 	if (!whole) {
 		tally_perfdata_note_damage(data, true, offset, "the tracing data ends early");
 		*bytes = NULL;
 		return 0;
 	}
 	*bytes = whole;
-	return tally_perfdata_apply_tracing(data, whole + header->size, data->payload, offset);
+	const void *tracing = tracing_in(whole, size, header, data->swap, &length);
+	if (!tracing)
+		tally_perfdata_note_damage(data, false, offset, "the tracing data is longer than its record");
+	return tracing && length ? tally_perfdata_apply_tracing(data, tracing, length, offset) : 0;
 }
 
 static int apply_and_give(struct tally_perfdata *data, const uint8_t *bytes, size_t size, uint64_t offset,
@@ -342,6 +365,11 @@ bool tally_perfdata_tracepoint_format(const struct tally_perfdata *data, uint64_
 bool tally_perfdata_is_pipe(const struct tally_perfdata *data)
 {
 	return data->is_pipe;
+}
+
+bool tally_perfdata_is_unfinished(const struct tally_perfdata *data)
+{
+	return data->is_unfinished;
 }
 
 struct tally_perfdata_place tally_perfdata_place(const struct tally_perfdata *data)

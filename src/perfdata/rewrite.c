@@ -1,4 +1,5 @@
 /* A recording written anew, record by record: what came down a pipe becomes a file. */
+#include "perfdata/disk.h"
 #include "perfdata/feature.h"
 #include "perfdata/graft.h"
 
@@ -33,7 +34,8 @@ static int copy_records(const char *path, struct tally_perfdata_writer *writer, 
 		return result;
 	while ((result = tally_perfdata_next(data, &record, err)) > 0) {
 		memcpy(&header, record.bytes, sizeof(header));
-		if (is_description(header.type) || header.type == TALLY_RECORD_AUXTRACE)
+		bool has_payload = header.type == TALLY_RECORD_AUXTRACE || header.type > TALLY_SIMPLEPERF_RECORD_START;
+		if (is_description(header.type) || has_payload)
 			continue;
 		result = tally_perfdata_write(writer, record.bytes, record.size, err);
 		if (result < 0)

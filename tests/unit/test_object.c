@@ -157,6 +157,23 @@ static void links_do_not_lead_out_of_a_root(void **state)
 	close(root);
 }
 
+static void a_build_id_is_equal_to_itself_with_zeros_behind(void **state)
+{
+	(void)state;
+	const struct tally_build_id none = { 0 }, eight = { 8, { 1, 2, 3, 4, 5, 6, 7, 8 } },
+				    padded = { 20, { 1, 2, 3, 4, 5, 6, 7, 8 } },
+				    longer = { 16, { 1, 2, 3, 4, 5, 6, 7, 8, 0, 9 } },
+				    other = { 8, { 1, 2, 3, 4, 5, 6, 7, 9 } }, zeros = { 20, { 0 } };
+	assert_true(tally_build_id_equal(&eight, &padded));
+	assert_true(tally_build_id_equal(&padded, &eight));
+	assert_true(tally_build_id_equal(&none, &none));
+	assert_false(tally_build_id_equal(&eight, &longer));
+	assert_false(tally_build_id_equal(&longer, &eight));
+	assert_false(tally_build_id_equal(&eight, &other));
+	assert_false(tally_build_id_equal(&none, &zeros));
+	assert_false(tally_build_id_equal(&eight, &none));
+}
+
 static void build_ids_are_read_in_either_byte_order(void **state)
 {
 	(void)state;
@@ -416,6 +433,7 @@ int main(void)
 		IN_DIRECTORY(packed_bytes_are_the_same_when_unpacked),
 		IN_DIRECTORY(what_is_no_elf_file_says_so),
 		IN_DIRECTORY(links_do_not_lead_out_of_a_root),
+		cmocka_unit_test(a_build_id_is_equal_to_itself_with_zeros_behind),
 		cmocka_unit_test(build_ids_are_read_in_either_byte_order),
 		IN_DIRECTORY(debuglink_is_followed_when_the_checksum_fits),
 		IN_DIRECTORY(debug_file_of_another_build_is_refused),

@@ -389,16 +389,20 @@ static void damage_is_named_and_what_is_before_it_is_used(void **state)
 	tally_buffer_release(&records);
 }
 
+/* perf writes the bits of its sections first, tally does not. */
 static void an_unfinished_file_is_read_to_its_end(void **state)
 {
 	(void)state;
-	for (int level = 0; level < 2; level++) {
+	for (int way = 0; way < 4; way++) {
+		int level = way % 2;
 		struct tally_buffer bytes = recording(false, level, 5000, true);
 		uint64_t offset = data_offset(&bytes), size;
 		memcpy(&size, bytes.bytes + 48, sizeof(size));
 		memset(bytes.bytes + 48, 0, 8);  /* data.size */
-		memset(bytes.bytes + 72, 0, 32); /* features */
+		if (way < 2)
+			memset(bytes.bytes + 72, 0, 32); /* features */
 		struct tally_perfdata *data = open_bytes(bytes.bytes, offset + size);
+		assert_true(tally_perfdata_is_unfinished(data));
 		assert_int_equal(perfdata_walk(data, true).samples, 5000);
 		assert_non_null(strstr(tally_perfdata_damage(data)->message, "did not finish"));
 		tally_perfdata_close(data);
@@ -408,6 +412,71 @@ static void an_unfinished_file_is_read_to_its_end(void **state)
 		tally_perfdata_close(data);
 		tally_buffer_release(&bytes);
 	}
+}
+
+static void put_build_id(struct tally_buffer *out, uint16_t misc, uint8_t size, size_t length)
+{
+	uint8_t body[4 + 24 + 8] = { 0xff, 0xff, 0xff, 0xff };
+	for (size_t i = 0; i < length; i++)
+		body[4 + i] = (uint8_t)(0x80 + i);
+	body[24] = size;
+	memcpy(body + 28, "a/file", 7);
+	fixture_put(out, TALLY_RECORD_HEADER_BUILD_ID, misc, body, sizeof(body));
+}
+
+static void build_ids_without_a_size_lose_their_zeros(void **state)
+{
+	(void)state;
+	static const struct { uint16_t misc; uint8_t size, length, expected; } cases[] = {
+		{ 0, 0, 20, 20 }, { 0, 0, 16, 16 }, { 0, 0, 8, 8 }, { 0, 0, 19, 20 }, { 0, 0, 0, 0 },
+		{ TALLY_MISC_BUILD_ID_SIZE, 16, 16, 16 }, { TALLY_MISC_BUILD_ID_SIZE, 20, 16, 20 },
+	};
+	const size_t count = sizeof(cases) / sizeof(cases[0]);
+	struct tally_buffer records = { 0 };
+	size_t known;
+	for (size_t i = 0; i < count; i++)
+		put_build_id(&records, cases[i].misc, cases[i].size, cases[i].length);
+	struct tally_buffer bytes = recording_of(&records, FIXTURE_SAMPLE_TYPE, 0);
+	struct tally_perfdata *data = open_bytes(bytes.bytes, bytes.length);
+	perfdata_walk(data, false);
+	const struct tally_recorded_build_id *ids = tally_perfdata_build_ids(data, &known);
+	assert_int_equal(known, count);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(ids[i].size, cases[i].expected);
+	assert_undamaged(data);
+	tally_perfdata_close(data);
+	tally_buffer_release(&bytes);
+	tally_buffer_release(&records);
+}
+
+/* Of simpleperf: the upper half of their size is where others have `misc`. */
+static void records_of_more_than_64_kib_are_passed_over(void **state)
+{
+	(void)state;
+	struct tally_buffer records = { 0 };
+	const size_t inside = 2 * 65536 + 24 - 8;
+	fixture_put_sample(&records, 11, 1, 1);
+	struct tally_record_header header = { 32769, 2, 24 };
+	tally_buffer_append(&records, &header, sizeof(header));
+	for (size_t i = 0; i < inside; i += 8)
+		tally_buffer_append(&records, &(uint64_t){ TALLY_RECORD_SAMPLE }, 8);
+	fixture_put_sample(&records, 11, 2, 2);
+	/* The writer takes none that is larger than its header can tell: it gets two samples, and its file the rest. */
+	struct tally_buffer few = { 0 };
+	fixture_put_sample(&few, 11, 1, 1);
+	struct tally_buffer bytes = recording_of(&few, FIXTURE_SAMPLE_TYPE, 0);
+	uint64_t offset = data_offset(&bytes), size = records.length, none[4] = { 0 };
+	bytes.length = offset;
+	tally_buffer_append(&bytes, records.bytes, records.length);
+	memcpy(bytes.bytes + 48, &size, sizeof(size));
+	memcpy(bytes.bytes + 72, none, sizeof(none)); /* features */
+	struct tally_perfdata *data = open_bytes(bytes.bytes, bytes.length);
+	assert_int_equal(perfdata_walk(data, false).samples, 2);
+	assert_undamaged(data);
+	tally_perfdata_close(data);
+	tally_buffer_release(&bytes);
+	tally_buffer_release(&few);
+	tally_buffer_release(&records);
 }
 
 /* Reads a copy that ends where memory does, so that a sanitizer sees one byte too many. */
@@ -638,6 +707,8 @@ int main(void)
 		cmocka_unit_test(auxtrace_payload_is_skipped),
 		cmocka_unit_test(damage_is_named_and_what_is_before_it_is_used),
 		cmocka_unit_test(an_unfinished_file_is_read_to_its_end),
+		cmocka_unit_test(build_ids_without_a_size_lose_their_zeros),
+		cmocka_unit_test(records_of_more_than_64_kib_are_passed_over),
 		cmocka_unit_test(no_truncation_and_no_flipped_bit_hurts),
 		cmocka_unit_test(what_is_no_recording_is_refused_with_a_reason),
 		cmocka_unit_test(attributes_of_any_size_are_read),

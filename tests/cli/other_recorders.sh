@@ -1,0 +1,101 @@
+#!/bin/bash
+# Recordings as other recorders, or other times, leave them: perf's, changed by ../foreign/patch.py.  Where perf reads them
+# right, tally must print them as perf does; where it does not, as before the change.  TAP; $TALLY is the binary, $WORKLOAD
+# the program of record_workload.c.
+set -u
+. "$(dirname "$0")/tap.sh"
+here=$(cd "$(dirname "$0")" && pwd)
+patch="$here/../foreign/patch.py"
+cd "$scratch" || exit 1
+export HOME=$scratch # where perf keeps copies of what it recorded
+
+have perf && have python3 && perf record -q -o perf.data -e cpu-clock true >out 2>&1 ||
+	skip_all "needs perf, which may record, and python3"
+
+script() { timeout 60 "$TALLY" script --stdio --no-inline -i "$1" 2>err </dev/null; }
+record() { timeout 60 perf record --no-bpf-event -q -o "$@" >out 2>&1 </dev/null; }
+as_before() { # CHANGED [UNCHANGED]
+	script "${2:-perf.data}" >before.txt
+	script "$1" >after.txt
+	cp err warnings
+	diff before.txt after.txt >out && [ -s after.txt ]
+}
+
+# ---- build-ids: 20 bytes, zeros behind shorter ones
+if have gcc; then
+	cat >spin.c <<-'END'
+		#include <stdlib.h>
+		__attribute__((noinline)) unsigned inner(unsigned n) { volatile unsigned s = n; while (n--) s = s * 31 + (s >> 3); return s; }
+		int main(int count, char **words) { unsigned s = 0; for (int i = atoi(words[count - 1]); i; i--) s += inner(10000); return s == 7; }
+	END
+	for id in 0x0102030405060708 md5 sha1; do
+		gcc -O1 -Wl,--build-id=$id -o spin spin.c 2>out && record perf.data -e cpu-clock ./spin 5000
+		"$patch" --unsized perf.data changed.data
+		rm -rf .debug
+		check "a build-id ($id) whose size is not told" as_before changed.data
+		rm -rf .debug
+		check "… it names functions" eval 'as_before changed.data && grep -q " inner+" after.txt'
+		gcc -O1 -DOTHER -g -Wl,--build-id=0x010203040506070899 -o spin spin.c 2>out
+		script changed.data >after.txt
+		check "… and another build's are not used" eval '! grep -q " inner+" after.txt'
+	done
+else
+	skip "build-ids whose size is not told" "no gcc"
+fi
+
+# ---- the first format, PERFFILE
+record perf.data -e cpu-clock "$WORKLOAD" spin
+"$here/../foreign/reencode.py" --little --first perf.data first.data
+"$here/../foreign/reencode.py" --first perf.data turned.data
+for command in fold flamegraph diff; do
+	for file in first turned; do
+		arguments=$file.data
+		[ $command = diff ] && arguments="perf.data $file.data"
+		[ $command = flamegraph ] && arguments="-o out.svg $file.data"
+		timeout 60 "$TALLY" $command $arguments >out 2>err </dev/null
+		check "$command knows the first format ($file)"
+	done
+done
+timeout 60 "$TALLY" fold - <first.data >out 2>err
+check "… and where it comes down a pipe" diff out <("$TALLY" fold perf.data 2>err)
+
+# ---- a recorder that was killed
+record perf.data -g -e cpu-clock "$WORKLOAD" spin
+"$patch" --without 2 --without 4 --without 12 perf.data without.data
+"$patch" --killed perf.data killed.data
+check "a file that nobody finished is read to its end" as_before killed.data without.data
+check "… and says so" grep -q 'was it killed?' warnings
+head -c $(($(stat -c %s killed.data) - 20)) killed.data >torn.data
+script torn.data >after.txt
+check "… within a record, too" test "$(grep -c . after.txt)" -gt 100
+head -c "$(od -An -t u8 -j 40 -N 8 killed.data | tr -d ' ')" killed.data >none.data
+for command in report script fold; do
+	timeout 60 "$TALLY" $command none.data >out 2>&1
+	check "$command: no samples, since the recorder was killed" grep -q 'killed' out
+done
+
+# ---- formats of tracepoints inside a record
+if record perf.data -e sched:sched_process_exec,sched:sched_process_exit sh -c true; then
+	for how in inside record; do
+		"$patch" --tracing-$how perf.data changed.data
+		check "formats of tracepoints $how" as_before changed.data
+		check "… without damage" eval '! grep -q damaged warnings'
+	done
+else
+	skip "formats of tracepoints inside a record" "perf can't record tracepoints"
+fi
+
+# ---- traces of a CPU, in AUX areas
+says() { # KIND WORDS COMMAND…
+	"$here/make_recording.py" "$1" traced.data && timeout 60 "$TALLY" "${@:3}" traced.data >out 2>&1 </dev/null
+	grep -qF "$2" out
+}
+for command in report script fold timeline flamegraph; do
+	check "$command: a trace, and no samples" says traced_pt 'holds 5.0 KiB of Intel PT trace (AUX data), and no samples' $command
+	check "… and what decodes it" grep -q "^hint: 'perf inject --itrace -i FILE -o OUT'" out
+done
+check "a trace beside samples" says traced_etm_samples 'warning: 5.0 KiB of CoreSight ETM trace (AUX data) is not decoded' report
+check "… whose samples are shown" grep -q '7 samples of cpu-clock' out
+check "a trace in samples" says traced_in_samples 'warning: 192 B of Intel PT trace (AUX data) is not decoded' report
+check "a trace that nobody knows" says traced_unknown '5.0 KiB of hardware trace (AUX data), and no samples' report
+done_testing

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""Changes a recording of perf into one that another recorder, or another time, would have left: patch.py [OPTION…] IN OUT.
+
+    --unsized          build-ids without their size, as perf before 5.12 and simpleperf write them
+    --killed           as a recorder leaves it that is killed: no sizes, no sections, but their bits
+    --without N        without feature section N (may be repeated)
+    --tracing-inside   formats of tracepoints in a record, as simpleperf has them (of type 66)
+    --tracing-record   the same in simpleperf's own record (32777), whose size has 32 bits
+    --text N TEXT      feature N is this string
+    --old-mmap2        MMAP2 records as of Linux 3.12 to 3.15: without protection and flags
+
+IN is a seekable little-endian perf.data, not compressed, as reencode.py wants it.
+"""
+import argparse
+import struct
+
+TRACING, BUILD_ID = 1, 2
+BUILD_ID_SIZE = 1 << 15
+MMAP2 = 10
+
+
+class Recording:
+    def __init__(self, data):
+        self.head = data[:104]
+        self.data_at, self.data_size = struct.unpack_from('<QQ', data, 40)
+        self.front = data[104:self.data_at]
+        end = self.data_at + self.data_size
+        self.records = data[self.data_at:end]
+        self.bits = int.from_bytes(data[72:104], 'little')
+        self.features = {}
+        for bit in range(256):
+            if self.bits >> bit & 1:
+                at, size = struct.unpack_from('<QQ', data, end)
+                self.features[bit] = data[at:at + size]
+                end += 16
+
+    def write(self, killed=False):
+        head = bytearray(self.head)
+        if killed:
+            head[48:56] = bytes(8)
+            return bytes(head) + self.front + self.records
+        struct.pack_into('<Q', head, 48, len(self.records))
+        head[72:104] = sum(1 << bit for bit in self.features).to_bytes(32, 'little')
+        at = self.data_at + len(self.records) + 16 * len(self.features)
+        table = bodies = b''
+        for bit in sorted(self.features):
+            table += struct.pack('<QQ', at + len(bodies), len(self.features[bit]))
+            bodies += self.features[bit]
+        return bytes(head) + self.front + self.records + table + bodies
+
+    def each_record(self, change):
+        out, at = [], 0
+        while at < len(self.records):
+            kind, misc, size = struct.unpack_from('<IHH', self.records, at)
+            body = change(kind, misc, self.records[at + 8:at + size])
+            out.append(struct.pack('<IHH', kind, misc, 8 + len(body)) + body)
+            at += size
+        self.records = b''.join(out)
+
+
+def unsized(section):
+    """Clears the sizes, and the bit that says that there are any."""
+    out, at = bytearray(section), 0
+    while at < len(out):
+        misc, size = struct.unpack_from('<HH', out, at + 4)
+        struct.pack_into('<H', out, at + 4, misc & ~BUILD_ID_SIZE)
+        out[at + 32:at + 36] = bytes(4)
+        at += size
+    return bytes(out)
+
+
+def tracing_record(kind, section):
+    room = (12 + len(section) + 63) // 64 * 64
+    upper = room >> 16 if kind > 32768 else 0
+    return struct.pack('<IHHI', kind, upper, room & 0xffff, len(section)) + section.ljust(room - 12, b'\0')
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for flag in ('--unsized', '--killed', '--tracing-inside', '--tracing-record', '--old-mmap2'):
+        parser.add_argument(flag, action='store_true')
+    parser.add_argument('--without', type=int, action='append', default=[])
+    parser.add_argument('--text', nargs=2, action='append', default=[])
+    parser.add_argument('input')
+    parser.add_argument('output')
+    options = parser.parse_args()
+    with open(options.input, 'rb') as file:
+        recording = Recording(file.read())
+    features = recording.features
+    if options.unsized:
+        features[BUILD_ID] = unsized(features[BUILD_ID])
+    if options.tracing_inside or options.tracing_record:
+        kind = 66 if options.tracing_inside else 32777
+        recording.records = tracing_record(kind, features.pop(TRACING)) + recording.records
+    if options.old_mmap2:
+        recording.each_record(lambda kind, misc, body: body[:56] + body[64:] if kind == MMAP2 else body)
+    for feature, text in options.text:
+        room = (len(text) + 64) // 64 * 64
+        features[int(feature)] = struct.pack('<I', room) + text.encode().ljust(room, b'\0')
+    for feature in options.without:
+        features.pop(feature, None)
+    with open(options.output, 'wb') as file:
+        file.write(recording.write(options.killed))
+
+
+main()
