@@ -293,6 +293,8 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	    !request.records && !request.shown) {
 		tally_recording_is_empty(recording, request.left_out, &err);
 		fprintf(stderr, "tally script: warning: %s\n", err.message);
+		if (err.hint[0])
+			fprintf(stderr, "hint: %s\n", err.hint);
 	}
 	/* Damage that left something to print is no failure, damage that left nothing is. */
 	if (!result && !recording->counts.records && tally_perfdata_damage(recording->data)) {

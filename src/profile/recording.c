@@ -236,8 +236,23 @@ static int before_change(struct tally_recording *recording)
 	return recording->before_change.call ? recording->before_change.call(recording->before_change.context) : 0;
 }
 
+/* AUXTRACE_INFO begins with the kind of the trace, AUXTRACE with its bytes. */
+static void count_trace(struct tally_recording_counts *counts, const struct tally_raw_record *raw, bool is_info)
+{
+	struct tally_reader reader;
+	tally_reader_init(&reader, raw->bytes, raw->size, false);
+	tally_reader_seek(&reader, sizeof(struct tally_record_header));
+	if (is_info) {
+		counts->trace.type = tally_reader_u32(&reader);
+		counts->trace.is_told = true;
+	} else {
+		counts->trace.bytes += tally_reader_u64(&reader);
+	}
+}
+
 /* Records of tools, not of the kernel. */
-static int apply_tools_record(struct tally_recording *recording, const struct tally_record_header *header)
+static int apply_tools_record(struct tally_recording *recording, const struct tally_raw_record *raw,
+			      const struct tally_record_header *header)
 {
 	bool changes = header->type == TALLY_RECORD_HEADER_FEATURE || header->type == TALLY_RECORD_HEADER_BUILD_ID;
 	if (changes && before_change(recording) < 0)
@@ -246,6 +261,8 @@ static int apply_tools_record(struct tally_recording *recording, const struct ta
 		recording->counts.unknown++;
 	else if (header->type == TALLY_RECORD_STAT)
 		recording->counts.stat_counts++;
+	else if (header->type == TALLY_RECORD_AUXTRACE || header->type == TALLY_RECORD_AUXTRACE_INFO)
+		count_trace(&recording->counts, raw, header->type == TALLY_RECORD_AUXTRACE_INFO);
 	else if (header->type == TALLY_RECORD_HEADER_FEATURE)
 		see_machine(recording); /* a pipe tells of its machine in the stream */
 	else if (header->type == TALLY_RECORD_HEADER_BUILD_ID)
@@ -325,6 +342,7 @@ static int apply_record(struct tally_recording *recording, const struct tally_ra
 		return 0;
 	if (record->header.type == TALLY_RECORD_SAMPLE) {
 		recording->counts.samples++;
+		recording->counts.trace.bytes += record->sample.type & TALLY_SAMPLE_AUX ? record->sample.aux_size : 0;
 		const struct tally_attr *attr = &raw->event->attr;
 		bool is_long = !recording->leaves_only && record->sample.chain_length >= tally_chain_limit(attr);
 		int is_full = is_long ? tally_recording_ends_at_limit(recording, attr, record) : 0;
@@ -384,7 +402,7 @@ static int next_record(struct tally_recording *recording, struct tally_raw_recor
 			recording->counts.records++;
 			memcpy(&record->header, raw->bytes, sizeof(record->header));
 			got = record->header.type < TALLY_RECORD_USER_START ? apply_record(recording, raw, record) :
-				apply_tools_record(recording, &record->header) < 0 ? -ENOMEM : 1;
+				apply_tools_record(recording, raw, &record->header) < 0 ? -ENOMEM : 1;
 		}
 		if (got)
 			return got < 0 ? tally_error_set(err, -ENOMEM, "out of memory") : 1;

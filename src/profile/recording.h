@@ -36,6 +36,11 @@ struct tally_recording_counts {
 	uint64_t throttled;
 	uint64_t undecodable;   /* records whose fields don't fit; skipped */
 	uint64_t stat_counts;   /* STAT records: of perf stat record, which takes no samples */
+	struct { /* what a CPU traced (AUX areas), which tally does not decode */
+		uint64_t bytes;
+		uint32_t type;  /* of AUXTRACE_INFO: whose trace it is */
+		bool is_told;   /* there is such a record */
+	} trace;
 	uint64_t unknown;       /* record types that nobody defined; skipped */
 	uint64_t unknown_ids;   /* values of groups whose id no event has; left out */
 	uint64_t stacks;        /* user stacks unwound here */

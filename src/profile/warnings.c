@@ -2,6 +2,7 @@
 #include "abi/chain_walk.h"
 #include "base/buffer.h"
 #include "base/number_text.h"
+#include "base/size_text.h"
 #include "perfdata/off_cpu_event.h"
 #include "profile/profile.h"
 #include "task/jit.h"
@@ -149,12 +150,69 @@ static void warn_features(const struct tally_perfdata *data, struct tally_buffer
 				    either(unknown, " of an unknown kind was", "s of unknown kinds were"));
 }
 
+/* What perf calls traces: its tools/perf/util/auxtrace.h.  Its decoders make samples of the first four. */
+static const struct {
+	const char *name;
+	bool has_samples;
+} traces[] = {
+	[1] = { "Intel PT", true },	 [2] = { "Intel BTS", true },	  [3] = { "CoreSight ETM", true },
+	[4] = { "Arm SPE", true },	 [5] = { "s390 CPU-MF", false }, [6] = { "HiSilicon PTT", false },
+	[7] = { "powerpc VPA DTL", false },
+};
+
+static void put_trace(const struct tally_recording_counts *counts, struct tally_buffer *out)
+{
+	char size[TALLY_SIZE_TEXT];
+	const size_t known = sizeof(traces) / sizeof(traces[0]);
+	const char *name = counts->trace.type < known ? traces[counts->trace.type].name : NULL;
+	tally_buffer_printf(out, "%s of %s trace (AUX data)", tally_size_text(counts->trace.bytes, size),
+			    name ? name : "hardware");
+}
+
+/* Who decodes it. */
+static void put_decoder(const struct tally_recording_counts *counts, struct tally_buffer *out)
+{
+	const size_t known = sizeof(traces) / sizeof(traces[0]);
+	if (counts->trace.type < known && traces[counts->trace.type].has_samples)
+		tally_buffer_text(out, "'perf inject --itrace -i FILE -o OUT' makes samples of it, which tally reads");
+	else
+		tally_buffer_text(out, "'perf script -D' shows what perf can decode of it");
+}
+
+static void warn_trace(const struct tally_recording_counts *counts, struct tally_buffer *out)
+{
+	if (!counts->trace.bytes)
+		return;
+	put_trace(counts, out);
+	tally_buffer_text(out, " is not decoded: ");
+	put_decoder(counts, out);
+	tally_buffer_char(out, '\n');
+}
+
+static int has_only_a_trace(const struct tally_recording_counts *counts, struct tally_error *err)
+{
+	struct tally_buffer what = { 0 }, decoder = { 0 };
+	put_trace(counts, &what);
+	put_decoder(counts, &decoder);
+	tally_error_set(err, -ENOENT, "the recording holds %s, and no samples", tally_buffer_string(&what));
+	tally_error_hint(err, "%s", tally_buffer_string(&decoder));
+	tally_buffer_release(&what);
+	tally_buffer_release(&decoder);
+	return -ENOENT;
+}
+
 static int has_no_samples(const struct tally_recording *recording, struct tally_error *err)
 {
 	tally_error_set(err, -ENOENT, "the recording has no samples");
 	if (recording->counts.stat_counts) {
 		tally_error_set(err, -ENOENT, "the recording holds counts, and no samples: perf stat record made it");
 		tally_error_hint(err, "perf stat report shows them; tally stat -j saves counts that tally compare reads");
+		return -ENOENT;
+	}
+	if (recording->counts.trace.bytes || recording->counts.trace.is_told)
+		return has_only_a_trace(&recording->counts, err);
+	if (tally_perfdata_is_unfinished(recording->data)) {
+		tally_error_hint(err, "its recorder did not finish it: was it killed? SIGINT lets it write what it has");
 		return -ENOENT;
 	}
 	tally_error_hint(err, "what was recorded may have run too shortly, or hardly have used the CPU: "
@@ -254,6 +312,8 @@ void tally_profile_warnings(const struct tally_recording *recording, struct tall
 	if (tally_off_cpu_is_unknown(recording))
 		tally_buffer_text(out, TALLY_OFF_CPU_NAME " is shown by the number of waits: how long they were is told by a file alone, "
 				       "made with switch events (tally record --off-cpu)\n");
+	if (counts->samples) /* else the error says so */
+		warn_trace(counts, out);
 	warn_features(recording->data, out);
 	if (counts->unknown)
 		tally_buffer_printf(out, "%s record%s skipped\n", tally_number(counts->unknown),

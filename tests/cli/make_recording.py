@@ -8,8 +8,8 @@ import struct
 import sys
 
 IP, TID, TIME, ADDR, CALLCHAIN, CPU, PERIOD, RAW, BRANCH_STACK = 1, 2, 4, 8, 32, 128, 256, 1024, 2048
-WEIGHT, DATA_SRC, IDENTIFIER, TRANSACTION, PHYS_ADDR, DATA_PAGE_SIZE, CODE_PAGE_SIZE, WEIGHT_STRUCT = (
-    1 << 14, 1 << 15, 1 << 16, 1 << 17, 1 << 19, 1 << 22, 1 << 23, 1 << 24)
+WEIGHT, DATA_SRC, IDENTIFIER, TRANSACTION, PHYS_ADDR, AUX, DATA_PAGE_SIZE, CODE_PAGE_SIZE, WEIGHT_STRUCT = (
+    1 << 14, 1 << 15, 1 << 16, 1 << 17, 1 << 19, 1 << 20, 1 << 22, 1 << 23, 1 << 24)
 SAMPLE_ID_ALL, MMAP, COMM, MMAP2, SWITCH_EVENTS = 1 << 18, 1 << 8, 1 << 9, 1 << 23, 1 << 26
 RECORD = {"MMAP": 1, "COMM": 3, "EXIT": 4, "FORK": 7, "SAMPLE": 9, "MMAP2": 10, "SWITCH": 14, "NAMESPACES": 16, "KSYMBOL": 17, "BPF_EVENT": 18,
           "CGROUP": 19, "TEXT_POKE": 20, "CALLCHAIN_DEFERRED": 22, "HEADER_ATTR": 64, "HEADER_EVENT_TYPE": 65, "HEADER_BUILD_ID": 67,
@@ -564,6 +564,42 @@ def tool_records(known_to_perf):
                     record("STAT_ROUND", u64(1, 5000)), record("STAT", u64(5) + u32(0, 0) + u64(1, 2, 3)),
                     record(200, b"later tool"), record(201, b"")]
     return records
+
+
+def traced(kind, samples, sampled=b""):
+    """A CPU's trace of some bytes in two AUX areas, and samples of a clock beside."""
+    trace = Event("intel_pt//", [5], type=8, config=0x300e601, sample_type=IP | TID | TIME | CPU | IDENTIFIER)
+    clock = Event("cpu-clock", [6], type=1, sample_type=IP | TID | TIME | CPU | IDENTIFIER | (AUX if sampled else 0))
+    who = u32(LIBRARY_PID, LIBRARY_PID)
+    areas = [record("AUXTRACE", u64(size, offset, 0) + u32(0, LIBRARY_PID, 0, 0)) + b"\2\x82" * (size // 2)
+             for size, offset in ((4096, 0), (1024, 4096))]
+    records = [record("AUXTRACE_INFO", u32(kind, 0) + u64(1, 2, 3, 4)), record("FINISHED_INIT", b""),
+               record("COMM", who + padded("traced") + who + u64(1000, 0, 5)),
+               record(11, u64(0, 4096, 0) + who + u64(1500, 0, 5))]
+    tail = u64(len(sampled)) + sampled if sampled else b""
+    records += [record("SAMPLE", u64(6, BASE + 0x20001) + who + u64(2000 + i, 0) + tail, USER) for i in range(samples)]
+    return [trace, clock], records + ([] if sampled else areas)
+
+
+def write_traced(path, *what):
+    events, records = traced(*what)
+    write_file(path, events, records, {**common_features(events), SPECIAL["auxtrace"]: u64(0)})
+
+
+def traced_pt(path):
+    write_traced(path, 1, 0)
+
+
+def traced_etm_samples(path):
+    write_traced(path, 3, 7)
+
+
+def traced_unknown(path):
+    write_traced(path, 77, 0)
+
+
+def traced_in_samples(path):
+    write_traced(path, 1, 3, b"\2\x82" * 32)
 
 
 def tool_pipe(path):
