@@ -144,7 +144,8 @@ int tally_event_assign_cgroups(struct tally_event_list *list, const char *names,
 
 void tally_event_list_release(struct tally_event_list *list);
 
-/* The name that an attr goes by ("cycles", "r1a8", "L1-dcache-loads", "type 9 config 0x3"), without modifiers. */
+/* The name that an attr goes by ("cycles", "r1a8", "L1-dcache-loads", "type 9 config 0x3"), without modifiers.  NULL for
+ * the catalogue: tracepoints and PMUs have their numbers. */
 const char *tally_event_name_of(const struct tally_attr *attr, const struct tally_catalogue *catalogue,
 				struct tally_arena *arena);
 

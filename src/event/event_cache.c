@@ -60,6 +60,13 @@ static const char *const descriptions[TALLY_CACHE_MAX][TALLY_CACHE_OP_MAX][TALLY
 	[TALLY_CACHE_NODE] = WORDS("memory of the own NUMA node"),
 };
 
+const char *tally_cache_name(uint64_t config)
+{
+	uint64_t cache = config & 0xff, op = config >> 8 & 0xff, result = config >> 16;
+	bool is_one = cache < TALLY_CACHE_MAX && op < TALLY_CACHE_OP_MAX && result < TALLY_CACHE_RESULT_MAX;
+	return is_one && caches[cache].operations & 1u << op ? names[cache][op][result] : NULL;
+}
+
 const char *tally_cache_name_at(size_t index, uint64_t *config, const char **description)
 {
 	for (unsigned cache = 0; cache < TALLY_CACHE_MAX; cache++)

@@ -112,9 +112,12 @@ static const char *breakpoint_name(const struct tally_attr *attr, struct tally_a
 const char *tally_event_name_of(const struct tally_attr *attr, const struct tally_catalogue *catalogue,
 				struct tally_arena *arena)
 {
-	for (size_t i = 0; catalogue && i < catalogue->named_count; i++)
-		if (catalogue->named[i].type == attr->type && catalogue->named[i].config == attr->config)
-			return said_name(&catalogue->named[i]);
+	const char *cache = attr->type == TALLY_TYPE_HW_CACHE ? tally_cache_name(attr->config) : NULL;
+	if (cache)
+		return cache;
+	for (size_t i = 0; i < FIXED; i++)
+		if (fixed[i].type == attr->type && fixed[i].config == attr->config)
+			return said_name(&fixed[i]);
 	for (size_t i = 0; catalogue && attr->type == TALLY_TYPE_TRACEPOINT && i < catalogue->tracepoint_count; i++)
 		if (catalogue->tracepoints[i].id == attr->config)
 			return tally_arena_printf(arena, "%s:%s", catalogue->tracepoints[i].system,

@@ -68,6 +68,8 @@ int tally_event_modifiers_apply(struct tally_event_parser *parser, struct tally_
 const struct tally_named_event *tally_catalogue_named(const struct tally_catalogue *catalogue, const char *name);
 /* -ENOENT: no cache event's name; -EINVAL: a combination that no machine has. */
 int tally_cache_config(const char *name, uint64_t *config);
+/* The name of a cache event by its config, NULL: there is none. */
+const char *tally_cache_name(uint64_t config);
 /* The name of cache event `index` in the order of their configs, with its config; NULL at the end. */
 const char *tally_cache_name_at(size_t index, uint64_t *config, const char **description);
 

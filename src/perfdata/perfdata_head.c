@@ -8,31 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The name that an attr would have been asked for by; recordings mostly say it themselves. */
-static const char *made_name(struct tally_arena *arena, const struct tally_attr *attr)
-{
-	static const char *const hardware[TALLY_HW_MAX] = {
-		"cycles", "instructions", "cache-references", "cache-misses", "branch-instructions",
-		"branch-misses", "bus-cycles", "stalled-cycles-frontend", "stalled-cycles-backend", "ref-cycles",
-	};
-	static const char *const software[] = {
-		"cpu-clock", "task-clock", "page-faults", "context-switches", "cpu-migrations", "minor-faults",
-		"major-faults", "alignment-faults", "emulation-faults", "dummy", "bpf-output", "cgroup-switches",
-	};
-	unsigned long long config = attr->config;
-	if (attr->type == TALLY_TYPE_HARDWARE && config < TALLY_HW_MAX)
-		return hardware[config];
-	if (attr->type == TALLY_TYPE_SOFTWARE && config < sizeof(software) / sizeof(software[0]))
-		return software[config];
-	if (attr->type == TALLY_TYPE_RAW)
-		return tally_arena_printf(arena, "r%llx", config);
-	if (attr->type == TALLY_TYPE_TRACEPOINT)
-		return tally_arena_printf(arena, "tracepoint %llu", config);
-	if (attr->type == TALLY_TYPE_BREAKPOINT)
-		return tally_arena_printf(arena, "mem:0x%llx", (unsigned long long)attr->config1);
-	return tally_arena_printf(arena, "type %u config 0x%llx", attr->type, config);
-}
-
 /* Room for one event more; the old array stays for those who hold its events. */
 static bool grow_events(struct tally_perfdata *data)
 {
@@ -113,7 +88,7 @@ int tally_perfdata_add_event(struct tally_perfdata *data, const void *attr, size
 	memcpy(&event.attr, attr, attr_bytes < sizeof(event.attr) ? attr_bytes : sizeof(event.attr));
 	event.attr.size = (uint32_t)(attr_bytes < sizeof(event.attr) ? attr_bytes : sizeof(event.attr));
 	tally_sample_layout_init(&event.layout, &event.attr);
-	event.name = made_name(&data->arena, &event.attr);
+	event.name = tally_perfdata_made_name(&event.attr, &data->arena);
 	event.ids = copy;
 	if (!copy || !event.name || !grow_events(data))
 		return -ENOMEM;

@@ -40,13 +40,13 @@ void tally_perfdata_note_damage(struct tally_perfdata *data, bool ends, uint64_t
 static const struct tally_recorded_event *event_by_id(struct tally_perfdata *data, uint64_t id)
 {
 	uint32_t index;
-	if (data->event_cache[id % TALLY_EVENT_CACHE].id == id && data->event_cache[id % TALLY_EVENT_CACHE].index_plus_1) {
-		index = data->event_cache[id % TALLY_EVENT_CACHE].index_plus_1 - 1;
+	if (data->event_cache[id % TALLY_EVENT_ID_CACHE].id == id && data->event_cache[id % TALLY_EVENT_ID_CACHE].index_plus_1) {
+		index = data->event_cache[id % TALLY_EVENT_ID_CACHE].index_plus_1 - 1;
 	} else {
 		const uint64_t *found = tally_map_get(&data->event_by_id, id);
 		index = found ? (uint32_t)*found : 0;
-		data->event_cache[id % TALLY_EVENT_CACHE].id = id;
-		data->event_cache[id % TALLY_EVENT_CACHE].index_plus_1 = index + 1;
+		data->event_cache[id % TALLY_EVENT_ID_CACHE].id = id;
+		data->event_cache[id % TALLY_EVENT_ID_CACHE].index_plus_1 = index + 1;
 	}
 	return &data->events[index];
 }

@@ -79,7 +79,7 @@ struct tally_span {
 	struct tally_block *block; /* that they are in; NULL: they stay as long as the reader */
 };
 
-enum { TALLY_EVENT_CACHE = 64 };
+enum { TALLY_EVENT_ID_CACHE = 64 };
 
 struct tally_perfdata {
 	struct tally_blocks blocks;
@@ -107,7 +107,7 @@ struct tally_perfdata {
 	bool times_agree; /* all events' are the first one's */
 	struct tally_field_places id_places; /* by the first event: all agree on it */
 	struct tally_map event_by_id; /* id → index */
-	struct { uint64_t id; uint32_t index_plus_1; } event_cache[TALLY_EVENT_CACHE]; /* by the id's low bits */
+	struct { uint64_t id; uint32_t index_plus_1; } event_cache[TALLY_EVENT_ID_CACHE]; /* by the id's low bits */
 	struct tally_feature_bytes features[TALLY_FEATURE_MAX];
 	TALLY_VECTOR(struct tally_recorded_build_id) build_ids;
 	TALLY_VECTOR(struct tally_tracepoint_text) tracepoints;
@@ -124,6 +124,9 @@ void tally_perfdata_note_damage(struct tally_perfdata *data, bool ends, uint64_t
 
 /* Header, attributes and features of a file.  0 or -errno with a message. */
 int tally_perfdata_read_head(struct tally_perfdata *data, struct tally_error *err);
+
+/* made_name.c: what perf calls an event of which a recording has the attribute alone; NULL: no memory. */
+const char *tally_perfdata_made_name(const struct tally_attr *attr, struct tally_arena *arena);
 
 /* An event more: `attr_bytes` of an attribute as it lies on disk, and its ids (any alignment). */
 int tally_perfdata_add_event(struct tally_perfdata *data, const void *attr, size_t attr_bytes, const void *ids,

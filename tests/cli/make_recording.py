@@ -566,6 +566,28 @@ def tool_records(known_to_perf):
     return records
 
 
+U_ONLY, K_ONLY, NO_GUEST, NO_HOST = 1 << 5 | 1 << 6, 1 << 4 | 1 << 6, 1 << 20, 1 << 19
+
+
+def nameless(path):
+    """Events of all kinds and modifiers without EVENT_DESC, a sample of each."""
+    wanted = [(0, 0, flags | precise << 15) for flags in (0, U_ONLY, K_ONLY, 1 << 6, 1 << 5, 1 << 4)
+              for precise in (0, 1, 2, 3)]
+    wanted = [(kind, config, flags | machine) for kind, config, flags in wanted for machine in (0, NO_GUEST, NO_HOST, NO_GUEST | NO_HOST)]
+    wanted += [(0, number, U_ONLY) for number in range(10)] + [(1, number, U_ONLY) for number in range(10)]
+    wanted += [(3, cache | op << 8 | result << 16, U_ONLY) for cache in range(7) for op in range(3) for result in range(2)
+               if not (cache in (1, 4, 5) and op == 1) and not (cache in (4, 5) and op == 2)]
+    wanted += [(4, 0x1cb, 0), (4, 0x3c, U_ONLY | 2 << 15)]
+    events = [Event("", [100 + i], type=kind, config=config, flags=SAMPLE_ID_ALL | flags, sample_type=IP | TID | TIME | IDENTIFIER)
+              for i, (kind, config, flags) in enumerate(wanted)]
+    events += [Event("", [900 + i], type=5, bp_type=i, config1=0x401000, config2=4, flags=SAMPLE_ID_ALL | U_ONLY,
+                     sample_type=IP | TID | TIME | IDENTIFIER) for i in (1, 2, 3, 4)]
+    records = [record("SAMPLE", u64(event.ids[0], BASE) + u32(7, 7) + u64(1000 + i), USER) for i, event in enumerate(events)]
+    features = common_features(events)
+    del features[SPECIAL["event_desc"]]
+    write_file(path, events, records, features)
+
+
 def traced(kind, samples, sampled=b""):
     """A CPU's trace of some bytes in two AUX areas, and samples of a clock beside."""
     trace = Event("intel_pt//", [5], type=8, config=0x300e601, sample_type=IP | TID | TIME | CPU | IDENTIFIER)

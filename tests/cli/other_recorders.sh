@@ -85,6 +85,13 @@ else
 	skip "formats of tracepoints inside a record" "perf can't record tracepoints"
 fi
 
+# ---- events without names
+"$here/make_recording.py" nameless nameless.data
+timeout 60 perf script -F event -i nameless.data >perf.txt 2>/dev/null
+timeout 60 "$TALLY" script --stdio -F event -i nameless.data >tally.txt 2>err
+check "events without names have perf's" eval 'diff <(tr -d " " <perf.txt) <(tr -d " " <tally.txt) >out && [ "$(grep -c . tally.txt)" -gt 130 ]'
+check "… by which they are chosen" test "$("$TALLY" script --stdio -e L1-dcache-load-misses nameless.data 2>err | grep -c .)" = 1
+
 # ---- traces of a CPU, in AUX areas
 says() { # KIND WORDS COMMAND…
 	"$here/make_recording.py" "$1" traced.data && timeout 60 "$TALLY" "${@:3}" traced.data >out 2>&1 </dev/null
