@@ -4,6 +4,7 @@
 #include "base/vector.h"
 #include "perfdata/feature.h"
 #include "perfdata/off_cpu_event.h"
+#include "profile/activity_spans.h"
 #include "tracepoint/format.h"
 
 #include "tally/perf_event.h"
@@ -136,7 +137,8 @@ static int leave(struct activity_reader *reader, enum tally_activity_source sour
 	struct on_cpu *on = cpu_of(reader, source, cpu);
 	if (!on)
 		return cpu >= CPUS_MAX ? 0 : -ENOMEM;
-	struct tally_ran ran = { .start = on->since, .end = time, .thread = on->thread, .cpu = cpu, .preempted = preempted };
+	struct tally_ran ran = { .start = on->since, .end = time, .thread = on->thread, .cpu = cpu, .event = UINT32_MAX,
+				 .preempted = preempted };
 	bool was_busy = on->busy;
 	if (!on->known) {
 		ran.start = reader->activity->first;
@@ -242,11 +244,18 @@ static bool is_happening(const struct tally_recorded_event *event)
 	       (attr->type == TALLY_TYPE_SOFTWARE && !tally_attr_is_clock(attr)) || attr->type >= TALLY_TYPE_MAX;
 }
 
+/* For how long a sample stands, ns; 0: it does not say. */
 static uint64_t span_of(const struct tally_attr *attr, const struct tally_sample *sample)
 {
 	if (tally_attr_is_clock(attr))
 		return sample->period;
 	return attr->flags & TALLY_ATTR_FREQ && attr->sample_period ? NS_PER_SECOND / attr->sample_period : 0;
+}
+
+static uint32_t event_index(const struct tally_activity *activity, const struct tally_recorded_event *event)
+{
+	size_t count;
+	return (uint32_t)(event - tally_perfdata_events(activity->recording->data, &count));
 }
 
 static int add_mark(struct activity_reader *reader, const struct tally_raw_record *raw, const struct tally_sample *sample,
@@ -257,10 +266,8 @@ static int add_mark(struct activity_reader *reader, const struct tally_raw_recor
 		leave_out(reader, thread);
 		return 0;
 	}
-	size_t count;
-	const struct tally_recorded_event *events = tally_perfdata_events(activity->recording->data, &count);
 	struct tally_mark mark = { .time = sample->time, .thread = thread, .cpu = cpu, .text = UINT32_MAX,
-				   .event = (uint32_t)(raw->event - events) };
+				   .event = event_index(activity, raw->event) };
 	if (reader->options->describe && sample->raw && activity->texts.length < UINT32_MAX) {
 		mark.text = (uint32_t)activity->texts.length;
 		reader->options->describe(reader->options->context, raw->event, mark.event, sample, &activity->texts);
@@ -287,9 +294,9 @@ static int take_sample(struct activity_reader *reader, const struct tally_raw_re
 		return add_mark(reader, raw, sample, thread, cpu);
 	uint64_t span = span_of(attr, sample);
 	struct tally_ran ran = { .start = sample->time > span ? sample->time - span : 0, .end = sample->time,
-				 .thread = thread, .cpu = cpu };
-	if (sample->tid)
-		return add_ran(reader, TALLY_ACTIVITY_SAMPLES, &ran);
+				 .thread = thread, .cpu = cpu, .event = event_index(reader->activity, raw->event) };
+	if (sample->tid && sample->time)
+		return tally_vector_push(&reader->by_source[TALLY_ACTIVITY_SAMPLES], ran);
 	see_idle(reader, thread, cpu, sample->time);
 	return 0;
 }
@@ -356,7 +363,8 @@ static int close_open(struct activity_reader *reader, enum tally_activity_source
 {
 	for (uint32_t cpu = 0; cpu < reader->cpus[source].count; cpu++) {
 		const struct on_cpu *on = &reader->cpus[source].items[cpu];
-		struct tally_ran ran = { .start = on->since, .end = reader->activity->last, .thread = on->thread, .cpu = cpu };
+		struct tally_ran ran = { .start = on->since, .end = reader->activity->last, .thread = on->thread, .cpu = cpu,
+					 .event = UINT32_MAX };
 		if (on->busy && add_ran(reader, source, &ran) < 0)
 			return -ENOMEM;
 	}
@@ -387,10 +395,22 @@ static int keep_ran(struct activity_reader *reader, const struct tally_ran *ran)
 	return 0;
 }
 
+/* A sample that does not say for how long it stands, and is alone of its kind, is a mark.  0 or -ENOMEM. */
+static int keep_point(struct activity_reader *reader, const struct tally_ran *ran)
+{
+	struct tally_mark mark = { .time = ran->end, .thread = ran->thread, .cpu = ran->cpu, .text = UINT32_MAX,
+				   .event = ran->event };
+	if (is_shown(reader, ran->thread, ran->cpu) && tally_ranges_pass(&reader->shown.times, ran->end))
+		return tally_vector_push(&reader->activity->marks, mark);
+	leave_out(reader, ran->thread);
+	return 0;
+}
+
 /* The first that tells anything, of whoever it is. */
 static int choose_source(struct activity_reader *reader)
 {
-	int result = 0;
+	struct ran_list *samples = &reader->by_source[TALLY_ACTIVITY_SAMPLES];
+	int result = tally_spans_fill(samples->items, samples->count);
 	bool chosen = false;
 	for (unsigned source = 0; !result && !chosen && source <= TALLY_ACTIVITY_SAMPLES; source++) {
 		const struct ran_list *list = &reader->by_source[source];
@@ -400,7 +420,8 @@ static int choose_source(struct activity_reader *reader)
 		if (chosen)
 			reader->activity->source = source;
 		for (size_t i = 0; !result && i < list->count; i++)
-			result = keep_ran(reader, &list->items[i]);
+			result = list->items[i].start < list->items[i].end ? keep_ran(reader, &list->items[i]) :
+									     keep_point(reader, &list->items[i]);
 	}
 	return result;
 }

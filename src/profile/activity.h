@@ -2,7 +2,7 @@
  *
  * Where tasks ran is told exactly by context switches: SWITCH records (`record --switch-events`), else the tracepoint
  * sched:sched_switch.  Without either a sample of a clock stands for the period before it, and one of a counter for as
- * long as its samples are meant to be apart: `source` says which.  All of it is kept, 32 bytes each.  Not thread-safe.
+ * long as its samples are meant to be apart, or are (activity_spans.h): `source` says which.  All of it is kept, 32 bytes each.  Not thread-safe.
  */
 #ifndef TALLY_PROFILE_ACTIVITY_H
 #define TALLY_PROFILE_ACTIVITY_H
@@ -15,6 +15,7 @@ struct tally_ran {
 	uint64_t start, end; /* ns of the recording's clock */
 	uint32_t thread;     /* of the recording's tasks.threads */
 	uint32_t cpu;        /* UINT32_MAX: not recorded */
+	uint32_t event;      /* of the recording's events, of whose sample it is; UINT32_MAX: of a switch */
 	bool preempted;      /* it was taken from the CPU, rather than gave it up */
 };
 

@@ -566,6 +566,25 @@ def tool_records(known_to_perf):
     return records
 
 
+def counted(path):
+    """perf record -c of a counter: "steady" has a sample each 1 ms for 100 ms, "pauses" for 20 ms, then again 300 ms later,
+    each of them on a CPU of its own; "once" has one."""
+    event = Event("cycles", [5], type=0, period=1000000, sample_type=IP | TID | TIME | CPU)
+    comms = [record("COMM", u32(pid, pid) + padded(name) + u32(pid, pid) + u64(900000000) + u32(0, 0))
+             for pid, name in ((11, "steady"), (12, "pauses"), (13, "once"))]
+    times = [(1000 + i, 11, 0) for i in range(100)] + [(1000 + i, 12, 1) for i in range(20)]
+    times += [(1320 + i, 12, 1) for i in range(20)] + [(1400, 13, 2)]
+    samples = [record("SAMPLE", u64(BASE) + u32(pid, pid) + u64(ms * 1000000) + u32(cpu, 0), USER)
+               for ms, pid, cpu in sorted(times)]
+    write_file(path, [event], comms + samples, common_features([event]))
+
+
+def counted_once(path):
+    event = Event("cycles", [5], type=0, period=1000000, sample_type=IP | TID | TIME | CPU)
+    write_file(path, [event], [record("SAMPLE", u64(BASE) + u32(11, 11) + u64(1000000) + u32(0, 0), USER)],
+               common_features([event]))
+
+
 U_ONLY, K_ONLY, NO_GUEST, NO_HOST = 1 << 5 | 1 << 6, 1 << 4 | 1 << 6, 1 << 20, 1 << 19
 
 

@@ -18,6 +18,14 @@ check "… who asks for it, too" idle --comm swapper
 check "… but not where others ran" eval 'timeline -i idle && grep -q "^worker" out && ! grep -q "idle task" errors'
 check "… nor for who asks for somebody else" eval '! timeline -i idle --comm nobody && grep -q "passes the filters" errors'
 
+# Of counters, each so many events: samples say when, and the times between them for how long.
+"$(dirname "$0")/make_recording.py" counted counted >out 2>&1 || cat out >&2
+check "samples of a counter, each so many events, are shown" timeline -i counted
+check "… for as long as they are apart" eval 'grep -qE "^steady .* 0\.099 s" out && grep -qE "^pauses .* 0\.039 s" out'
+check "… one of a task alone for as long as is usual" grep -qE "^once .* 0\.001 s" out
+"$(dirname "$0")/make_recording.py" counted_once counted >out 2>&1 || cat out >&2
+check "a single sample is a mark" eval 'timeline -i counted && grep -q "cycles" out'
+
 if have perf && perf record -q -e page-faults -c 1 -o without-cpus true >out 2>&1; then
 	check "CPUs that the samples don't tell are not said to be none" eval \
 		'timeline -i without-cpus && grep -q "^[0-9.]* s of [0-9]* tasks*, by what happened$" out'
