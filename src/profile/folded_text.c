@@ -3,7 +3,8 @@
  *     bash;main;execute_command;fork_[k] 12
  *
  * The weight is what stands behind the last blank; a fraction is rounded.  The first name is the thread's command
- * ("name-PID/TID" where `fold --tid` wrote it); the others are frames, whose suffix tells the kind.
+ * ("name-PID/TID" where `fold --tid` wrote it); the others are frames, whose suffix tells the kind.  stackcollapse-perf.pl
+ * marks the vdso as the kernel's: its code runs in user mode.  An empty name is "[unknown]", so that views can show it.
  */
 #include "profile/stacks.h"
 
@@ -51,12 +52,14 @@ static bool take_weight(const char *line, const char *end, const char **stack_en
 	return at > line;
 }
 
-/* Copies a name, without NULs, to reader->name. */
+/* Copies a name, without NULs and not empty, to reader->name. */
 static const char *copy_name(struct folded_reader *reader, const char *text, size_t length)
 {
 	tally_buffer_clear(&reader->name);
 	for (size_t i = 0; i < length; i++)
 		tally_buffer_char(&reader->name, text[i] ? text[i] : '?');
+	if (!length)
+		tally_buffer_text(&reader->name, "[unknown]");
 	return reader->name.failed ? NULL : tally_buffer_string(&reader->name);
 }
 
@@ -82,25 +85,29 @@ static size_t take_ids(const char *text, size_t length, uint32_t *pid, uint32_t 
 	return at;
 }
 
+static enum tally_frame_kind kind_of(const char *name, size_t length, enum tally_frame_kind told)
+{
+	bool is_vdso = tally_object_is_user_page(name) || !strncmp(name, "__vdso_", 7);
+	if (is_vdso && (told == TALLY_FRAME_KERNEL || *name == '['))
+		return TALLY_FRAME_LIBRARY;
+	/* "[libc.so.6]": what a frame without a symbol is called. */
+	bool is_object = length > 2 && name[0] == '[' && name[length - 1] == ']';
+	return is_object && strstr(name, ".so") ? TALLY_FRAME_LIBRARY : told;
+}
+
 static uint32_t add_frame(struct folded_reader *reader, const char *text, size_t length)
 {
 	static const struct { const char *suffix; enum tally_frame_kind kind; } suffixes[] = {
 		{ "_[k]", TALLY_FRAME_KERNEL }, { "_[j]", TALLY_FRAME_JIT }, { "_[i]", TALLY_FRAME_INLINED },
 	};
 	enum tally_frame_kind kind = TALLY_FRAME_PROGRAM;
-	/* "[libc.so.6]": what a frame without a symbol is called. */
-	bool bracketed = length > 2 && text[0] == '[' && text[length - 1] == ']';
 	for (unsigned i = 0; i < 3; i++)
-		if (length > 4 && !memcmp(text + length - 4, suffixes[i].suffix, 4)) {
+		if (length >= 4 && !memcmp(text + length - 4, suffixes[i].suffix, 4)) {
 			kind = suffixes[i].kind;
 			length -= 4;
 		}
 	const char *name = copy_name(reader, text, length);
-	if (!name)
-		return UINT32_MAX;
-	if (bracketed && strstr(name, ".so"))
-		kind = TALLY_FRAME_LIBRARY;
-	return tally_stacks_frame(reader->stacks, name, NULL, kind);
+	return name ? tally_stacks_frame(reader->stacks, name, NULL, kind_of(name, length, kind)) : UINT32_MAX;
 }
 
 static int add_line(struct folded_reader *reader, const char *line, const char *end, uint64_t weight)

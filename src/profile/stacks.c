@@ -177,6 +177,15 @@ static bool is_library(const char *base)
 	return starts(base, "ld-linux");
 }
 
+bool tally_object_is_user_page(const char *object)
+{
+	static const char *const pages[] = { "[vdso", "[vsyscall", "[vvar", "[vectors]", "[sigpage]", "[uprobes]" };
+	for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++)
+		if (starts(object, pages[i]))
+			return true;
+	return false;
+}
+
 enum tally_frame_kind tally_frame_kind_of_object(const char *object)
 {
 	const char *base = tally_object_basename(object);
@@ -185,7 +194,7 @@ enum tally_frame_kind tally_frame_kind_of_object(const char *object)
 		return TALLY_FRAME_PROGRAM;
 	if (is_jit(object, base))
 		return TALLY_FRAME_JIT;
-	if (starts(object, "[vdso") || starts(object, "[vsyscall") || !strcmp(object, "[uprobes]"))
+	if (tally_object_is_user_page(object))
 		return TALLY_FRAME_LIBRARY;
 	if (starts(object, "[bpf") || starts(object, "bpf_prog_") || starts(base, "vmlinux") ||
 	    starts(object, "/lib/modules/") || starts(object, "/usr/lib/modules/") ||

@@ -79,6 +79,9 @@ struct tally_stacks {
  * all else is the program. */
 enum tally_frame_kind tally_frame_kind_of_object(const char *object);
 
+/* Whether code of such an object is the kernel's, but runs in user mode: "[vdso]", 32-bit ARM's "[vectors]". */
+bool tally_object_is_user_page(const char *object);
+
 /* The part of an object's path behind the last slash, a "(deleted)" kept. */
 const char *tally_object_basename(const char *object);
 

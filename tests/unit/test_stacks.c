@@ -179,7 +179,7 @@ static void kinds_come_from_the_objects_name(void **state)
 		{ "[vdso]", TALLY_FRAME_LIBRARY }, { "/bin/bash", TALLY_FRAME_PROGRAM }, { "", TALLY_FRAME_PROGRAM },
 		{ "/opt/x.software/bin/y", TALLY_FRAME_PROGRAM }, { "/tmp/perf-77.map", TALLY_FRAME_JIT },
 		{ "[JIT] tid 77", TALLY_FRAME_JIT }, { "/tmp/jitted-7-1.so", TALLY_FRAME_JIT }, { "//anon", TALLY_FRAME_JIT },
-		{ "[heap]", TALLY_FRAME_PROGRAM },
+		{ "[heap]", TALLY_FRAME_PROGRAM }, { "[vectors]", TALLY_FRAME_LIBRARY }, { "[vvar]", TALLY_FRAME_LIBRARY },
 	};
 	for (unsigned i = 0; i < sizeof(objects) / sizeof(objects[0]); i++)
 		assert_int_equal(tally_frame_kind_of_object(objects[i].object), objects[i].kind);
@@ -218,6 +218,33 @@ static void folded_text_survives_reading_and_writing(void **state)
 	assert_folds("a;b\n", NULL, &plain, "no stacks were found in this text");
 }
 
+/* stackcollapse-perf.pl --kernel marks it so. */
+static void the_vdso_is_not_the_kernels(void **state)
+{
+	(void)state;
+	const struct tally_folded_options options = { .suffix_kernel = true };
+	assert_folds("a;[vdso]_[k];__vdso_gettimeofday_[k] 1\na;read_[k] 2\n", NULL, &options,
+		     "a;[vdso];__vdso_gettimeofday 1\na;read_[k] 2\n");
+	assert_folds("a 7 1.0: 5 cycles: \n\t1 __vdso_time+0x1 ([vdso])\n\t2 main+0x1 (/bin/a)\n\n", NULL, &options,
+		     "a;main;__vdso_time 5\n");
+}
+
+static void empty_names_are_unknown(void **state)
+{
+	(void)state;
+	const struct tally_folded_options options = { .suffix_kernel = true };
+	assert_folds("a;;b 3\n;x 2\nc; 4\nd;_[k] 5\n", NULL, &options,
+		     "[unknown];x 2\na;[unknown];b 3\nc;[unknown] 4\nd;[unknown]_[k] 5\n");
+}
+
+/* stackcollapse-perf.pl drops it. */
+static void the_last_sample_needs_no_blank_line(void **state)
+{
+	(void)state;
+	const char *text = "a 7 1.0: 5 cycles: \n\t1 f+0x1 (/bin/a)\n\na 7 1.1: 6 cycles: \n\t1 g+0x1 (/bin/a)\n";
+	assert_folds(text, NULL, &plain, "a;f 5\na;g 6\n");
+}
+
 static void names_cannot_end_a_line_or_a_frame(void **state)
 {
 	(void)state;
@@ -247,6 +274,9 @@ int main(void)
 		cmocka_unit_test(javas_arrows_are_inlined_frames_of_jit_code_alone),
 		cmocka_unit_test(malformed_lines_are_counted_and_skipped),
 		cmocka_unit_test(folded_text_survives_reading_and_writing),
+		cmocka_unit_test(the_vdso_is_not_the_kernels),
+		cmocka_unit_test(empty_names_are_unknown),
+		cmocka_unit_test(the_last_sample_needs_no_blank_line),
 		cmocka_unit_test(names_cannot_end_a_line_or_a_frame),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
