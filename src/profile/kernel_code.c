@@ -5,6 +5,7 @@
 
 #include "abi/arch.h"
 #include "object/kcore.h"
+#include "profile/kernel_identity.h"
 #include "profile/kernel_modules.h"
 #include "profile/name_tables.h"
 
@@ -13,20 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Where the running kernel has a symbol; 0: nowhere, or we may not know. */
-static uint64_t running_address(const char *symbol)
-{
-	FILE *file = fopen("/proc/kallsyms", "re");
-	char line[512], name[256];
-	unsigned long long at, found = 0;
-	while (file && !found && fgets(line, sizeof(line), file))
-		if (sscanf(line, "%llx %*c %255s", &at, name) == 2 && !strcmp(name, symbol))
-			found = at;
-	if (file)
-		fclose(file);
-	return found;
-}
 
 /* By how much the running kernel's addresses are above those of its symbols here; false: it is another kernel. */
 static bool running_kernel(const struct tally_names *names, uint64_t *above)
@@ -39,7 +26,7 @@ static bool running_kernel(const struct tally_names *names, uint64_t *above)
 		return false;
 	*above = (uint64_t)names->kernel_shift;
 	if (reference) /* it may have been started again, elsewhere */
-		*above += running_address(symbol) - reference->file_offset;
+		*above += tally_kernel_running_address(symbol) - reference->file_offset;
 	return true;
 }
 

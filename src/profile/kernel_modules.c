@@ -18,7 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 
 enum { NAME_MAX_BYTES = TALLY_MODULE_NAME_BYTES };
 
@@ -106,9 +105,9 @@ static bool find_in_dependencies(const char *text, const char *name, char *path,
 
 static bool find_path(const struct tally_names *names, const struct wanted *wanted, char *path, size_t size)
 {
-	struct utsname here;
+	char here[TALLY_KERNEL_RELEASE_BYTES];
 	const char *root = names->objects.search.root ? names->objects.search.root : "";
-	const char *release = names->kernel_release ? names->kernel_release : uname(&here) ? "" : here.release;
+	const char *release = tally_kernel_release(names, here);
 	char list[PATH_MAX], below[PATH_MAX];
 	struct tally_buffer text = { 0 };
 	if (wanted->path && wanted->path[0] == '/')

@@ -37,6 +37,14 @@ const struct tally_mapping *tally_kernel_reference(const struct tally_names *nam
 	return NULL;
 }
 
+const char *tally_kernel_release(const struct tally_names *names, char release[TALLY_KERNEL_RELEASE_BYTES])
+{
+	struct utsname here;
+	bool is_here = !names->kernel_release && !names->foreign_machine && !uname(&here);
+	snprintf(release, TALLY_KERNEL_RELEASE_BYTES, "%s", is_here ? here.release : "");
+	return names->kernel_release ? names->kernel_release : release;
+}
+
 static struct tally_object *if_of(struct tally_object *object, const struct tally_build_id *id)
 {
 	if (object && id->size && !tally_build_id_equal(tally_object_build_id(object), id)) {
@@ -69,7 +77,6 @@ static struct tally_object *find_by_release(const struct tally_names *names, con
 static struct tally_object *find(struct tally_names *names)
 {
 	struct tally_build_id id = names->kernel_build_id;
-	struct utsname here;
 	struct tally_object *found = NULL;
 	if (names->sources.vmlinux) {
 		if (tally_object_open(AT_FDCWD, names->sources.vmlinux, &found, NULL) < 0)
@@ -84,8 +91,8 @@ static struct tally_object *find(struct tally_names *names)
 		return tally_object_ref(fetched->debug);
 	if (id.size)
 		found = tally_search_by_build_id(&names->objects.search, &id);
-	const char *release = names->kernel_release ? names->kernel_release : uname(&here) ? "" : here.release;
-	return found ? found : find_by_release(names, release, &id);
+	char release[TALLY_KERNEL_RELEASE_BYTES];
+	return found ? found : find_by_release(names, tally_kernel_release(names, release), &id);
 }
 
 void tally_kernel_object_use(struct tally_names *names, struct tally_object *object)

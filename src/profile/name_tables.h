@@ -4,6 +4,7 @@
 #define TALLY_PROFILE_NAME_TABLES_H
 
 #include "object/cache.h"
+#include "profile/kernel_identity.h"
 #include "profile/names.h"
 #include "symbol/symbol.h"
 
@@ -69,6 +70,9 @@ void tally_kernel_object_use(struct tally_names *names, struct tally_object *obj
 /* perf's MMAP of the kernel has the address of the symbol "_text" as its file offset, and the symbol in its name; NULL
  * when the recording has none. */
 const struct tally_mapping *tally_kernel_reference(const struct tally_names *names, const char **symbol);
+
+/* The recorded kernel's release: the running one's where nothing says otherwise; "": not known. */
+const char *tally_kernel_release(const struct tally_names *names, char release[TALLY_KERNEL_RELEASE_BYTES]);
 
 /* The build-id of the kernel that runs here. */
 bool tally_kernel_running_build_id(struct tally_build_id *id);

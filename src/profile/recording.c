@@ -50,12 +50,12 @@ static void see_machine(struct tally_recording *recording)
 	recording->arch = is_told || is_swapped ? tally_arch_named(machine) : tally_arch_host();
 	names->objects.arch = recording->arch;
 	names->objects.machine = is_told || !is_swapped ? tally_unwind_machine_named(machine) : TALLY_UNWIND_OTHER;
-	names->kernel_release = release;
+	names->kernel_release = release || !recording->kernel.release[0] ? release : recording->kernel.release;
 	if (uname(&here) < 0)
 		return;
 	is_foreign = is_told ? !tally_arch_related(recording->arch, tally_arch_host()) ||
 				       (!recording->arch && strcmp(machine, here.machine)) : is_swapped;
-	names->foreign_machine = is_foreign || (release && strcmp(release, here.release));
+	names->foreign_machine = is_foreign || (release ? strcmp(release, here.release) != 0 : recording->kernel.is_another);
 	names->objects.is_foreign = names->foreign_machine;
 }
 
@@ -304,12 +304,27 @@ static int make_chain(struct tally_recording *recording, const struct tally_attr
 	return sample->regs_user.words && sample->chain ? tally_recording_complete_chain(recording, attr, sample) : 0;
 }
 
+/* Without build-id and release, what the kernel's maps say is all there is. */
+static void see_kernel_map(struct tally_recording *recording, const struct tally_record *record)
+{
+	const struct tally_names *names = &recording->names;
+	char release[TALLY_KERNEL_RELEASE_BYTES];
+	bool is_told = names->kernel_build_id.size || names->kernel_release;
+	if (is_told || record->mmap.pid != UINT32_MAX || !tally_kernel_is_another(record, release))
+		return;
+	memcpy(recording->kernel.release, release, sizeof(release));
+	recording->kernel.is_another = true;
+	see_machine(recording);
+}
+
 /* Of a machine that started 360,000 programs within an hour those are known that live, and of those that have ended the last:
  * their samples may stand behind their EXIT, for a task's last are of its way out, and some wait for the rest of their stack.
  * An EXIT without a time is given before the samples of its round. */
 static int apply_to_tasks(struct tally_recording *recording, const struct tally_record *record)
 {
 	struct tally_endings *endings = &recording->endings;
+	if (record->header.type == TALLY_RECORD_MMAP || record->header.type == TALLY_RECORD_MMAP2)
+		see_kernel_map(recording, record);
 	if (tally_tasks_record(&recording->tasks, record) < 0)
 		return -ENOMEM;
 	bool may_be_early = record->header.type == TALLY_RECORD_EXIT && !record->sample_id.time;

@@ -11,6 +11,7 @@
 #include "perfdata/order.h"
 #include "perfdata/perfdata.h"
 #include "profile/deferred_chains.h"
+#include "profile/kernel_identity.h"
 #include "profile/names.h"
 #include "profile/off_cpu.h"
 #include "profile/packed_stacks.h"
@@ -72,6 +73,10 @@ struct tally_recording {
 	struct { struct tally_chain_frame *items; size_t count, capacity; } chain;
 	struct { uint64_t *items; size_t count, capacity; } made_chain; /* of the sample given last */
 	struct tally_recording_counts counts;
+	struct { /* by its maps' records, where neither its build-id nor its release is told */
+		bool is_another; /* than the running one */
+		char release[TALLY_KERNEL_RELEASE_BYTES]; /* "": not known */
+	} kernel;
 	size_t build_ids_seen;
 	struct tally_map stack_tops; /* thread → where its stack ends, told by whole ones */
 	struct { /* user stacks, by samples that carry a copy, or tell of their leaf's caller */

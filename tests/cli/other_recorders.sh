@@ -92,6 +92,30 @@ timeout 60 "$TALLY" script --stdio -F event -i nameless.data >tally.txt 2>err
 check "events without names have perf's" eval 'diff <(tr -d " " <perf.txt) <(tr -d " " <tally.txt) >out && [ "$(grep -c . tally.txt)" -gt 130 ]'
 check "… by which they are chosen" test "$("$TALLY" script --stdio -e L1-dcache-load-misses nameless.data 2>err | grep -c .)" = 1
 
+# ---- another kernel's recording: no build-id and no release say so, but its maps do
+kernel_functions() { grep -c '[_a-z0-9]+0x[0-9a-f]* (\[kernel.kallsyms\])' "$1"; }
+named_of() { # PATCHES…: how many samples have the name of a kernel function
+	"$patch" --without 2 --without 4 "$@" perf.data changed.data && script changed.data >after.txt && kernel_functions after.txt
+}
+if [ "$(id -u)" = 0 ] && [ "$(uname -m)" = x86_64 ] && record perf.data -a -e cpu-clock -F 999 -- "$WORKLOAD" faults 0.3 &&
+	script perf.data >before.txt && [ "$(kernel_functions before.txt)" -gt 0 ]; then
+	all=$(kernel_functions before.txt)
+	stext=$(($(awk '$3 == "_stext" { print "0x" $1; exit }' /proc/kallsyms) - $(awk '$3 == "_text" { print "0x" $1; exit }' /proc/kallsyms)))
+	check "kernel functions are named where nothing speaks against it" test "$(named_of)" = "$all"
+	check "… with modules of this release" test "$(named_of --module "/lib/modules/$(uname -r)/kernel/a.ko")" = "$all"
+	check "… with _stext where this kernel has it" test "$(named_of --stext "$stext")" = "$all"
+	check "… moved by KASLR" test "$(named_of --stext $((stext + (4 << 20))))" -gt 0
+	check "not with modules of another release" test "$(named_of --module /lib/modules/4.14.18/kernel/a.ko)" = 0
+	check "… which is said" grep -q 'kernel functions are not named: the recording is of another kernel' err
+	check "… nor with /usr before it" test "$(named_of --module /usr/lib/modules/4.14.18-x/kernel/a.ko)" = 0
+	check "not with _stext where KASLR can't have put it" test "$(named_of --stext $((stext + 456)))" = 0
+	check "… nor outside of where kernels are" test "$(named_of --stext $((-(1 << 40))))" = 0
+	timeout 60 "$TALLY" report --stdio changed.data >out 2>err
+	check "… in reports, too" eval '! grep -q "\[k\] [a-z_]" out && grep -q "of another kernel" err'
+else
+	skip "another kernel's recording" "needs root, x86-64, and that perf may record the kernel"
+fi
+
 # ---- traces of a CPU, in AUX areas
 says() { # KIND WORDS COMMAND…
 	"$here/make_recording.py" "$1" traced.data && timeout 60 "$TALLY" "${@:3}" traced.data >out 2>&1 </dev/null

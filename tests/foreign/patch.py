@@ -7,6 +7,8 @@
     --tracing-inside   formats of tracepoints in a record, as simpleperf has them (of type 66)
     --tracing-record   the same in simpleperf's own record (32777), whose size has 32 bits
     --text N TEXT      feature N is this string
+    --module PATH      a kernel module's map of this path, at the beginning
+    --stext OFFSET     the kernel's map tells of _stext, so far behind where it told of _text
     --old-mmap2        MMAP2 records as of Linux 3.12 to 3.15: without protection and flags
 
 IN is a seekable little-endian perf.data, not compressed, as reencode.py wants it.
@@ -17,6 +19,7 @@ import struct
 TRACING, BUILD_ID = 1, 2
 BUILD_ID_SIZE = 1 << 15
 MMAP2 = 10
+TRAILER = 2 | 4 | 64 | 128 | 512 | 65536 # TID, TIME, ID, CPU, STREAM_ID, IDENTIFIER
 
 
 class Recording:
@@ -24,6 +27,9 @@ class Recording:
         self.head = data[:104]
         self.data_at, self.data_size = struct.unpack_from('<QQ', data, 40)
         self.front = data[104:self.data_at]
+        attrs, = struct.unpack_from('<Q', data, 24)
+        sample_type, = struct.unpack_from('<Q', data, attrs + 24)
+        self.trailer = 8 * bin(sample_type & TRAILER).count('1')
         end = self.data_at + self.data_size
         self.records = data[self.data_at:end]
         self.bits = int.from_bytes(data[72:104], 'little')
@@ -75,11 +81,30 @@ def tracing_record(kind, section):
     return struct.pack('<IHHI', kind, upper, room & 0xffff, len(section)) + section.ljust(room - 12, b'\0')
 
 
+def stext(offset):
+    """Changes MMAP records of the kernel."""
+    def change(kind, misc, body):
+        if kind != 1 or not body[32:].startswith(b'[kernel.kallsyms]_text\0'):
+            return body
+        at = struct.unpack_from('<Q', body, 24)[0] + offset
+        return body[:24] + struct.pack('<Q', at) + b'[kernel.kallsyms]_stext\0' + body[56:]
+    return change
+
+
+def module(path, trailer):
+    name = path.encode()
+    name = name.ljust((len(name) + 8) // 8 * 8, b'\0')
+    body = struct.pack('<iiQQQ', -1, 0, 0xffffffffc0000000, 0x4000, 0) + name + bytes(trailer)
+    return struct.pack('<IHH', 1, 1, 8 + len(body)) + body
+
+
 def main():
     parser = argparse.ArgumentParser()
     for flag in ('--unsized', '--killed', '--tracing-inside', '--tracing-record', '--old-mmap2'):
         parser.add_argument(flag, action='store_true')
     parser.add_argument('--without', type=int, action='append', default=[])
+    parser.add_argument('--module')
+    parser.add_argument('--stext', type=int)
     parser.add_argument('--text', nargs=2, action='append', default=[])
     parser.add_argument('input')
     parser.add_argument('output')
@@ -94,6 +119,10 @@ def main():
         recording.records = tracing_record(kind, features.pop(TRACING)) + recording.records
     if options.old_mmap2:
         recording.each_record(lambda kind, misc, body: body[:56] + body[64:] if kind == MMAP2 else body)
+    if options.stext is not None:
+        recording.each_record(stext(options.stext))
+    if options.module:
+        recording.records = module(options.module, recording.trailer) + recording.records
     for feature, text in options.text:
         room = (len(text) + 64) // 64 * 64
         features[int(feature)] = struct.pack('<I', room) + text.encode().ljust(room, b'\0')

@@ -1,0 +1,71 @@
+/* Whether the recorded kernel may be the one that runs here, where a recording has neither its build-id nor its release: of
+ * old recorders, and of killed ones.  The records of its maps tell: modules lie below /lib/modules/RELEASE, and KASLR moves a
+ * kernel by whole steps only, so that a symbol that is elsewhere within a step is another build's. */
+#include "profile/kernel_identity.h"
+
+#include "abi/arch.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+/* Where x86-64 has its kernel (arch/x86/include/asm/page_64_types.h), and CONFIG_PHYSICAL_ALIGN. */
+static const uint64_t X86_64_START = 0xffffffff80000000, X86_64_END = 0xffffffffc0000000, X86_64_STEP = 2 << 20;
+enum { STEP_MIN = 4096 /* elsewhere */ };
+
+static const char kernel_prefix[] = "[kernel.kallsyms]";
+
+uint64_t tally_kernel_running_address(const char *symbol)
+{
+	FILE *file = fopen("/proc/kallsyms", "re");
+	char line[512], name[256];
+	unsigned long long at, found = 0;
+	while (file && !found && fgets(line, sizeof(line), file))
+		if (sscanf(line, "%llx %*c %255s", &at, name) == 2 && !strcmp(name, symbol))
+			found = at;
+	if (file)
+		fclose(file);
+	return found;
+}
+
+/* The release of "/lib/modules/RELEASE/…"; false: it is no such path. */
+static bool take_release(const char *path, char release[TALLY_KERNEL_RELEASE_BYTES])
+{
+	static const char modules[] = "/lib/modules/";
+	if (!strncmp(path, "/usr/", 5))
+		path += 4;
+	if (strncmp(path, modules, sizeof(modules) - 1) != 0)
+		return false;
+	path += sizeof(modules) - 1;
+	size_t length = strcspn(path, "/");
+	if (!length || !path[length] || length >= TALLY_KERNEL_RELEASE_BYTES)
+		return false;
+	memcpy(release, path, length);
+	release[length] = '\0';
+	return true;
+}
+
+bool tally_kernel_may_be_at(uint64_t recorded, uint64_t now, enum tally_arch arch)
+{
+	bool is_x86_64 = arch == TALLY_ARCH_X86_64;
+	if (is_x86_64 && (recorded < X86_64_START || recorded >= X86_64_END))
+		return false;
+	if (!now)
+		return true; /* kallsyms hides it */
+	return (recorded - now) % (is_x86_64 ? X86_64_STEP : STEP_MIN) == 0;
+}
+
+bool tally_kernel_is_another(const struct tally_record *record, char release[TALLY_KERNEL_RELEASE_BYTES])
+{
+	const char *name = record->mmap.filename;
+	struct utsname here;
+	*release = '\0';
+	if ((record->header.misc & TALLY_MISC_CPUMODE_MASK) != TALLY_MISC_KERNEL)
+		return false;
+	if (take_release(name, release))
+		return uname(&here) == 0 && strcmp(release, here.release) != 0;
+	if (strncmp(name, kernel_prefix, sizeof(kernel_prefix) - 1) != 0 || !name[sizeof(kernel_prefix) - 1])
+		return false;
+	const char *symbol = name + sizeof(kernel_prefix) - 1;
+	return !tally_kernel_may_be_at(record->mmap.file_offset, tally_kernel_running_address(symbol), tally_arch_host());
+}
