@@ -16,7 +16,10 @@
  * the file's order, and the number is part of the place in the heap.
  *
  * Records without a time (or with time 0, as perf synthesizes maps of what ran before) and the tools' own records
- * are given at once, in the order of the file.
+ * are given at once, in the order of the file.  But where an event asks for no times besides those of samples (sample_id_all,
+ * which kernels before 2.6.37 lack), its records take the time of what follows them, for they lie in a ring among its samples:
+ * given at once, a COMM would rename the samples before it.  What comes before the first time is given at once all the same:
+ * recorders begin with what they know of the tasks that run.
  */
 #include "perfdata/order.h"
 
@@ -27,7 +30,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NONE = UINT32_MAX };
+enum { NONE = UINT32_MAX, LOOKED_AHEAD_MAX = 64 /* records */ };
 
 #define IS_SAMPLE (1ull << 63) /* of a rank: behind side-band records of the same time */
 
@@ -169,6 +172,40 @@ static inline bool time_of(const struct tally_field_places *places, const uint8_
 	return tally_field_of(places, bytes, header, time) && *time && *time != UINT64_MAX;
 }
 
+/* FORK and EXIT tell the time themselves, behind four numbers of tasks. */
+static bool own_time(const uint8_t *at, const struct tally_record_header *header, uint64_t *time)
+{
+	const size_t offset = sizeof(*header) + 4 * sizeof(uint32_t);
+	bool tells = header->type == TALLY_RECORD_FORK || header->type == TALLY_RECORD_EXIT;
+	if (!tells || header->size < offset + sizeof(*time))
+		return false;
+	memcpy(time, at + offset, sizeof(*time));
+	return *time && *time != UINT64_MAX;
+}
+
+/* The time of a whole record that its event gives none: its own, else that of the next in the ring; false: neither is told
+ * before `end`. */
+static bool borrowed_time(const struct tally_order *order, const uint8_t *at, const uint8_t *end, uint64_t *time)
+{
+	struct tally_record_header header;
+	for (unsigned looked_at = 0; looked_at < LOOKED_AHEAD_MAX && (size_t)(end - at) >= sizeof(header); looked_at++) {
+		memcpy(&header, at, sizeof(header));
+		if (header.type >= TALLY_RECORD_USER_START || header.size < sizeof(header) ||
+		    header.size > (size_t)(end - at) || (uintptr_t)at % 8)
+			return false;
+		if (own_time(at, &header, time) || time_of(places_of(order, at, &header), at, &header, time))
+			return true;
+		at += header.size;
+	}
+	return false;
+}
+
+/* Whether a record has no time because its event gives none to any but samples. */
+static inline bool may_borrow(const struct tally_field_places *places, const struct tally_record_header *header)
+{
+	return places->trailer_size_min == UINT32_MAX && header->type != TALLY_RECORD_SAMPLE;
+}
+
 /* The stretch that the first record of a span would begin. */
 static struct stretch stretch_of(const struct tally_span *span)
 {
@@ -204,9 +241,14 @@ static const uint8_t *walk(struct tally_order *order, const struct tally_span *s
 			break;
 		if (!agree)
 			places = places_of(order, at, &header);
-		if (!time_of(places, at, &header, &time))
-			break;
 		bool is_sample = header.type == TALLY_RECORD_SAMPLE;
+		if (!time_of(places, at, &header, &time)) {
+			if (!latest || !may_borrow(places, &header))
+				break;
+			bool is_first = !is_open && order->open == NONE;
+			if (!borrowed_time(order, at, span->end, &time))
+				time = is_first ? latest + 1 : last_time + last_is_sample;
+		}
 		if (!is_open || key_before(time, is_sample, last_time, last_is_sample)) {
 			if (is_open)
 				order->stretches.items[order->open].end = at;
@@ -255,8 +297,11 @@ static int hold(struct tally_order *order, const struct tally_raw_record *raw)
 	uint64_t time;
 	bool is_copy;
 	memcpy(&header, raw->bytes, sizeof(header));
-	if (header.type >= TALLY_RECORD_USER_START || !raw->event ||
-	    !time_of(places_of(order, raw->bytes, &header), raw->bytes, &header, &time))
+	if (header.type >= TALLY_RECORD_USER_START || !raw->event)
+		return 0;
+	const struct tally_field_places *places = places_of(order, raw->bytes, &header);
+	bool borrows = order->latest && may_borrow(places, &header);
+	if (!borrows && !time_of(places, raw->bytes, &header, &time))
 		return 0;
 	struct tally_span span = tally_perfdata_last(order->data, raw, &is_copy);
 	if (is_copy && keep_copy(order, &span) < 0)
@@ -314,6 +359,7 @@ static void move_on(struct tally_order *order)
 	struct tally_record_header header;
 	uint64_t time = heap[0].time; /* stays where a pipe has told since of an event whose records had no time */
 	memcpy(&header, stretch->at, sizeof(header));
+	bool was_sample = header.type == TALLY_RECORD_SAMPLE;
 	stretch->at += header.size;
 	order->is_given = false;
 	if (stretch->at == stretch->end) {
@@ -329,7 +375,10 @@ static void move_on(struct tally_order *order)
 		return;
 	}
 	memcpy(&header, stretch->at, sizeof(header));
-	time_of(places_of(order, stretch->at, &header), stretch->at, &header, &time);
+	const struct tally_field_places *places = places_of(order, stretch->at, &header);
+	if (!time_of(places, stretch->at, &header, &time) && may_borrow(places, &header) &&
+	    !borrowed_time(order, stretch->at, stretch->end, &time))
+		time = heap[0].time + was_sample;
 	sift_down(heap, order->heap.count, time,
 		  stretch->number | (header.type == TALLY_RECORD_SAMPLE ? IS_SAMPLE : 0), index);
 }

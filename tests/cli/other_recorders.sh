@@ -85,6 +85,23 @@ else
 	skip "formats of tracepoints inside a record" "perf can't record tracepoints"
 fi
 
+# ---- times of samples alone: what programs were called, and had mapped, at the time of a sample
+cp "$WORKLOAD" ./program
+echo 'i=0; while [ $i -lt 30000 ]; do i=$((i + 1)); done; exec ./program spin' >run.sh
+# On one CPU: of a task that comes from another nothing says what it was called there, until its ring is read.
+if taskset -c 0 timeout 60 perf record --no-bpf-event -q -o perf.data -e cpu-clock -F 1999 sh run.sh >out 2>&1; then
+	"$patch" --untimed perf.data changed.data
+	check "records without times lie among their ring's samples" as_before changed.data
+	timeout 60 perf script --no-inline -F comm,tid,time,event,ip,sym,dso -i changed.data 2>/dev/null >perf.txt
+	timeout 60 "$TALLY" script --stdio --no-inline -F comm,tid,time,event,ip,sym,dso -i changed.data >out 2>err
+	check "… as for perf" diff <(grep -v ' \[k*e*r*n*e*l*unknown' perf.txt) <(grep -v ' \[k*e*r*n*e*l*unknown' out)
+	check "… both programs' names are there" eval 'grep -q "^ *sh " out && grep -q "^ *program " out'
+	"$TALLY" report --stdio --sort comm changed.data >out 2>err
+	check "… in reports, too" eval 'grep -q "% *sh$" out && grep -q "% *program$" out'
+else
+	skip "times of samples alone" "no recording, or no taskset"
+fi
+
 # ---- events without names
 "$here/make_recording.py" nameless nameless.data
 timeout 60 perf script -F event -i nameless.data >perf.txt 2>/dev/null

@@ -9,6 +9,7 @@
     --text N TEXT      feature N is this string
     --module PATH      a kernel module's map of this path, at the beginning
     --stext OFFSET     the kernel's map tells of _stext, so far behind where it told of _text
+    --untimed          no times but those of samples (sample_id_all), as before Linux 2.6.37
     --old-mmap2        MMAP2 records as of Linux 3.12 to 3.15: without protection and flags
 
 IN is a seekable little-endian perf.data, not compressed, as reencode.py wants it.
@@ -18,7 +19,8 @@ import struct
 
 TRACING, BUILD_ID = 1, 2
 BUILD_ID_SIZE = 1 << 15
-MMAP2 = 10
+SAMPLE, MMAP2 = 9, 10
+SAMPLE_ID_ALL = 1 << 18
 TRAILER = 2 | 4 | 64 | 128 | 512 | 65536 # TID, TIME, ID, CPU, STREAM_ID, IDENTIFIER
 
 
@@ -26,9 +28,9 @@ class Recording:
     def __init__(self, data):
         self.head = data[:104]
         self.data_at, self.data_size = struct.unpack_from('<QQ', data, 40)
-        self.front = data[104:self.data_at]
-        attrs, = struct.unpack_from('<Q', data, 24)
-        sample_type, = struct.unpack_from('<Q', data, attrs + 24)
+        self.front = bytearray(data[104:self.data_at])
+        self.attrs, = struct.unpack_from('<Q', data, 24)
+        sample_type, = struct.unpack_from('<Q', data, self.attrs + 24)
         self.trailer = 8 * bin(sample_type & TRAILER).count('1')
         end = self.data_at + self.data_size
         self.records = data[self.data_at:end]
@@ -44,7 +46,7 @@ class Recording:
         head = bytearray(self.head)
         if killed:
             head[48:56] = bytes(8)
-            return bytes(head) + self.front + self.records
+            return bytes(head) + bytes(self.front) + self.records
         struct.pack_into('<Q', head, 48, len(self.records))
         head[72:104] = sum(1 << bit for bit in self.features).to_bytes(32, 'little')
         at = self.data_at + len(self.records) + 16 * len(self.features)
@@ -52,7 +54,14 @@ class Recording:
         for bit in sorted(self.features):
             table += struct.pack('<QQ', at + len(bodies), len(self.features[bit]))
             bodies += self.features[bit]
-        return bytes(head) + self.front + self.records + table + bodies
+        return bytes(head) + bytes(self.front) + self.records + table + bodies
+
+    def untime(self):
+        """Of one event; what EVENT_DESC says is not looked at."""
+        at = self.attrs - 104 + 40
+        flags, = struct.unpack_from('<Q', self.front, at)
+        struct.pack_into('<Q', self.front, at, flags & ~SAMPLE_ID_ALL)
+        self.each_record(lambda kind, misc, body: body[:-self.trailer] if kind < 64 and kind != SAMPLE else body)
 
     def each_record(self, change):
         out, at = [], 0
@@ -100,7 +109,7 @@ def module(path, trailer):
 
 def main():
     parser = argparse.ArgumentParser()
-    for flag in ('--unsized', '--killed', '--tracing-inside', '--tracing-record', '--old-mmap2'):
+    for flag in ('--unsized', '--killed', '--tracing-inside', '--tracing-record', '--old-mmap2', '--untimed'):
         parser.add_argument(flag, action='store_true')
     parser.add_argument('--without', type=int, action='append', default=[])
     parser.add_argument('--module')
@@ -117,6 +126,8 @@ def main():
     if options.tracing_inside or options.tracing_record:
         kind = 66 if options.tracing_inside else 32777
         recording.records = tracing_record(kind, features.pop(TRACING)) + recording.records
+    if options.untimed:
+        recording.untime()
     if options.old_mmap2:
         recording.each_record(lambda kind, misc, body: body[:56] + body[64:] if kind == MMAP2 else body)
     if options.stext is not None:
