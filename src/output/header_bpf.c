@@ -80,9 +80,10 @@ static void put_name(struct tally_buffer *out, const struct bpf_program *program
 		tally_buffer_printf(out, "%02x", tag ? tag[i] : 0);
 	if (name)
 		tally_buffer_printf(out, "_%s", name);
-	else
-		tally_buffer_printf(out, "_%.*s", (int)strnlen(program->name, sizeof(program->name)),
-				    program->function_count > 1 ? "F" : program->name);
+	else if (program->function_count > 1)
+		tally_buffer_text(out, "_F");
+	else if (program->name[0])
+		tally_buffer_printf(out, "_%.*s", (int)strnlen(program->name, sizeof(program->name)), program->name);
 }
 
 static void put_program(struct tally_header_part *part, const struct bpf_program *program, const uint8_t *data, size_t size)
