@@ -59,6 +59,11 @@ struct tally_place tally_place_of(const struct tally_tasks *tasks, uint32_t pid,
 	if (!kernel && (!mapping || tasks->files.items[mapping->file].pid) &&
 	    tally_jits_find(tasks, pid, address, &jit, &code))
 		return (struct tally_place){ .file = tasks->jits->items.items[jit].file, .address = code };
+	/* Simulated kernels tell of their functions wherever these are. */
+	bool is_programs = kernel && address < tasks->kernel_start &&
+			   (!mapping || !tasks->files.items[mapping->file].is_symbol);
+	if (is_programs)
+		return (struct tally_place){ .file = TALLY_FILE_NONE, .address = address };
 	if (!mapping)
 		return (struct tally_place){ .file = kernel ? TALLY_FILE_KERNEL : TALLY_FILE_NONE, .address = address };
 	const struct tally_mapped_file *file = &tasks->files.items[mapping->file];

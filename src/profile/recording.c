@@ -48,6 +48,8 @@ static void see_machine(struct tally_recording *recording)
 	bool is_told = machine && *machine, is_swapped = tally_perfdata_is_swapped(recording->data), is_foreign;
 	struct tally_names *names = &recording->names;
 	recording->arch = is_told || is_swapped ? tally_arch_named(machine) : tally_arch_host();
+	bool has_border = recording->arch == TALLY_ARCH_X86_64 || recording->arch == TALLY_ARCH_ARM64;
+	recording->tasks.kernel_start = has_border ? 1ull << 63 : 0;
 	names->objects.arch = recording->arch;
 	names->objects.machine = is_told || !is_swapped ? tally_unwind_machine_named(machine) : TALLY_UNWIND_OTHER;
 	names->kernel_release = release || !recording->kernel.release[0] ? release : recording->kernel.release;

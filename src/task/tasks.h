@@ -75,6 +75,7 @@ struct tally_tasks {
 	struct tally_namespaces namespaces;
 	struct tally_map build_id_index; /* path's string id → build_ids */
 	struct tally_process kernel; /* of records with pid -1 */
+	uint64_t kernel_start; /* below it are programs' addresses alone; 0: not known, or there is no such border */
 	uint64_t generation; /* changes whenever any mapping does */
 	uint64_t comm_generation; /* changes whenever any command's name does */
 	struct tally_jits *jits; /* jit.h; NULL: dumps of JITs are not looked for */

@@ -113,7 +113,8 @@ static void make_related(struct profile_fixture *fixture, uint64_t seed)
 {
 	enum { DEPTH = 16, CHAINS = 1500 };
 	static const uint64_t markers[] = { TALLY_CONTEXT_KERNEL, TALLY_CONTEXT_USER, (uint64_t)-56 };
-	uint64_t stack[DEPTH], fresh = CODE;
+	const uint64_t kernel = 0xffffffff81000000; /* most lie there: programs' beyond the map are one place */
+	uint64_t stack[DEPTH], fresh = 0;
 	size_t depth = 0; /* the innermost is stack[depth - 1] */
 	*fixture = (struct profile_fixture){ 0 };
 	fixture_map(fixture);
@@ -123,9 +124,10 @@ static void make_related(struct profile_fixture *fixture, uint64_t seed)
 		next = next > DEPTH ? DEPTH : next;
 		for (depth = kept; depth < next; depth++) {
 			uint64_t kind = tally_hash64(chance + depth) % 16;
-			stack[depth] = kind < 3 ? markers[kind] : kind < 6 ? stack[depth / 2 * (depth > 0)] : fresh++;
+			stack[depth] = kind < 3 ? markers[kind] : kind < 6 ? stack[depth / 2 * (depth > 0)] :
+					  (kind == 6 ? CODE : kernel) + fresh++;
 			if (!depth && kind >= 3)
-				stack[depth] = fresh++;
+				stack[depth] = CODE + fresh++;
 		}
 		uint64_t words[7 + DEPTH] = { 1 + (chance >> 40 & 1), LOOP, fixture_ids_of(fixture_pid() + (chance >> 50 & 1), 1),
 					      ++fixture->time_ns, 0, 1 + i, depth };
