@@ -34,6 +34,13 @@ int tally_sample_decode(const struct tally_sample_layout *layout, const void *by
  * recording (they agree on its place).  False when the records carry none. */
 bool tally_record_id(const struct tally_attr *attr, const void *bytes, size_t size, uint64_t *id);
 
+/* Whether a MMAP2 record is of Linux 3.12's first kernels, by what lies behind its inode: the file's name, where later ones have
+ * `prot` and `flags`.  Of a protection the second byte is 0 in either byte order. */
+static inline bool tally_mmap2_is_early(const uint8_t *at, size_t left)
+{
+	return left >= 2 && at[0] >= ' ' && at[0] < 0x7f && at[1] >= ' ' && at[1] < 0x7f;
+}
+
 /* Bytes of the sample_id trailer that records of `attr` carry. */
 size_t tally_sample_id_size(const struct tally_attr *attr);
 

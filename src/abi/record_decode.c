@@ -7,6 +7,7 @@
 
 /* Linux's numbers, whatever libc is about: nothing but the language is needed here. */
 enum { BAD_MESSAGE = 74, NOT_SUPPORTED = 95 };
+enum { PROTECTION_READ = 1, PROTECTION_EXECUTE = 4 }; /* PROT_READ, PROT_EXEC */
 
 /* Bounded words of a record; everything in one is 8-byte aligned but the halves of a word. */
 struct cursor {
@@ -299,7 +300,11 @@ static void take_mmap(struct cursor *cursor, const struct tally_record_header *h
 		mmap->inode = take_u64(cursor);
 		mmap->inode_generation = take_u64(cursor);
 	}
-	if (header->type == TALLY_RECORD_MMAP2) {
+	bool has_inode = mmap->has_inode && !cursor->failed;
+	if (has_inode && tally_mmap2_is_early(cursor->at, (size_t)(cursor->end - cursor->at))) {
+		bool is_data = header->misc & TALLY_MISC_MMAP_DATA;
+		mmap->protection = is_data ? PROTECTION_READ : PROTECTION_READ | PROTECTION_EXECUTE;
+	} else if (header->type == TALLY_RECORD_MMAP2) {
 		mmap->protection = take_u32(cursor);
 		mmap->flags = take_u32(cursor);
 	}

@@ -174,5 +174,6 @@ void tally_record_swap(const struct tally_attr *attr, void *record)
 		tally_swap_skip(&swapper, BUILD_ID_BYTES);
 	else
 		tally_swap_fields(&swapper, "4488");
-	tally_swap_fields(&swapper, "44");
+	if (!tally_mmap2_is_early(swapper.at, (size_t)(swapper.end - swapper.at)))
+		tally_swap_fields(&swapper, "44");
 }

@@ -148,8 +148,9 @@ def every_feature(events):
         SPECIAL["sample_time"]: u64(123456789012, 223456789987),
         SPECIAL["memory"]: u64(1, 0x8000000, 2) + u64(0, 70, 70, 0xff00ff, 0x21) + u64(1, 64, 64, 1 << 40),
         SPECIAL["clockid"]: u64(1),
-        SPECIAL["bpf_programs"]: u32(2) + bpf_program(7, "one", [0xffffffffa0000000], [99]) +
-        bpf_program(8, "several", [0xffffffffa0001000, 0xffffffffa0002000, 0xffffffffa0003000], [11, 22, 33]),
+        SPECIAL["bpf_programs"]: u32(3) + bpf_program(7, "one", [0xffffffffa0000000], [99]) +
+        bpf_program(8, "several", [0xffffffffa0001000, 0xffffffffa0002000, 0xffffffffa0003000], [11, 22, 33]) +
+        bpf_program(9, "", [0xffffffffa0009000], [44]),
         SPECIAL["bpf_types"]: u32(0),
         SPECIAL["compressed"]: u32(1, 1, 1, 12, 65535),
         SPECIAL["cpu_caps"]: caps,
@@ -564,6 +565,32 @@ def tool_records(known_to_perf):
                     record("STAT_ROUND", u64(1, 5000)), record("STAT", u64(5) + u32(0, 0) + u64(1, 2, 3)),
                     record(200, b"later tool"), record(201, b"")]
     return records
+
+
+def user_in_kernel(path):
+    """Addresses of programs where the kernel is said to run."""
+    kernel, program = 0xffffffff81000000, 0x401000
+    event = Event("cpu-clock", [5], sample_type=IP | TID | TIME | CALLCHAIN)
+    who = u32(7, 7)
+    records = [record("MMAP", u32(-1, 0) + u64(kernel, 0x1000000, kernel) + padded("[kernel.kallsyms]_text") + u32(-1, 0) + u64(0), KERNEL),
+               record("MMAP", who + u64(0x400000, 0x10000, 0) + padded("/bin/none") + who + u64(1), USER),
+               record("COMM", who + padded("odd") + who + u64(2))]
+    for number, (ip, misc) in enumerate(((program, KERNEL), (0x7fff12345678, KERNEL), (program, USER))):
+        records.append(record("SAMPLE", u64(ip) + who + u64(10 + number, 3, -128, ip, program), misc))
+    write_file(path, [event], records, common_features([event]))
+
+
+def early_mmap2(path):
+    """MMAP2 records of Linux 3.12's first recorders: the name stands where protection and flags came to be."""
+    event = Event("cpu-clock", [5], sample_type=IP | TID | TIME)
+    who = u32(7, 7)
+    device = u32(8, 1) + u64(77, 0)
+    records = [record("COMM", who + padded("early") + who + u64(1)),
+               record("MMAP2", who + u64(0x400000, 0x10000, 0) + device + padded("/bin/early-program") + who + u64(2), USER),
+               record("MMAP2", who + u64(0x7f0000000000, 0x10000, 0) + device + padded("[vdso]") + who + u64(3), USER),
+               record("MMAP2", who + u64(0x600000, 0x10000, 0x8000) + device + u32(5, 2) + padded("/bin/later") + who + u64(4), USER)]
+    records += [record("SAMPLE", u64(ip) + who + u64(10 + ip % 7), USER) for ip in (0x400123, 0x7f0000000456, 0x600789)]
+    write_file(path, [event], records, common_features([event]))
 
 
 def counted(path):

@@ -102,6 +102,25 @@ else
 	skip "times of samples alone" "no recording, or no taskset"
 fi
 
+# ---- addresses of programs, where the kernel is said to run
+"$here/make_recording.py" user_in_kernel odd.data
+timeout 60 perf script -F comm,time,event,ip,sym,dso -i odd.data >perf.txt 2>/dev/null
+timeout 60 "$TALLY" script --stdio -F comm,time,event,ip,sym,dso -i odd.data >out 2>err
+check "addresses of programs in kernel mode are not in the kernel" diff perf.txt out
+timeout 60 "$TALLY" report --stdio --sort dso odd.data >out 2>err
+check "… in reports, too" eval '! grep -q "kernel.kallsyms" out && grep -q "\[unknown\]" out'
+
+# ---- MMAP2 before it had protection and flags, which perf 6.1 takes the name's first bytes for
+"$here/make_recording.py" early_mmap2 early.data
+"$here/../foreign/reencode.py" early.data early-turned.data
+for file in early.data early-turned.data; do
+	"$TALLY" script --stdio -F ip,dso $file 2>err | tr -s ' \n' ' ' >out
+	check "MMAP2 without protection ($file)" test "$(cat out)" = \
+		" 600789 (/bin/later) 400123 (/bin/early-program) 7f0000000456 ([vdso]) "
+done
+"$TALLY" script --records early.data 2>err >out
+check "… as a record" grep -q 'MMAP2 .*generation=0 prot=5 flags=0x0 file=/bin/early-program' out
+
 # ---- events without names
 "$here/make_recording.py" nameless nameless.data
 timeout 60 perf script -F event -i nameless.data >perf.txt 2>/dev/null

@@ -391,7 +391,8 @@ class Recording:
                 turner.raw(24)
             else:
                 turner.fields('4488')
-            turner.fields('44')
+            if min(turner.data[turner.at:turner.at + 2]) < 32: # else it is the name: Linux 3.12
+                turner.fields('44')
         else:
             turner.fields(RECORDS[kind])
         turner.rest()
