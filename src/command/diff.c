@@ -59,6 +59,7 @@ static const struct tally_option options[] = {
 	{ 0, "dso", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these objects (libc*)", NULL, OPTION_DSO },
 	{ 0, "symbol", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these functions (std::*)", NULL, OPTION_SYMBOL },
 	TALLY_NAME_OPTIONS,
+	TALLY_FULL_NAMES_OPTION,
 	{ 0, "fail-if", TALLY_ARGUMENT_REQUIRED, "CONDITION",
 	  "exit with 1 when it holds: 'parse > +2' (see below); may be given\n"
 	  "more than once",
@@ -210,7 +211,7 @@ static int load_runs(const struct tally_command *command, const struct request *
 	for (size_t i = 0; i < runs->count; i++) {
 		struct tally_stacks_input input = request->input;
 		input.path = runs->paths[i];
-		input.is_one_of_several = true;
+		input.is_one_of_several = input.with_full_names = true;
 		int result = tally_load_stacks(command, &input, &runs->stacks[i], err);
 		if (result < 0)
 			return result;

@@ -31,6 +31,7 @@ static const struct tally_option options[] = {
 	TALLY_FILTER_OPTIONS,
 	TALLY_FILTER_STACK_OPTION,
 	TALLY_NAME_OPTIONS,
+	TALLY_FULL_NAMES_OPTION,
 	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL, "symbols' functions alone, not what was inlined in them", NULL,
 	  OPTION_NO_INLINE },
 	TALLY_OPTIONS_END,

@@ -33,6 +33,7 @@ static const struct tally_option options[] = {
 	TALLY_FILTER_OPTIONS,
 	TALLY_FILTER_STACK_OPTION,
 	TALLY_NAME_OPTIONS,
+	TALLY_FULL_NAMES_OPTION,
 	{ 0, "weight", TALLY_ARGUMENT_REQUIRED, "WHAT", "what widths show: samples, or period: the time or\nevents that "
 	  "samples stand for (period, where it is known)", NULL, OPTION_WEIGHT },
 	{ 0, "title", TALLY_ARGUMENT_REQUIRED, "TEXT", "the title (the input's name)", NULL, OPTION_TITLE },
@@ -169,7 +170,7 @@ static int load(const struct tally_command *command, struct flamegraph *graph, s
 {
 	char path[4096];
 	const char *folder = getenv("TMPDIR");
-	graph->input.is_one_of_several = graph->old != NULL;
+	graph->input.is_one_of_several = graph->input.with_full_names = graph->old != NULL;
 	if (!graph->command)
 		return tally_load_stacks(command, &graph->input, stacks, err);
 	if (snprintf(path, sizeof(path), "%s/tally-XXXXXX", folder && *folder ? folder : "/tmp") >= (int)sizeof(path))

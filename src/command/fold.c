@@ -58,7 +58,7 @@ static int take_option(struct fold *fold, int id, const char *value, struct tall
 	case OPTION_PID: folded->with_pid = true; break;
 	case OPTION_TID: folded->with_tid = true; break;
 	case OPTION_NO_INLINE: fold->input.no_inlines = true; break;
-	case OPTION_FULL: folded->full_names = true; break;
+	case OPTION_FULL: folded->full_names = fold->input.names.full_names = true; break;
 	case 'k': folded->suffix_kernel = true; break;
 	case 'j': folded->suffix_jit = true; break;
 	case 'I': folded->suffix_inlined = true; break;

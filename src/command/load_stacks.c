@@ -92,6 +92,7 @@ static int load_recording(const struct tally_command *command, const char *path,
 	if (result < 0)
 		return result;
 	stacks->by_line = input->by_line;
+	stacks->with_full_names = input->with_full_names;
 	tally_command_jit_hint(profile); /* while it has its rows */
 	result = take_profile(profile, stacks, err);
 	if (result == -ENOENT)

@@ -16,7 +16,7 @@ struct tally_stacks_input {
 	struct tally_profile_filter filter; /* of a recording's samples */
 	struct tally_name_sources names;
 	bool no_inlines; /* leave out what was inlined */
-	bool by_line;    /* tally_stacks' */
+	bool by_line, with_full_names; /* tally_stacks' */
 	bool is_one_of_several; /* warnings name it */
 };
 

@@ -65,6 +65,7 @@ int tally_name_option(int id, const char *value, struct tally_name_sources *sour
 	case TALLY_OPTION_VMLINUX: return take_vmlinux(value, &sources->vmlinux, err);
 	case TALLY_OPTION_KALLSYMS: return take_file("kallsyms", value, &sources->kallsyms, err);
 	case TALLY_OPTION_MODULES: sources->modules = true; return 1;
+	case TALLY_OPTION_FULL_NAMES: sources->full_names = true; return 1;
 	case TALLY_OPTION_DEBUGINFOD: return take_debuginfod(value, sources, err);
 	default: return 0;
 	}

@@ -55,6 +55,7 @@ static const struct tally_option options[] = {
 	TALLY_FILTER_TASK_OPTIONS("pid", "tid"),
 	TALLY_FILTER_OPTIONS,
 	TALLY_NAME_OPTIONS,
+	TALLY_FULL_NAMES_OPTION,
 	{ 0, "error", TALLY_ARGUMENT_NONE, NULL, "columns of sampling errors (95 %; where a terminal is wide anyway)",
 	  NULL, OPTION_ERROR },
 	{ 0, "dso", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these objects (libc*)", NULL, OPTION_DSO },

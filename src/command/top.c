@@ -1,6 +1,7 @@
 /* `tally top`: what runs now, by function, again and again: on a terminal to be browsed, else as text. */
 #include "base/suggest.h"
 #include "command/filter_options.h"
+#include "command/name_options.h"
 #include "command/top_perf_options.h"
 #include "command/top_view.h"
 
@@ -35,6 +36,7 @@ static const struct tally_option options[] = {
 	{ 'g', "call-graph", TALLY_ARGUMENT_NONE, NULL,
 	  "call trees, to be opened, and totals", NULL, 0 },
 	TALLY_FILTER_STACK_OPTION,
+	TALLY_FULL_NAMES_OPTION,
 	{ 0, "no-children", TALLY_ARGUMENT_NONE, NULL, "no totals, with -g", NULL, OPTION_NO_CHILDREN },
 	{ 'K', "hide-kernel", TALLY_ARGUMENT_NONE, NULL, "user mode alone", NULL, 0 },
 	{ 'U', "hide-user", TALLY_ARGUMENT_NONE, NULL, "the kernel alone", NULL, 0 },
@@ -159,6 +161,7 @@ static int apply_option(int id, const char *value, struct record_request *reques
 	case 'm': return record_parse_ring(value, record, err);
 	case 'i': record->no_inherit = true; break;
 	case 'z': top->forgets = true; break;
+	case TALLY_OPTION_FULL_NAMES: top->full_names = true; break;
 	case OPTION_NO_BPF_EVENT: record->no_bpf_events = true; break;
 	default: return top_take_perf_option(id, err);
 	}

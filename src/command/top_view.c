@@ -251,6 +251,7 @@ static void set_up(struct top_request *top)
 {
 	tally_names_init(&top->names, tally_recorder_tasks(top->recorder));
 	tally_names_use_cache(&top->names);
+	top->names.sources.full_names = top->full_names;
 	top->sums = (struct tally_live_sums){ .names = &top->names, .with_stacks = top->stacks,
 					       .frames_max = top->frames_max };
 	top->options = (struct tally_report_options){ .by_self = true, .percent_min = top->percent_min,

@@ -48,16 +48,48 @@ static void append_thread(const struct tally_stacks *stacks, const struct tally_
 		tally_buffer_printf(out, "/%" PRIu32, thread->tid);
 }
 
-static void append_frame(const struct tally_stacks *stacks, const struct tally_frame *frame, bool is_java,
+/* By frame: how much of its name is written.  Parameters are left out where no other frame's name is the same without them:
+ * overloads stay apart.  NULL: no memory. */
+static size_t *choose_lengths(const struct tally_stacks *stacks)
+{
+	enum { SEVERAL = UINT32_MAX - 1 };
+	size_t *lengths = malloc((stacks->frames.count + 1) * sizeof(*lengths));
+	struct tally_map names = { 0 }; /* short name → the only whole one, + 1; SEVERAL */
+	struct tally_strings shorts = { 0 };
+	for (int pass = 0; lengths && pass < 2; pass++)
+		for (size_t i = 0; lengths && i < stacks->frames.count; i++) {
+			uint32_t whole = stacks->frames.items[i].name;
+			const char *text = tally_strings_text(&stacks->strings, whole);
+			size_t length = tally_function_name_length(text);
+			uint32_t id = tally_strings_add(&shorts, text, length);
+			uint64_t *only = id == TALLY_STRING_NONE ? NULL : tally_map_put(&names, id, NULL);
+			if (!only) {
+				free(lengths);
+				lengths = NULL;
+				break;
+			}
+			lengths[i] = pass && *only == SEVERAL ? strlen(text) : length;
+			if (!pass)
+				*only = !*only || *only == whole + 1u ? whole + 1u : SEVERAL;
+		}
+	tally_map_release(&names);
+	tally_strings_release(&shorts);
+	return lengths;
+}
+
+static void append_frame(const struct tally_stacks *stacks, const struct tally_frame *frame, size_t length, bool is_java,
 			 const struct tally_folded_options *options, struct tally_buffer *out)
 {
 	const char *name = tally_strings_text(&stacks->strings, frame->name);
 	bool full = options->full_names;
+	length = full ? strlen(name) : length;
 	/* "Ljava/io/PrintStream;::print": the L is the JVM's mark of a class. */
-	if (is_java && !full && *name == 'L' && memchr(name, '/', tally_function_name_length(name)))
+	if (is_java && !full && *name == 'L' && memchr(name, '/', length)) {
 		name++;
+		length--;
+	}
 	tally_buffer_char(out, ';');
-	append_name(out, name, full ? strlen(name) : tally_function_name_length(name), full);
+	append_name(out, name, length, full);
 	if (options->suffix_kernel && frame->kind == TALLY_FRAME_KERNEL)
 		tally_buffer_text(out, "_[k]");
 	if (options->suffix_jit && frame->kind == TALLY_FRAME_JIT)
@@ -92,7 +124,8 @@ int tally_folded_write(const struct tally_stacks *stacks, const struct tally_fol
 	struct folded_line *lines = calloc(stacks->rows.rows.count + 1, sizeof(*lines));
 	bool by_samples = options->by_samples && stacks->total_samples;
 	struct tally_frame_list frames = { 0 };
-	bool failed = !lines;
+	size_t *lengths = choose_lengths(stacks);
+	bool failed = !lines || !lengths;
 	for (size_t i = 0; !failed && i < stacks->rows.rows.count; i++) {
 		const struct tally_row *stack = &stacks->rows.rows.items[i];
 		lines[i].offset = texts.length;
@@ -102,7 +135,8 @@ int tally_folded_write(const struct tally_stacks *stacks, const struct tally_fol
 		append_thread(stacks, thread, options, &texts);
 		failed = tally_stacks_frames(stacks, i, &frames) < 0;
 		for (size_t f = 0; !failed && f < frames.count; f++)
-			append_frame(stacks, &stacks->frames.items[frames.items[f]], is_java, options, &texts);
+			append_frame(stacks, &stacks->frames.items[frames.items[f]], lengths[frames.items[f]], is_java, options,
+				     &texts);
 		tally_buffer_char(&texts, '\0');
 	}
 	failed |= texts.failed;
@@ -110,6 +144,7 @@ int tally_folded_write(const struct tally_stacks *stacks, const struct tally_fol
 		write_sorted(lines, stacks->rows.rows.count, tally_buffer_string(&texts), out);
 	failed |= out->failed;
 	free(lines);
+	free(lengths);
 	tally_vector_release(&frames);
 	tally_buffer_release(&texts);
 	return failed ? tally_error_set(err, -ENOMEM, "out of memory while folding stacks") : 0;

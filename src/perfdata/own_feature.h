@@ -17,6 +17,7 @@ enum tally_own_part {
 	TALLY_OWN_STACKS,
 	TALLY_OWN_JITS,
 	TALLY_OWN_CODE,
+	TALLY_OWN_SOURCES,
 };
 
 /* Starts a section in an empty buffer. */

@@ -41,9 +41,8 @@ static bool is_called(const struct tally_profile *profile, const struct tally_ho
 	if (!name)
 		return true;
 	const char *own = tally_names_plain_text(&profile->recording->names, hot->function);
-	const char *whole = tally_names_text(&profile->recording->names, hot->function);
 	size_t length = strcspn(own, "(");
-	return !strcmp(whole, name) || !strcmp(own, name) || is_nameless(profile, hot, name) ||
+	return tally_names_is_called(&profile->recording->names, hot->function, name) || is_nameless(profile, hot, name) ||
 	       (length && strlen(name) == length && !strncmp(own, name, length));
 }
 

@@ -43,7 +43,7 @@ static void make_key(const struct live_report *self, const struct tally_live_sum
 	key[TALLY_SORT_PID] = by[TALLY_SORT_PID] ? sum->pid : 0;
 	key[TALLY_SORT_TID] = by[TALLY_SORT_TID] ? sum->tid : 0;
 	key[TALLY_SORT_OBJECT] = by[TALLY_SORT_OBJECT] ? function->object : 0;
-	key[TALLY_SORT_SYMBOL] = by[TALLY_SORT_SYMBOL] ? function->name : 0;
+	key[TALLY_SORT_SYMBOL] = by[TALLY_SORT_SYMBOL] ? function->plain : 0;
 }
 
 static int compare_keys(const void *a, const void *b)
@@ -257,7 +257,9 @@ int tally_live_sums_report(const struct tally_live_sums *sums, const struct tall
 	struct live_report self = { .sums = sums, .options = options, .report = report,
 				    .scale = sums->with_stacks ? STACKS_SCALE : 1 };
 	*report = (struct tally_report){ 0 };
-	int result = add_sums(&self);
+	int result = tally_names_tell_apart(sums->names);
+	if (!result)
+		result = add_sums(&self);
 	if (!result) {
 		merge_parts(&self.parts);
 		result = count_tasks(&self);

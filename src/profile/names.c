@@ -92,7 +92,7 @@ static uint32_t name_of_nameless(struct tally_names *names, const struct tally_f
 	return id;
 }
 
-static uint32_t plain_name(struct tally_names *names, const struct tally_function *function)
+static uint32_t bare_name(struct tally_names *names, const struct tally_function *function)
 {
 	if (function->name == TALLY_STRING_NONE)
 		return name_of_nameless(names, function);
@@ -114,11 +114,11 @@ uint32_t tally_names_intern_text(struct tally_names *names, struct tally_map *te
 	return (uint32_t)*slot;
 }
 
-/* By kind and name for what is inlined, which has no place of its own; by file and start for the others. */
+/* By kind and symbol for what is inlined, which has no place of its own; by file and start for the others. */
 static uint64_t function_key(const struct tally_function *function, uint32_t file)
 {
 	if (function->kind == TALLY_FRAME_INLINED)
-		return tally_hash64((uint64_t)function->name << 32 | function->object) + 1;
+		return tally_hash64((uint64_t)function->symbol << 32 | function->object) + 1;
 	return tally_hash64(function->start) ^ ((uint64_t)file << 32 | file);
 }
 
@@ -132,7 +132,8 @@ uint32_t tally_names_intern_function(struct tally_names *names, uint32_t file, s
 		if (!slot)
 			return UINT32_MAX;
 		if (added) {
-			function.plain = plain_name(names, &function);
+			function.bare = function.plain = bare_name(names, &function);
+			function.file = file;
 			*slot = names->functions.count;
 			if (tally_vector_push(&names->functions, function) < 0)
 				return UINT32_MAX;
@@ -140,7 +141,7 @@ uint32_t tally_names_intern_function(struct tally_names *names, uint32_t file, s
 		}
 		const struct tally_function *there = &names->functions.items[*slot];
 		if (there->start == function.start && there->object == function.object &&
-		    there->kind == function.kind && there->name == function.name)
+		    there->kind == function.kind && there->symbol == function.symbol)
 			return (uint32_t)*slot;
 	}
 }
@@ -151,6 +152,8 @@ uint32_t tally_names_symbol_function(struct tally_names *names, struct tally_nam
 	struct tally_function function = {
 		.object = tally_name_table_object(names, table, place, &symbol),
 		.name = symbol ? tally_names_intern_text(names, &table->texts, symbol->name) : TALLY_STRING_NONE,
+		.symbol = symbol ? tally_strings_intern(&names->strings, symbol->name) : TALLY_STRING_NONE,
+		.source = TALLY_STRING_NONE,
 		.start = symbol ? symbol->start : start,
 		.kind = table->kind,
 	};
@@ -160,6 +163,7 @@ uint32_t tally_names_symbol_function(struct tally_names *names, struct tally_nam
 uint32_t tally_names_plain_function(struct tally_names *names, const struct tally_place *place, uint64_t *offset)
 {
 	struct tally_function function = { .start = UINT64_MAX, .name = TALLY_STRING_NONE };
+	function.source = TALLY_STRING_NONE;
 	*offset = 0;
 	if (place->file == TALLY_FILE_NONE) {
 		function.object = tally_strings_intern(&names->strings, "[unknown]");
@@ -169,10 +173,12 @@ uint32_t tally_names_plain_function(struct tally_names *names, const struct tall
 		const char *name = tally_tasks_path(names->tasks, place->file);
 		function = (struct tally_function){
 			.start = names->tasks->files.items[place->file].symbol_start, .kind = TALLY_FRAME_KERNEL,
+			.source = TALLY_STRING_NONE,
 		};
 		*offset = place->address - function.start;
 		function.name = function.object = tally_strings_intern(&names->strings, name);
 	}
+	function.symbol = function.name;
 	return tally_names_intern_function(names, place->file, function);
 }
 

@@ -95,6 +95,11 @@ struct tally_build_id tally_names_build_id(struct tally_names *names, uint32_t f
 	return id;
 }
 
+static uint32_t intern_text(struct tally_names *names, const char *text)
+{
+	return text ? tally_strings_intern(&names->strings, text) : TALLY_STRING_NONE;
+}
+
 static uint32_t intern_name(struct tally_names *names, const char *text)
 {
 	char *readable = text && !names->keep_mangled ? tally_demangle(text) : NULL;
@@ -109,6 +114,8 @@ static uint32_t intern_function(struct tally_names *names, uint32_t file, uint32
 	if (packed->known == UINT32_MAX) {
 		struct tally_function function = {
 			.name = intern_name(names, packed->name),
+			.symbol = intern_text(names, packed->name),
+			.source = intern_text(names, packed->source),
 			.object = tally_strings_intern(&names->strings, packed->object),
 			.start = packed->start,
 			.kind = packed->kind,

@@ -19,7 +19,7 @@ struct tally_packer {
 	uint32_t string_count;
 	uint32_t *function_ids; /* by the names' function: id + 1 */
 	uint32_t function_count;
-	struct tally_buffer strings, functions, places;
+	struct tally_buffer strings, functions, places, sources;
 };
 
 /* The id + 1 of a text that lives as long as the packer, by its address; 0: no memory. */

@@ -165,6 +165,25 @@ static int read_object(struct tally_packed_names *packed, struct tally_reader *r
 	return result ? result : index_object(packed, (uint32_t)packed->objects.count - 1);
 }
 
+/* Recordings of before, and those that need none, have no such part. */
+static int read_sources(struct tally_packed_names *packed, const void *section, size_t size)
+{
+	struct tally_reader reader;
+	tally_buffer_clear(&packed->scratch);
+	int result = tally_own_feature_get(section, size, TALLY_OWN_SOURCES, &packed->scratch);
+	if (result <= 0)
+		return result;
+	tally_reader_init(&reader, packed->scratch.bytes, packed->scratch.length, false);
+	while (tally_reader_left(&reader)) {
+		uint32_t function = take_u32(&reader);
+		const char *source = take_string(packed, &reader);
+		if (reader.failed || function >= packed->functions.count)
+			return -EBADMSG;
+		packed->functions.items[function].source = source;
+	}
+	return 0;
+}
+
 static int read_part(struct tally_packed_names *packed, const void *section, size_t size, enum tally_own_part part)
 {
 	struct tally_reader reader;
@@ -193,6 +212,8 @@ int tally_packed_names_read(const void *section, size_t size, struct tally_packe
 			result = read_part(packed, section, size, TALLY_OWN_FUNCTIONS);
 		if (!result)
 			result = read_part(packed, section, size, TALLY_OWN_PLACES);
+		if (!result)
+			result = read_sources(packed, section, size);
 		result = result ? result : 1;
 	}
 	tally_buffer_release(&packed->scratch);

@@ -19,6 +19,7 @@ struct tally_packed_function {
 	const char *object; /* where it is: a path, "[kernel.kallsyms]", "[nf_tables]" */
 	uint64_t start;     /* UINT64_MAX: not known */
 	enum tally_frame_kind kind;
+	const char *source; /* what tells it from others of its name: "a.c"; NULL: not told */
 	uint32_t known;     /* its number among the names' functions, once it has one; else UINT32_MAX */
 };
 

@@ -29,15 +29,13 @@ static int compare_functions(const void *a, const void *b, void *context)
 	const struct tally_names *names = context;
 	const struct tally_function *x = &names->functions.items[*(const uint32_t *)a];
 	const struct tally_function *y = &names->functions.items[*(const uint32_t *)b];
-	int order = compare_strings(names, x->name, y->name);
-	if (!order && x->name == TALLY_STRING_NONE)
-		order = compare_strings(names, x->plain, y->plain);
+	int order = compare_strings(names, x->plain, y->plain);
 	if (!order)
 		order = compare_strings(names, x->object, y->object);
 	return order ? order : (int)is_inlined(x) - (int)is_inlined(y);
 }
 
-/* Numbers functions by their names; those that can't be told apart have one code. */
+/* Numbers functions by their names, which differ where functions do; those of one name have one code. */
 static int make_codes(struct tally_report_builder *builder)
 {
 	struct tally_names *names = &builder->profile->recording->names;
@@ -83,8 +81,7 @@ static struct tally_report_key function_key(const struct tally_report_builder *b
 	const struct tally_names *names = &builder->profile->recording->names;
 	const struct tally_function *function = &names->functions.items[builder->function_of_code[code]];
 	return (struct tally_report_key){ .object = builder->options->by[TALLY_SORT_OBJECT] ? function->object : 0,
-					  .symbol = !builder->options->by[TALLY_SORT_SYMBOL] ? 0
-						    : function->name == TALLY_STRING_NONE ? function->plain : function->name };
+					  .symbol = builder->options->by[TALLY_SORT_SYMBOL] ? function->plain : 0 };
 }
 
 static int make_function_keys(struct tally_report_builder *builder, struct tally_map *index)

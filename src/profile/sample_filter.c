@@ -93,11 +93,27 @@ static bool fits(const char *pattern, const char *end, const char *word)
 	return pattern == end;
 }
 
+/* Behind the parenthesis that the one at `list` pairs with; 1 where none does. */
+static size_t length_of_parameters(const char *list)
+{
+	size_t depth = 0;
+	for (size_t i = 0; list[i]; i++) {
+		depth += list[i] == '(';
+		depth -= list[i] == ')';
+		if (!depth)
+			return i + 1;
+	}
+	return 1;
+}
+
+/* Commas of parameters are a name's. */
 static size_t length_of_one(const char *list)
 {
 	size_t length = 0;
-	while (list[length] && list[length] != ',')
-		length += list[length] == '\\' && list[length + 1] ? 2 : 1;
+	while (list[length] && list[length] != ',') {
+		bool is_quoted = list[length] == '\\' && list[length + 1];
+		length += list[length] == '(' ? length_of_parameters(list + length) : 1u + is_quoted;
+	}
 	return length;
 }
 
@@ -119,8 +135,7 @@ bool tally_function_passes(const struct tally_profile_filter *filter, const stru
 		return false;
 	return (!objects || tally_list_has(objects, tally_names_object(names, function)) ||
 		tally_list_has(objects, tally_names_short_object(names, function))) &&
-	       (!symbols || tally_list_has(symbols, tally_names_plain_text(names, function)) ||
-		tally_list_has(symbols, tally_names_text(names, function)));
+	       (!symbols || tally_names_is_listed(names, function, symbols));
 }
 
 void tally_list_quote(const char *word, char *list)

@@ -22,7 +22,7 @@ struct matcher {
 /* What compilers add to a name behind a dot, and parameters, are no part of what a function is called. */
 static size_t plain_length(const char *name)
 {
-	static const char *const endings[] = { ".constprop.", ".isra.", ".part.", ".cold", ".lto_priv.", ".llvm.", "(" };
+	static const char *const endings[] = { ".constprop.", ".isra.", ".part.", ".cold", ".lto_priv.", ".llvm.", " [", " (", "(" };
 	size_t length = strlen(name);
 	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
 		const char *at = name[0] ? strstr(name + 1, endings[i]) : NULL;
@@ -73,7 +73,7 @@ static uint32_t take_frame(struct tally_match *match, const struct builds *build
 {
 	const struct tally_strings *strings = &stacks->strings;
 	const char *object = frame->object == TALLY_STRING_NONE ? NULL : tally_strings_text(strings, frame->object);
-	const char *name = tally_strings_text(strings, frame->name);
+	const char *name = tally_strings_text(strings, match->has_full_names ? frame->full : frame->name);
 	struct tally_buffer whole = { 0 };
 	/* perf script text has whole paths, recordings have names. */
 	if (object && object[0] == '/' && object[1] != '/')
@@ -107,6 +107,79 @@ static int take_names(struct tally_match *match, const struct builds *builds, st
 			return -ENOMEM;
 	}
 	return 0;
+}
+
+/* --- names ---------------------------------------------------------------------------------------------- */
+
+/* The text for a frame of `names`; is_full: nothing shorter tells it from the others. */
+struct shown {
+	uint32_t text;
+	bool is_full;
+};
+
+static int see_names(struct tally_match *match, const struct tally_match_run *run, struct shown *shown)
+{
+	const struct tally_stacks *stacks = run->stacks;
+	for (size_t i = 0; i < stacks->frames.count; i++) {
+		const struct tally_frame *frame = &stacks->frames.items[i];
+		struct shown *here = &shown[run->frames[i]];
+		uint32_t text = tally_strings_intern(&match->names.strings, tally_strings_text(&stacks->strings, frame->name));
+		if (text == NONE)
+			return -ENOMEM;
+		here->is_full |= frame->build || (here->text != NONE && here->text != text);
+		here->text = text;
+	}
+	return 0;
+}
+
+/* 1 where one was lengthened, so that others may be alike now. */
+static int tell_apart(const struct tally_match *match, struct shown *shown)
+{
+	const struct tally_frame *frames = match->names.frames.items;
+	struct tally_map alike = { 0 }; /* text → a frame that is shown so, + 1 */
+	int result = 0;
+	for (size_t i = 0; result >= 0 && i < match->names.frames.count; i++) {
+		shown[i].text = shown[i].is_full || shown[i].text == NONE ? frames[i].name : shown[i].text;
+		uint64_t *other = tally_map_put(&alike, shown[i].text, NULL);
+		if (other && *other && frames[*other - 1].name != frames[i].name) {
+			result |= !shown[i].is_full || !shown[*other - 1].is_full;
+			shown[i].is_full = shown[*other - 1].is_full = true;
+		}
+		if (other)
+			*other = i + 1;
+		else
+			result = -ENOMEM;
+	}
+	tally_map_release(&alike);
+	return result;
+}
+
+/* Frames have their whole names; from now on those that the runs show, as far as these mean the same in all of them. */
+static int shorten_names(struct tally_match *match)
+{
+	struct tally_frame *frames = match->names.frames.items;
+	struct shown *shown = malloc((match->names.frames.count + 1) * sizeof(*shown));
+	int result = shown ? 0 : -ENOMEM;
+	for (size_t i = 0; shown && i < match->names.frames.count; i++)
+		shown[i] = (struct shown){ .text = NONE };
+	for (size_t r = 0; !result && r < match->count; r++)
+		result = see_names(match, &match->runs[r], shown);
+	while (!result && (result = tell_apart(match, shown)) > 0)
+		result = 0;
+	for (size_t i = 0; !result && i < match->names.frames.count; i++)
+		frames[i].name = shown[i].text;
+	free(shown);
+	return result;
+}
+
+/* Text has the names that it shows. */
+static bool have_full_names(const struct tally_match *match)
+{
+	for (size_t r = 0; r < match->count; r++)
+		for (size_t i = 0; i < match->runs[r].stacks->frames.count; i++)
+			if (match->runs[r].stacks->frames.items[i].full == NONE)
+				return false;
+	return true;
 }
 
 /* --- frames --------------------------------------------------------------------------------------------- */
@@ -190,6 +263,8 @@ static int match_frames(struct matcher *matcher)
 	int result = match_left(matcher, false);
 	if (!result)
 		result = match_left(matcher, true);
+	if (!result && match->has_full_names)
+		result = shorten_names(match);
 	for (size_t r = 0; !result && r < match->old_count; r++)
 		for (size_t i = 0; i < match->runs[r].stacks->frames.count; i++) {
 			uint32_t *frame = &match->runs[r].frames[i];
@@ -264,6 +339,7 @@ int tally_match_stacks(const struct tally_stacks *old, size_t old_count, const s
 	for (size_t i = 0; i < out->count; i++)
 		out->runs[i] = (struct tally_match_run){ .stacks = i < old_count ? &old[i] : &new[i - old_count],
 							 .is_new = i >= old_count };
+	out->has_full_names = have_full_names(out);
 	int result = gather_builds(out, &builds);
 	for (size_t i = 0; !result && i < out->count; i++)
 		result = take_names(out, &builds, &out->runs[i]);

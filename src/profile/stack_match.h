@@ -6,6 +6,9 @@
  *   - the same name in another object: the program is called ./old and ./new, a library has another version;
  *   - the same name but for what the compiler adds (".constprop.0", ".isra.0", ".part.1", ".cold") or for its parameters.
  *
+ * A recording shows a function as short as its own names allow: where one side has calc(int) and the other calc(double), both
+ * say "calc".  So recordings' frames are matched by their whole names, and shown as short as both sides allow.
+ *
  * The heaviest command that only the old side has is that of the new, where both are half of their sides.
  * Not thread-safe.
  */
@@ -25,6 +28,7 @@ struct tally_match {
 	struct tally_stacks names; /* no rows; frames and threads of both sides, threads being commands */
 	struct tally_match_run *runs; /* the old side's first */
 	size_t count, old_count;
+	bool has_full_names; /* of all frames of all runs: matched by these */
 	/* By frame of `names`: the old side's frame that it was matched with though names differ, else UINT32_MAX. */
 	uint32_t *formerly;
 	uint32_t comm_formerly, comm_now; /* threads that were matched, else UINT32_MAX */

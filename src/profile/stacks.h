@@ -27,6 +27,8 @@ enum tally_frame_kind {
 
 struct tally_frame {
 	uint32_t name;   /* string ids in `strings` */
+	uint32_t full;   /* the name with all parameters, which is the same in recordings that have no other function of the
+			  * name; TALLY_STRING_NONE: not known, of text, or not asked for */
 	uint32_t object; /* "libc.so.6", "[kernel.kallsyms]"; TALLY_STRING_NONE when not known */
 	enum tally_frame_kind kind;
 	uint64_t build; /* of what has no symbol: which build of its object it is of, or TALLY_BUILD_UNKNOWN; of the others 0 */
@@ -65,6 +67,7 @@ struct tally_stacks {
 	char event[128]; /* "cpu-clock", "" when not known */
 	char unit[32];   /* of weight: "samples", "ns", "events" */
 	char title[256];
+	bool with_full_names; /* set before: frames have them, so that they can be matched */
 	bool by_line;    /* set before: functions' names end in the source line that was sampled, or called: "work x.c:12" */
 
 	/* What the text readers left out; malformed lines are no error as long as something was read. */

@@ -85,5 +85,40 @@ char *tally_demangle(const char *name)
 
 char *tally_demangle_signature(const char *name)
 {
-	return demangle_versioned(name, DMGL_PARAMS | DMGL_ANSI);
+	return demangle_versioned(name, DMGL_PARAMS | DMGL_ANSI | DMGL_RET_DROP);
+}
+
+/* "17h", 16 hexadecimal digits and "E", which a compiler's suffix (".llvm.1") may stand behind. */
+static const char *rust_hash(const char *name)
+{
+	enum { DIGITS = 16 };
+	for (const char *at = strstr(name, "17h"); at; at = strstr(at + 1, "17h")) {
+		size_t digits = strspn(at + 3, "0123456789abcdef");
+		if (digits == DIGITS && at[3 + DIGITS] == 'E' && (!at[4 + DIGITS] || at[4 + DIGITS] == '.'))
+			return at + 2;
+	}
+	return NULL;
+}
+
+enum tally_mangled_variant tally_mangled_variant(const char *name, const char **hash)
+{
+	const char *found = name[0] == '_' && name[1] == 'Z' ? rust_hash(name) : NULL;
+	if (name[0] != '_' || strlen(name) > MANGLED_MAX)
+		return TALLY_MANGLED_PLAIN;
+	if (found) {
+		if (hash)
+			*hash = found;
+		return TALLY_MANGLED_RUST_HASH;
+	}
+	switch (is_gnu_v3_mangled_dtor(name)) {
+	case gnu_v3_deleting_dtor: return TALLY_MANGLED_DELETING;
+	case gnu_v3_complete_object_dtor: return TALLY_MANGLED_COMPLETE;
+	case gnu_v3_base_object_dtor: return TALLY_MANGLED_BASE;
+	default: break;
+	}
+	switch (is_gnu_v3_mangled_ctor(name)) {
+	case gnu_v3_complete_object_ctor: return TALLY_MANGLED_COMPLETE;
+	case gnu_v3_base_object_ctor: return TALLY_MANGLED_BASE;
+	default: return TALLY_MANGLED_PLAIN;
+	}
 }

@@ -200,6 +200,56 @@ bool tally_symbols_value_in(const struct tally_object *object, const char *name,
 	return false;
 }
 
+static int by_start(const void *a_, const void *b_)
+{
+	const struct tally_symbol_source *a = a_, *b = b_;
+	return (a->start > b->start) - (a->start < b->start);
+}
+
+static void set_sources(struct tally_symbol_source *wanted, size_t count, uint64_t start, const char *name, const char *source)
+{
+	size_t low = 0, high = count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (wanted[middle].start < start)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < count && wanted[low].start == start; low++)
+		if (!wanted[low].source && !strcmp(wanted[low].name, name))
+			wanted[low].source = source;
+}
+
+/* A file's local symbols stand behind the symbol that names it.  "<artificial>" is what link-time optimization calls its own. */
+static void find_sources_in(const struct tally_object *object, struct tally_symbol_source *wanted, size_t count)
+{
+	struct tally_symtab table;
+	const char *source = NULL;
+	uint64_t thumb = tally_object_machine(object) == EM_ARM;
+	for (size_t i = 0, all = tally_symtab_open(object, ".symtab", &table) ? table.count : 0; i < all; i++) {
+		Elf64_Sym symbol;
+		tally_symtab_entry(&table, i, &symbol);
+		const char *name = tally_symtab_name(&table, &symbol);
+		if (ELF64_ST_BIND(symbol.st_info) != STB_LOCAL)
+			continue;
+		if (ELF64_ST_TYPE(symbol.st_info) == STT_FILE)
+			source = *name && *name != '<' ? name : NULL;
+		else if (source && symbol.st_shndx != SHN_UNDEF)
+			set_sources(wanted, count, symbol.st_value & ~thumb, name, source);
+	}
+}
+
+void tally_symbols_find_sources(const struct tally_object *object, const struct tally_object *debug,
+				struct tally_symbol_source *wanted, size_t count)
+{
+	if (count)
+		qsort(wanted, count, sizeof(*wanted), by_start);
+	if (debug)
+		find_sources_in(debug, wanted, count);
+	find_sources_in(object, wanted, count);
+}
+
 /* A table refers to the objects that its names lie in. */
 static struct tally_object *hold(const struct tally_object *object)
 {

@@ -93,6 +93,38 @@ static int read_code(const struct tally_buffer *code, struct tally_packed_names 
 	return result;
 }
 
+static int read_sources(const struct tally_buffer *sources, struct tally_packed_names **names)
+{
+	struct tally_buffer section = { 0 };
+	make_names(&section, true);
+	tally_own_feature_add(&section, TALLY_OWN_SOURCES, sources->bytes, sources->length);
+	int result = tally_packed_names_read(section.bytes, section.length, names);
+	tally_buffer_release(&section);
+	return result;
+}
+
+static void functions_have_the_files_that_tell_them_apart(void **state)
+{
+	(void)state;
+	struct tally_buffer sources = { 0 };
+	struct tally_packed_names *names;
+	PUT(&sources, 1, 3);
+	assert_int_equal(read_sources(&sources, &names), 1);
+	assert_null(names->functions.items[0].source);
+	assert_string_equal(names->functions.items[1].source, "a.c");
+	tally_packed_names_free(names);
+	static const uint64_t damaged[][2] = { { 77, 3 }, { 1, 77 } };
+	for (size_t i = 0; i < 2; i++) {
+		tally_buffer_clear(&sources);
+		PUT(&sources, damaged[i][0], damaged[i][1]);
+		assert_int_equal(read_sources(&sources, &names), -EBADMSG);
+	}
+	tally_buffer_clear(&sources);
+	PUT(&sources, 1); /* cut */
+	assert_int_equal(read_sources(&sources, &names), -EBADMSG);
+	tally_buffer_release(&sources);
+}
+
 static void code_is_found_by_its_function(void **state)
 {
 	(void)state;
@@ -386,6 +418,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(parts_are_found_and_unknown_ones_skipped),
+		cmocka_unit_test(functions_have_the_files_that_tell_them_apart),
 		cmocka_unit_test(code_is_found_by_its_function),
 		cmocka_unit_test(code_that_is_cut_or_out_of_order_is_damage),
 		cmocka_unit_test(places_are_found_by_file_address_and_kind),

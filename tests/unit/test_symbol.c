@@ -487,6 +487,25 @@ static void names_are_made_readable(void **state)
 	expect_readable("_Z", NULL, NULL);
 	expect_readable("_ZN2ns1fE", "ns::f", "ns::f");
 	expect_readable("malloc@plt", NULL, NULL);
+	expect_readable("_ZN2ns4sortIiEEvPT_", "ns::sort<int>", "ns::sort<int>(int*)"); /* not what it returns */
+}
+
+static void symbols_that_read_alike_are_told_apart(void **state)
+{
+	(void)state;
+	const char *hash = NULL, *rust = "_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE";
+	assert_int_equal(tally_mangled_variant("_ZN1AC1Ei", NULL), TALLY_MANGLED_COMPLETE);
+	assert_int_equal(tally_mangled_variant("_ZN1AC2Ei", NULL), TALLY_MANGLED_BASE);
+	assert_int_equal(tally_mangled_variant("_ZN1AD0Ev", NULL), TALLY_MANGLED_DELETING);
+	assert_int_equal(tally_mangled_variant("_ZN1AD1Ev", NULL), TALLY_MANGLED_COMPLETE);
+	assert_int_equal(tally_mangled_variant("_ZN1AD2Ev", NULL), TALLY_MANGLED_BASE);
+	assert_int_equal(tally_mangled_variant(rust, &hash), TALLY_MANGLED_RUST_HASH);
+	assert_int_equal(strncmp(hash, "h0123456789abcdefE", 18), 0);
+	assert_int_equal(tally_mangled_variant("_ZN4core3fmt17h0123456789abcdefE.llvm.77", NULL), TALLY_MANGLED_RUST_HASH);
+	assert_int_equal(tally_mangled_variant("_ZN4core3fmt17h0123456789abcdeE", NULL), TALLY_MANGLED_PLAIN);
+	assert_int_equal(tally_mangled_variant("_Z4calci", NULL), TALLY_MANGLED_PLAIN);
+	assert_int_equal(tally_mangled_variant("main", NULL), TALLY_MANGLED_PLAIN);
+	assert_int_equal(tally_mangled_variant("", NULL), TALLY_MANGLED_PLAIN);
 }
 
 static void names_that_explode_are_left_alone(void **state)
@@ -595,6 +614,7 @@ int main(void)
 		cmocka_unit_test(a_packed_table_is_the_same_elsewhere),
 		cmocka_unit_test(a_damaged_packed_table_does_no_harm),
 		cmocka_unit_test(names_are_made_readable),
+		cmocka_unit_test(symbols_that_read_alike_are_told_apart),
 		cmocka_unit_test(names_that_explode_are_left_alone),
 		IN_DIRECTORY(mutants_do_no_harm),
 	};

@@ -1,0 +1,389 @@
+/* Names as views show them: short, but never the same for two functions of one object.
+ *
+ * A function is what its symbol stands for.  Demangled without parameters, as perf prints names, overloads read alike, and
+ * so do other things.  Of functions that do, each gets what tells it from the others, and no more, in this order:
+ *
+ *   calc(int)              its parameters, where they differ, whatever objects these are of;
+ *   A::~A() [deleting]     which of a constructor's or destructor's bodies it is; drop::h0123456789abcdef the hash of Rust's
+ *                          older mangling; else its symbol;
+ *   helper (a.c)           of local functions, which have one symbol: the source file that the symbol table says they are of;
+ *   helper (0x4290)        else where it begins.
+ *
+ * The last three only tell functions of one object apart, since views show the object beside the name.  JIT code and the
+ * stubs of a procedure linkage table have names alone: a JIT compiles one function to several addresses.  Two files of one
+ * path are builds of one program, and share their functions of one name. */
+#include "profile/names.h"
+
+#include "base/buffer.h"
+#include "profile/name_tables.h"
+#include "profile/sample_filter.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NONE = TALLY_STRING_NONE };
+
+struct telling {
+	struct tally_names *names;
+	uint32_t *order; /* functions, in groups that read alike */
+};
+
+static const char *text_of(const struct tally_names *names, uint32_t id)
+{
+	return tally_strings_text(&names->strings, id);
+}
+
+/* An inlined function without a linkage name in its DWARF may be any of those that read alike. */
+static bool is_vague(const struct tally_function *function)
+{
+	return function->kind == TALLY_FRAME_INLINED && function->symbol == function->bare;
+}
+
+/* The offset of a symbol's version, or of the text's end. */
+static size_t version_at(const char *text)
+{
+	const char *version = strstr(text, "@@");
+	return version && version > text ? (size_t)(version - text) : strlen(text);
+}
+
+/* ---- parameters ---------------------------------------------------------------------------------------- */
+
+static uint32_t signature_of(struct tally_names *names, const struct tally_function *function)
+{
+	char *readable = names->keep_mangled ? NULL : tally_demangle_signature(text_of(names, function->symbol));
+	if (!readable)
+		return function->bare;
+	uint32_t id = tally_strings_add(&names->strings, readable, version_at(readable));
+	free(readable);
+	return id;
+}
+
+/* Of functions of one name, sorted by symbol. */
+static void tell_parameters(struct telling *telling, const uint32_t *members, size_t count)
+{
+	struct tally_function *functions = telling->names->functions.items;
+	uint32_t first = NONE, last = NONE, signature = NONE;
+	bool differ = false;
+	for (size_t i = 0; i < count; i++) {
+		struct tally_function *function = &functions[members[i]];
+		if (function->symbol != last)
+			signature = signature_of(telling->names, function);
+		last = function->symbol;
+		function->plain = signature;
+		if (is_vague(function))
+			continue;
+		differ |= first != NONE && signature != first;
+		first = signature;
+	}
+	for (size_t i = 0; !differ && !telling->names->sources.full_names && i < count; i++)
+		functions[members[i]].plain = functions[members[i]].bare;
+}
+
+/* ---- symbols that read alike --------------------------------------------------------------------------- */
+
+static bool has_hash(const struct tally_names *names, const struct tally_function *function)
+{
+	return tally_mangled_variant(text_of(names, function->symbol), NULL) == TALLY_MANGLED_RUST_HASH;
+}
+
+/* DWARF gives an inlined constructor another symbol (C4) than its copies out of line have (C1, C2). */
+static bool has_symbol_of_its_own(const struct tally_names *names, const struct tally_function *function)
+{
+	return function->kind != TALLY_FRAME_INLINED || has_hash(names, function);
+}
+
+static uint32_t variant_name(struct tally_names *names, const struct tally_function *function, bool by_symbol)
+{
+	static const char *const words[] = {
+		[TALLY_MANGLED_COMPLETE] = "complete", [TALLY_MANGLED_BASE] = "base", [TALLY_MANGLED_DELETING] = "deleting",
+	};
+	const char *symbol = text_of(names, function->symbol), *plain = text_of(names, function->plain), *hash = "";
+	enum { HASH_LETTERS = 17 };
+	enum tally_mangled_variant variant = tally_mangled_variant(symbol, &hash);
+	struct tally_buffer text = { 0 };
+	if (by_symbol || variant == TALLY_MANGLED_PLAIN)
+		tally_buffer_printf(&text, "%s [%s]", plain, symbol);
+	else if (variant == TALLY_MANGLED_RUST_HASH)
+		tally_buffer_printf(&text, "%s::%.*s", plain, HASH_LETTERS, hash);
+	else
+		tally_buffer_printf(&text, "%s [%s]", plain, words[variant]);
+	uint32_t id = text.failed ? NONE : tally_strings_intern(&names->strings, tally_buffer_string(&text));
+	names->strings.failed |= text.failed;
+	tally_buffer_release(&text);
+	return id;
+}
+
+/* True when variants don't tell all symbols apart, so that the symbols themselves have to be shown. */
+static bool needs_symbols(struct telling *telling, const uint32_t *members, size_t count)
+{
+	struct tally_names *names = telling->names;
+	struct tally_map seen = { 0 };
+	bool needs = false;
+	for (size_t i = 0; !needs && i < count; i++) {
+		const struct tally_function *function = &names->functions.items[members[i]];
+		bool added = false;
+		if (!has_symbol_of_its_own(names, function))
+			continue;
+		uint64_t *symbol = tally_map_put(&seen, variant_name(names, function, false), &added);
+		needs = !symbol || (!added && *symbol != function->symbol) ||
+			tally_mangled_variant(text_of(names, function->symbol), NULL) == TALLY_MANGLED_PLAIN;
+		if (symbol)
+			*symbol = function->symbol;
+	}
+	tally_map_release(&seen);
+	return needs;
+}
+
+/* Of functions of one object that read alike, sorted by symbol. */
+static void tell_variants(struct telling *telling, const uint32_t *members, size_t count)
+{
+	struct tally_names *names = telling->names;
+	struct tally_function *functions = names->functions.items;
+	uint32_t first = NONE;
+	bool differ = false;
+	for (size_t i = 0; i < count; i++) {
+		const struct tally_function *function = &functions[members[i]];
+		if (!has_symbol_of_its_own(names, function))
+			continue;
+		differ |= first != NONE && function->symbol != first;
+		first = function->symbol;
+	}
+	if (!differ)
+		return;
+	bool by_symbol = needs_symbols(telling, members, count);
+	for (size_t i = 0; i < count; i++)
+		if (!is_vague(&functions[members[i]]))
+			functions[members[i]].plain = variant_name(names, &functions[members[i]], by_symbol);
+}
+
+/* ---- one symbol, several functions --------------------------------------------------------------------- */
+
+static bool is_place_of_its_own(const struct tally_names *names, const struct tally_function *function)
+{
+	const char *symbol = text_of(names, function->symbol), *at = strchr(symbol, '@');
+	return function->kind != TALLY_FRAME_INLINED && function->kind != TALLY_FRAME_JIT && function->start != UINT64_MAX &&
+	       function->file != TALLY_FILE_NONE && (!at || strcmp(at, "@plt") != 0);
+}
+
+static void find_sources(struct tally_names *names, const uint32_t *members, size_t count)
+{
+	struct tally_function *functions = names->functions.items;
+	uint32_t file = functions[members[0]].file;
+	bool is_kernel = functions[members[0]].kind == TALLY_FRAME_KERNEL;
+	struct tally_object_entry *entry = !is_kernel && tally_name_table_of(names, file) ? tally_name_table_entry(names, file) : NULL;
+	struct tally_symbol_source *wanted = entry && entry->object ? calloc(count, sizeof(*wanted)) : NULL;
+	if (!wanted)
+		return;
+	for (size_t i = 0; i < count; i++)
+		wanted[i] = (struct tally_symbol_source){ .name = text_of(names, functions[members[i]].symbol),
+							  .start = functions[members[i]].start };
+	tally_symbols_find_sources(entry->object, tally_objects_debug(entry), wanted, count);
+	for (size_t i = 0; i < count; i++)
+		for (size_t w = 0; w < count; w++)
+			if (wanted[w].source && wanted[w].start == functions[members[i]].start)
+				functions[members[i]].source =
+					tally_strings_intern(&names->strings, tally_object_basename(wanted[w].source));
+	free(wanted);
+}
+
+static uint32_t local_name(struct tally_names *names, const struct tally_function *function, bool by_address)
+{
+	struct tally_buffer text = { 0 };
+	const char *plain = text_of(names, function->plain);
+	if (by_address)
+		tally_buffer_printf(&text, "%s (0x%" PRIx64 ")", plain, function->start);
+	else
+		tally_buffer_printf(&text, "%s (%s)", plain, text_of(names, function->source));
+	uint32_t id = text.failed ? NONE : tally_strings_intern(&names->strings, tally_buffer_string(&text));
+	names->strings.failed |= text.failed;
+	tally_buffer_release(&text);
+	return id;
+}
+
+/* Functions of one file and symbol, which begin at several places. */
+static void tell_sources(struct tally_names *names, const uint32_t *members, size_t count)
+{
+	struct tally_function *functions = names->functions.items;
+	bool lacks = false;
+	for (size_t i = 0; i < count; i++)
+		lacks |= functions[members[i]].source == NONE;
+	if (lacks)
+		find_sources(names, members, count);
+	for (size_t i = 0; i < count; i++) {
+		bool by_address = functions[members[i]].source == NONE;
+		for (size_t other = 0; other < count; other++)
+			by_address |= other != i && functions[members[other]].source == functions[members[i]].source;
+		functions[members[i]].plain = local_name(names, &functions[members[i]], by_address);
+	}
+}
+
+/* ---- groups -------------------------------------------------------------------------------------------- */
+
+static int compare(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+static int by_bare_name(const void *a, const void *b, void *context)
+{
+	const struct tally_names *names = context;
+	const struct tally_function *x = &names->functions.items[*(const uint32_t *)a];
+	const struct tally_function *y = &names->functions.items[*(const uint32_t *)b];
+	int order = compare(x->bare, y->bare);
+	order = order ? order : compare(x->symbol, y->symbol);
+	return order ? order : compare(*(const uint32_t *)a, *(const uint32_t *)b);
+}
+
+static int by_object(const void *a, const void *b, void *context)
+{
+	const struct tally_names *names = context;
+	const struct tally_function *x = &names->functions.items[*(const uint32_t *)a];
+	const struct tally_function *y = &names->functions.items[*(const uint32_t *)b];
+	int order = compare(x->plain, y->plain);
+	order = order ? order : compare(x->object, y->object);
+	order = order ? order : compare(x->symbol, y->symbol);
+	order = order ? order : compare(is_place_of_its_own(names, x), is_place_of_its_own(names, y));
+	order = order ? order : compare(x->file, y->file);
+	return order ? order : compare(x->start, y->start);
+}
+
+static bool is_of_object(const struct tally_function *a, const struct tally_function *b)
+{
+	return a->plain == b->plain && a->object == b->object;
+}
+
+static bool is_of_file(const struct tally_names *names, const struct tally_function *a, const struct tally_function *b)
+{
+	return is_of_object(a, b) && a->symbol == b->symbol && a->file == b->file && is_place_of_its_own(names, a) &&
+	       is_place_of_its_own(names, b);
+}
+
+/* Functions that read alike. */
+static void tell_group(struct telling *telling, uint32_t *members, size_t count)
+{
+	struct tally_names *names = telling->names;
+	struct tally_function *functions = names->functions.items;
+	if (functions[members[0]].symbol != functions[members[count - 1]].symbol)
+		tell_parameters(telling, members, count);
+	qsort_r(members, count, sizeof(*members), by_object, names);
+	for (size_t i = 0, end; i < count; i = end) {
+		for (end = i + 1; end < count && is_of_object(&functions[members[i]], &functions[members[end]]);)
+			end++;
+		if (functions[members[i]].symbol != functions[members[end - 1]].symbol)
+			tell_variants(telling, members + i, end - i);
+	}
+	for (size_t i = 0, end; i < count; i = end) {
+		for (end = i + 1; end < count && is_of_file(names, &functions[members[i]], &functions[members[end]]);)
+			end++;
+		if (end > i + 1)
+			tell_sources(names, members + i, end - i);
+	}
+}
+
+static void show_parameters(struct tally_names *names)
+{
+	for (size_t i = 0; i < names->functions.count; i++) {
+		struct tally_function *function = &names->functions.items[i];
+		if (function->name != NONE)
+			function->plain = signature_of(names, function);
+	}
+}
+
+int tally_names_tell_apart(struct tally_names *names)
+{
+	struct telling telling = { .names = names };
+	size_t count = names->functions.count;
+	if (names->told_apart == count)
+		return 0;
+	telling.order = malloc((count + 1) * sizeof(*telling.order));
+	if (!telling.order)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		telling.order[i] = (uint32_t)i;
+		names->functions.items[i].plain = names->functions.items[i].bare;
+	}
+	if (names->sources.full_names)
+		show_parameters(names);
+	qsort_r(telling.order, count, sizeof(*telling.order), by_bare_name, names);
+	for (size_t i = 0, end; i < count; i = end) {
+		const struct tally_function *first = &names->functions.items[telling.order[i]];
+		for (end = i + 1; end < count && names->functions.items[telling.order[end]].bare == first->bare;)
+			end++;
+		if (end > i + 1 && first->name != NONE)
+			tell_group(&telling, telling.order + i, end - i);
+	}
+	free(telling.order);
+	names->told_apart = count;
+	return names->strings.failed ? -ENOMEM : 0;
+}
+
+/* ---- whole names --------------------------------------------------------------------------------------- */
+
+void tally_names_full_text(const struct tally_names *names, uint32_t number, struct tally_buffer *out)
+{
+	const struct tally_function *function = &names->functions.items[number];
+	const char *bare = text_of(names, function->bare), *plain = text_of(names, function->plain);
+	char *signature = function->symbol == NONE || names->keep_mangled ? NULL :
+									    tally_demangle_signature(text_of(names, function->symbol));
+	size_t length = signature ? version_at(signature) : 0;
+	bool is_whole = signature && !strncmp(plain, signature, length);
+	const char *behind = plain + (is_whole ? length : strlen(bare));
+	bool is_own = !strncmp(behind, "::h", 3) || !strncmp(behind, " (0x", 4);
+	if (signature)
+		tally_buffer_append(out, signature, length);
+	else
+		tally_buffer_text(out, bare);
+	tally_buffer_text(out, is_own ? "" : behind);
+	free(signature);
+}
+
+/* ---- names that are typed ------------------------------------------------------------------------------ */
+
+static bool is_same_text(const char *a, const char *b)
+{
+	for (;;) {
+		a += strspn(a, " ");
+		b += strspn(b, " ");
+		if (!*a || *a != *b)
+			return *a == *b;
+		a++;
+		b++;
+	}
+}
+
+/* Its name with parameters, to be freed; NULL: it has none. */
+static char *signature_text(const struct tally_names *names, const struct tally_function *function)
+{
+	return function->symbol == NONE ? NULL : tally_demangle_signature(text_of(names, function->symbol));
+}
+
+bool tally_names_is_called(const struct tally_names *names, uint32_t number, const char *typed)
+{
+	if (number >= names->functions.count)
+		return false;
+	const struct tally_function *function = &names->functions.items[number];
+	if (is_same_text(typed, text_of(names, function->plain)) || is_same_text(typed, text_of(names, function->bare)) ||
+	    !strcmp(typed, tally_names_text(names, number)) || !strcmp(typed, text_of(names, function->symbol)))
+		return true;
+	char *signature = strchr(typed, '(') ? signature_text(names, function) : NULL;
+	bool is_it = signature && is_same_text(typed, signature);
+	free(signature);
+	return is_it;
+}
+
+bool tally_names_is_listed(const struct tally_names *names, uint32_t number, const char *list)
+{
+	if (number >= names->functions.count)
+		return false;
+	const struct tally_function *function = &names->functions.items[number];
+	if (tally_list_has(list, text_of(names, function->plain)) || tally_list_has(list, text_of(names, function->bare)) ||
+	    tally_list_has(list, tally_names_text(names, number)) ||
+	    (function->symbol != NONE && tally_list_has(list, text_of(names, function->symbol))))
+		return true;
+	char *signature = strchr(list, '(') ? signature_text(names, function) : NULL;
+	bool is_it = signature && tally_list_has(list, signature);
+	free(signature);
+	return is_it;
+}

@@ -1,0 +1,166 @@
+#!/bin/bash
+# Functions of one name are told apart by their symbol, and names are as short as that allows: overloads, destructors' bodies,
+# local functions of several files, in every view; recordings say so wherever they are read.  TAP; $TALLY is the binary.
+set -u
+. "$(dirname "$0")/tap.sh"
+cd "$scratch" || exit 1
+export PAGER=cat NO_COLOR= HOME=$scratch XDG_CACHE_HOME=$scratch/cache DEBUGINFOD_URLS= COLUMNS=200
+mkdir cache
+have g++ || skip_all "there is no g++"
+
+cat >main.cpp <<'END'
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+#define APART __attribute__((noinline, noipa))
+volatile double sink;
+static inline __attribute__((always_inline)) void spin(long n) { for (long i = 0; i < n; i++) sink = sink + 1; }
+APART void calc(int) { spin(400000); }
+APART void calc(double) { spin(800000); }
+APART void only(int) { spin(200000); }
+namespace engine { template <typename T> struct Sorter { APART void bubble() { spin(300000); } }; }
+struct Base { APART virtual ~Base(); };
+Base::~Base() { spin(200000); }
+struct Child : Base { void operator delete(void *at) { spin(200000); ::operator delete(at); } APART ~Child() override; };
+Child::~Child() { spin(200000); }
+extern "C" void first(void), second(void);
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "all";
+	bool all = !strcmp(what, "all");
+	for (int i = 0; i < 120; i++) {
+		if (all || !strcmp(what, "int")) calc(1);
+		if (all || !strcmp(what, "double")) calc(1.0);
+		if (!all) continue;
+		only(1);
+		engine::Sorter<std::pair<int, long>>().bubble();
+		engine::Sorter<std::pair<char, long>>().bubble();
+		Base *object = new Child;
+		delete object;
+		first();
+		second();
+	}
+}
+END
+cat >local.c <<'END'
+static volatile double sink;
+static __attribute__((noinline, noipa)) void helper(void) { for (long i = 0; i < TIMES; i++) sink = sink + 1; }
+void ENTRY(void) { helper(); }
+END
+mkdir other
+cp local.c one.c && cp local.c two.c && cp local.c other/two.c
+build() {
+	g++ -O1 -g -c main.cpp && gcc -O1 -DENTRY=first -DTIMES=200000 -c one.c && gcc -O1 -DENTRY=second -DTIMES=500000 -c two.c &&
+		g++ -o program main.o one.o two.o
+}
+build 2>out || skip_all "g++ doesn't build the program"
+timeout 60 "$TALLY" record -e cpu-clock -F 2000 -o all.data -- ./program >out 2>&1 ||
+	skip_all "tally can't record here: $(head -c 100 out | tr '\n#' '  ')"
+
+# FILE [option…]: names with their SELF, "NAME|SELF"
+rows() { timeout 60 "$TALLY" report --stdio --percent-limit 0 "$@" 2>err | sed -En 's/^ *[0-9.]+% +([0-9.]+)% +(\[?[a-z][^ ]*) +(.*)$/\3|\1/p' >out; }
+has() { grep -q "^$1|" out; }
+
+rows -i all.data
+check "overloads are two rows" eval 'has "calc(int)" && has "calc(double)" && ! has calc'
+check "… with what each of them took" eval '[ "$(grep -c "^calc(.*|[1-9]" out)" = 2 ]'
+check "what has its name alone has no parameters" eval 'has only && has main'
+check "instances of a template are told by its arguments" eval 'has "engine::Sorter<std::pair<int, long> >::bubble" &&
+	has "engine::Sorter<std::pair<char, long> >::bubble"'
+check "a destructor's bodies are told apart" eval 'has "Child::~Child \[deleting\]" && has "Child::~Child \[\(complete\|base\)\]"'
+check "local functions are told apart by their file" eval 'has "helper (one.c)" && has "helper (two.c)" && ! has helper'
+
+rows -i all.data --full-names
+check "--full-names shows all parameters" eval 'has "only(int)" && has "main" && has "engine::Sorter<std::pair<int, long> >::bubble()"'
+
+rows -i all.data --symbol 'calc(double)'
+check "--symbol finds one overload" eval 'grep -q "^calc|[1-9]" out && ! has "calc(int)" || has "calc(double)" && ! has "calc(int)"'
+rows -i all.data --symbol 'calc'
+check "… or all that are called so" eval 'has "calc(double)" && has "calc(int)"'
+check "… and one whose parameters have a comma" eval '[ "$(timeout 60 "$TALLY" report --stdio -i all.data \
+	--symbol "nothing(int, int),only(int)" 2>&1 | grep -c " only$")" = 1 ]'
+
+annotated() { timeout 60 "$TALLY" annotate --stdio -i all.data "$@" 2>err | sed -En 's|^(.*)  /.*/program$|\1|p' >out; }
+annotated 'calc(double)'
+check "annotate finds one overload" eval '[ "$(cat out)" = "calc(double)" ]'
+annotated 'calc( double )'
+check "… whatever the blanks" eval '[ "$(cat out)" = "calc(double)" ]'
+annotated _Z4calcd
+check "… or by its symbol" eval '[ "$(cat out)" = "calc(double)" ]'
+annotated calc
+check "… or both by the name that they share" eval '[ "$(sort out | tr "\n" " ")" = "calc(double) calc(int) " ]'
+annotated 'helper (two.c)'
+check "… and one of the local functions" eval '[ "$(cat out)" = "helper (two.c)" ]'
+
+timeout 60 "$TALLY" report --json -i all.data --percent-limit 0 >out 2>err
+check "JSON tells them apart, and by symbol" eval 'grep -q "\"function\": \"calc(int)\"" out && grep -q "\"symbol\": \"_Z4calcd\"" out'
+timeout 60 "$TALLY" report --stdio -G -i all.data --percent-limit 0 >out 2>err
+check "call trees have both" eval 'grep -Eq "─ [0-9.]+% calc\(int\)" out && grep -Eq "─ [0-9.]+% calc\(double\)" out'
+timeout 60 "$TALLY" fold -i all.data >out 2>err
+check "folded stacks have both" eval 'grep -q "main;calc(int);spin " out && grep -q "main;calc(double);spin " out && grep -q "main;only;spin " out'
+check "… and local functions by their file" eval 'grep -q "first;helper (one.c) " out && grep -q "second;helper (two.c) " out'
+timeout 60 "$TALLY" script -i all.data >script 2>err
+check "script is as perf prints it" eval 'grep -q " calc+0x" script && ! grep -q "calc(int)" script'
+timeout 60 "$TALLY" flamegraph -i all.data -o graph.svg >out 2>err
+check "flame graphs have both" eval 'grep -q "calc(int)" graph.svg && grep -q "calc(double)" graph.svg && grep -q "helper (one.c)" graph.svg'
+timeout 60 "$TALLY" export -i all.data --format speedscope -o out >err 2>&1
+check "exports have both" eval 'grep -q "calc(int)" out && grep -q "calc(double)" out'
+
+# Text with parameters, which stackcollapse-perf.pl drops: what is told by them keeps them.
+cat >text <<'END'
+p 1 1.0: 1 cpu-clock:
+	1 calc(int)+0x1 (/x/p)
+	2 main+0x1 (/x/p)
+
+p 1 1.1: 1 cpu-clock:
+	3 calc(double)+0x1 (/x/p)
+	2 main+0x1 (/x/p)
+
+p 1 1.2: 1 cpu-clock:
+	4 only(int)+0x1 (/x/p)
+	2 main+0x1 (/x/p)
+
+END
+timeout 60 "$TALLY" fold -i text >out 2>err
+check "text's overloads stay apart" eval '[ "$(cat out)" = "p;main;calc(double) 1
+p;main;calc(int) 1
+p;main;only 1" ]'
+
+# Recordings carry it.
+rows -i all.data && mv out before
+cp all.data moved.data && mv program gone
+rows -i moved.data
+check "the recording says it without the program" cmp -s before out
+mv gone program
+"$TALLY" record --no-pack -e cpu-clock -F 2000 -o bare.data -- ./program >out 2>&1
+rows -i bare.data
+check "a recording without names gets them from the program" eval 'has "helper (one.c)" && has "calc(int)"'
+timeout 60 "$TALLY" pack bare.data >out 2>&1
+mv program gone
+rows -i bare.data
+check "… and keeps them when it is packed" eval 'has "helper (one.c)" && has "calc(int)"'
+mv gone program
+
+# Of two files of one name, and of none.
+gcc -O1 -DENTRY=first -DTIMES=200000 -c -o one.o two.c && g++ -o alike main.o one.o two.o &&
+	timeout 60 "$TALLY" record -e cpu-clock -F 2000 -o alike.data -- ./alike >out 2>&1
+rows -i alike.data
+check "what no file tells apart has its address" eval '[ "$(grep -Ec "^helper \(0x[0-9a-f]+\)\|" out)" = 2 ]'
+
+# A comparison: each side has one of the overloads, and calls it calc.
+for what in int double; do
+	timeout 60 "$TALLY" record -e cpu-clock -F 2000 -o $what.data -- ./program $what >out 2>&1
+done
+rows -i int.data
+check "an overload alone has no parameters" eval 'has calc'
+timeout 60 "$TALLY" diff int.data double.data >out 2>err
+check "a comparison doesn't take one overload for the other" eval 'grep -Eq "calc\(int\)" out && grep -Eq "calc\(double\)" out'
+timeout 60 "$TALLY" diff int.data all.data >out 2>err
+check "… and knows the one that both have, however it is shown" eval '[ "$(grep -c "calc(int)" out)" = 1 ] &&
+	! grep -q "calc(int).*\(new\|gone\|was\)" out'
+
+timeout 20 "$TALLY" top --stdio -n 2 -d 1 -e cpu-clock -- ./program >out 2>err ||
+	{ ./program & timeout 20 "$TALLY" top --stdio -n 1 -d 1 -p $! >out 2>err; wait; }
+check "top has both" eval 'grep -q "calc(int)" out && grep -q "calc(double)" out'
+
+done_testing
