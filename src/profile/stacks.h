@@ -114,4 +114,7 @@ int tally_stacks_read_perf_script(struct tally_stacks *stacks, const char *text,
 bool tally_text_is_perf_script(const char *text, size_t length);
 int tally_stacks_read_text(struct tally_stacks *stacks, const char *text, size_t length, struct tally_error *err);
 
+/* text_names.c: frames whose names are symbols get readable ones.  Nothing may be added afterwards.  0 or -ENOMEM. */
+int tally_stacks_make_readable(struct tally_stacks *stacks);
+
 #endif
