@@ -275,6 +275,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	if (request.header.only)
 		return tally_command_header_only(command, recording, request.input, &request.header);
 	recording->names.keep_mangled = request.mangled;
+	recording->names.real_paths = true;
 	recording->names.no_inlines = request.no_inlines;
 	tally_names_use_cache(&recording->names);
 	tally_names_use_sources(&recording->names, &request.names);

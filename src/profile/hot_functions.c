@@ -51,8 +51,10 @@ static bool is_chosen(const struct tally_profile *profile, const struct tally_ho
 {
 	const struct tally_names *names = &profile->recording->names;
 	const char *object = choice->object;
+	const char *own = tally_names_file_path(names, hot->function);
 	return (!object || !strcmp(object, tally_names_short_object(names, hot->function)) ||
-		!strcmp(object, tally_names_object(names, hot->function))) && is_called(profile, hot, choice->name);
+		!strcmp(object, tally_names_object(names, hot->function)) || !strcmp(object, own) ||
+		!strcmp(object, tally_object_short(own))) && is_called(profile, hot, choice->name);
 }
 
 static int hotter_first(const void *a_, const void *b_)

@@ -8,9 +8,11 @@
 #include "task/jit.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Objects from this size on have their symbols kept: node's 150,000 take 25 ms to read and sort, and 3 from the cache. */
 enum { KEPT_OBJECT_BYTES = 8 << 20, SYMBOLS_VERSION = 3 };
@@ -52,11 +54,26 @@ static void note_gap(struct tally_names *names, const struct tally_object_entry 
 	}
 }
 
+/* One program by several names, as of redis or busybox: the path that processes were started by, beside the file and the same
+ * file; NULL where that is its own, or they differ.  A name that the file's own has in it says less ("cc", "python3"). */
+static const char *started_path(const struct tally_mapped_file *file, const char *path, char *out, size_t size)
+{
+	const char *slash = strrchr(path, '/');
+	struct stat own, other;
+	if (!slash || !file->started_as[0] || file->is_started_variously || strstr(slash + 1, file->started_as) ||
+	    strchr(file->started_as, '/') || strlen(file->started_as) + 1 == sizeof(file->started_as))
+		return NULL;
+	int length = snprintf(out, size, "%.*s/%s", (int)(slash - path), path, file->started_as);
+	bool is_it = length > 0 && (size_t)length < size && !stat(path, &own) && !stat(out, &other) &&
+		     own.st_dev == other.st_dev && own.st_ino == other.st_ino;
+	return is_it ? out : NULL;
+}
+
 static int open_table(struct tally_names *names, struct tally_name_table *table, uint32_t file_id)
 {
 	const struct tally_mapped_file *file = &names->tasks->files.items[file_id];
 	const char *path = tally_tasks_path(names->tasks, file_id);
-	char jit_path[64];
+	char jit_path[64], started_as[PATH_MAX];
 	const struct tally_jit *jit = tally_jits_of_file(names->tasks, file_id);
 	table->is_open = true;
 	table->kind = kind_of_path(path);
@@ -77,6 +94,9 @@ static int open_table(struct tally_names *names, struct tally_name_table *table,
 			return -ENOMEM;
 		if (!entry->object)
 			note_gap(names, entry, path);
+		const char *started = entry->object && !names->real_paths ?
+				      started_path(file, path, started_as, sizeof(started_as)) : NULL;
+		path = started ? started : path;
 	}
 	table->object = tally_strings_intern(&names->strings, path);
 	return 0;

@@ -245,6 +245,12 @@ const char *tally_names_object(const struct tally_names *names, uint32_t functio
 		       "[unknown]";
 }
 
+const char *tally_names_file_path(const struct tally_names *names, uint32_t function)
+{
+	uint32_t file = function < names->functions.count ? names->functions.items[function].file : TALLY_FILE_NONE;
+	return tally_tasks_path(names->tasks, file);
+}
+
 const char *tally_object_short(const char *path)
 {
 	const char *slash = strrchr(path, '/');

@@ -115,6 +115,7 @@ struct tally_names {
 	struct tally_place_table *asked; /* places that tally_names_function() was asked for are put here; NULL: nobody wants them */
 	bool keep_mangled;
 	bool no_inlines; /* set by who wants the symbols' functions alone */
+	bool real_paths; /* objects are called by their files' own names, not by those under which they were started */
 	size_t told_apart; /* so many of `functions` were there when they were told apart last */
 	const struct tally_text_pokes *text_pokes; /* by which the kernel's code is read; NULL: none */
 	const struct tally_perf_maps *perf_maps; /* held while recording; NULL: none, they are looked for where they lie */
@@ -183,6 +184,8 @@ const char *tally_names_plain_text(const struct tally_names *names, uint32_t fun
 /* The object's whole path, and its last part. */
 const char *tally_names_object(const struct tally_names *names, uint32_t function);
 const char *tally_names_short_object(const struct tally_names *names, uint32_t function);
+/* The path of the file, whose object may be called by the name under which it was started; "" where it is in none. */
+const char *tally_names_file_path(const struct tally_names *names, uint32_t function);
 const char *tally_object_short(const char *path);
 
 /* Looks an address up in the maps of a task as they are now.  `kernel`: by cpumode. */

@@ -128,13 +128,20 @@ bool tally_list_has(const char *list, const char *word)
 	return false;
 }
 
+static bool is_object_listed(const struct tally_names *names, uint32_t function, const char *objects)
+{
+	const char *own = tally_names_file_path(names, function);
+	return tally_list_has(objects, tally_names_object(names, function)) ||
+	       tally_list_has(objects, tally_names_short_object(names, function)) || tally_list_has(objects, own) ||
+	       tally_list_has(objects, tally_object_short(own));
+}
+
 bool tally_function_passes(const struct tally_profile_filter *filter, const struct tally_names *names, uint32_t function)
 {
 	const char *objects = filter->objects, *symbols = filter->symbols;
 	if (function == UINT32_MAX)
 		return false;
-	return (!objects || tally_list_has(objects, tally_names_object(names, function)) ||
-		tally_list_has(objects, tally_names_short_object(names, function))) &&
+	return (!objects || is_object_listed(names, function, objects)) &&
 	       (!symbols || tally_names_is_listed(names, function, symbols));
 }
 

@@ -138,6 +138,21 @@ static bool is_hotspot(const char *path)
 	return slash && !strcmp(slash, "/libjvm.so");
 }
 
+/* The kernel maps a program first, behind the COMM record of its exec. */
+static void note_program(struct tally_tasks *tasks, uint32_t pid, uint32_t file_id)
+{
+	const uint64_t *slot = tally_map_get(&tasks->thread_index, (uint64_t)pid << 32 | pid);
+	struct tally_thread *thread = slot ? &tasks->threads.items[*slot] : NULL;
+	struct tally_mapped_file *file = &tasks->files.items[file_id];
+	if (!thread || !thread->awaits_program)
+		return;
+	thread->awaits_program = false;
+	const char *comm = tally_strings_text(&tasks->strings, thread->comm);
+	bool is_other = file->started_as[0] && strcmp(file->started_as, comm) != 0;
+	file->is_started_variously |= is_other;
+	snprintf(file->started_as, sizeof(file->started_as), "%s", comm);
+}
+
 static int apply_mmap(struct tally_tasks *tasks, const struct tally_record *record)
 {
 	const struct tally_record_mmap *mmap = &record->mmap;
@@ -159,6 +174,8 @@ static int apply_mmap(struct tally_tasks *tasks, const struct tally_record *reco
 	if (mapping.file == TALLY_FILE_NONE || !process)
 		return -ENOMEM;
 	tasks->maps_seen++;
+	if (mapping.executable && !is_kernel)
+		note_program(tasks, mmap->pid, mapping.file);
 	if (own_mappings(tasks, process) < 0)
 		return -ENOMEM;
 	process->generation = ++tasks->generation;
@@ -244,10 +261,13 @@ static int apply_comm(struct tally_tasks *tasks, const struct tally_record *reco
 		return -ENOMEM;
 	/* An exec's old maps stay until new ones cover them: the last samples of execve(2) return into them. */
 	struct tally_process *process = find_process(tasks, record->comm.pid);
-	if (record->header.misc & TALLY_MISC_COMM_EXEC)
+	bool is_exec = record->header.misc & TALLY_MISC_COMM_EXEC;
+	if (is_exec)
 		tally_jits_forget(tasks, record->comm.pid);
-	if (record->header.misc & TALLY_MISC_COMM_EXEC && process)
+	if (is_exec && process)
 		process->has_hotspot = false;
+	/* Of a process that was there before, a recorder tells what it is called, and then what it has mapped. */
+	tasks->threads.items[thread].awaits_program |= is_exec || tasks->threads.items[thread].comm == TALLY_STRING_NONE;
 	tasks->threads.items[thread].comm = comm;
 	tasks->comm_generation++;
 	return 0;

@@ -3,6 +3,8 @@
 # local functions of several files, in every view; recordings say so wherever they are read.  TAP; $TALLY is the binary.
 set -u
 . "$(dirname "$0")/tap.sh"
+running=
+trap '[ -z "$running" ] || kill $running 2>/dev/null; rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
 export PAGER=cat NO_COLOR= HOME=$scratch XDG_CACHE_HOME=$scratch/cache DEBUGINFOD_URLS= COLUMNS=200
 mkdir cache
@@ -28,7 +30,7 @@ int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "all";
 	bool all = !strcmp(what, "all");
-	for (int i = 0; i < 120; i++) {
+	for (int i = 0, rounds = argc > 2 ? atoi(argv[2]) : 120; i < rounds; i++) {
 		if (all || !strcmp(what, "int")) calc(1);
 		if (all || !strcmp(what, "double")) calc(1.0);
 		if (!all) continue;
@@ -126,6 +128,26 @@ check "text's overloads stay apart" eval '[ "$(cat out)" = "p;main;calc(double) 
 p;main;calc(int) 1
 p;main;only 1" ]'
 
+# Text of a perf without demanglers.
+cat >text <<'END'
+p 1 1.0: 1 cpu-clock:
+	1 _ZN4core3fmt5write17h0123456789abcdefE+0x1 (/x/p)
+	2 _ZN4main4main17h0123456789abcdefE.llvm.77+0x1 (/x/p)
+
+p 1 1.1: 1 cpu-clock:
+	3 _ZN4core3fmt5write17hfedcba9876543210E+0x1 (/x/p)
+	2 rest::of::it::h0123456789abcdef+0x1 (/x/p)
+
+p 1 1.2: 1 cpu-clock:
+	4 _RNvC6_123foo3bar+0x1 (/x/p)
+	5 _Z4calci+0x1 (/x/p)
+
+END
+timeout 60 "$TALLY" fold -i text >out 2>err
+check "text's symbols are made readable, Rust's of either kind" eval '[ "$(cat out)" = "p;calc;123foo::bar 1
+p;main::main;core::fmt::write::h0123456789abcdef 1
+p;rest::of::it;core::fmt::write::hfedcba9876543210 1" ]'
+
 # Recordings carry it.
 rows -i all.data && mv out before
 cp all.data moved.data && mv program gone
@@ -159,8 +181,31 @@ timeout 60 "$TALLY" diff int.data all.data >out 2>err
 check "… and knows the one that both have, however it is shown" eval '[ "$(grep -c "calc(int)" out)" = 1 ] &&
 	! grep -q "calc(int).*\(new\|gone\|was\)" out'
 
-timeout 20 "$TALLY" top --stdio -n 2 -d 1 -e cpu-clock -- ./program >out 2>err ||
-	{ ./program & timeout 20 "$TALLY" top --stdio -n 1 -d 1 -p $! >out 2>err; wait; }
+# A program by several names is called as it was started, whatever its file is called.
+mkdir bin
+cp program bin/check-rdb
+ln -s check-rdb bin/server
+ln bin/check-rdb bin/bench
+for name in server bench check-rdb; do
+	timeout 60 "$TALLY" record -e cpu-clock -F 500 -o $name.data -- "bin/$name" int >out 2>&1
+	timeout 60 "$TALLY" report --stdio -i $name.data --sort dso >objects 2>err
+	check "an object is called as it was started: $name" grep -Eq "% +$name$" objects
+done
+timeout 60 "$TALLY" report --stdio -i server.data --dso check-rdb >out 2>err
+check "… and --dso takes its file's name, too" grep -q "calc" out
+timeout 60 "$TALLY" script -i server.data >out 2>err
+check "… which script shows, as perf does" eval 'grep -q "bin/check-rdb)" out && ! grep -q "bin/server)" out'
+rm bin/server
+timeout 60 "$TALLY" report --stdio -i server.data --sort dso >out 2>err
+check "… and the recording knows it" grep -Eq "% +server$" out
+ln -s check-rdb bin/server
+timeout 60 "$TALLY" record -e cpu-clock -F 500 -o both.data -- sh -c 'bin/server int; bin/check-rdb int' >out 2>&1
+timeout 60 "$TALLY" report --stdio -i both.data --sort dso >out 2>err
+check "what was started by both names has its file's" eval 'grep -Eq "% +check-rdb$" out && ! grep -Eq "% +server$" out'
+
+./program all 100000 & running=$!
+timeout 20 "$TALLY" top --stdio -n 1 -d 1 -p $running >out 2>err
+kill $running
 check "top has both" eval 'grep -q "calc(int)" out && grep -q "calc(double)" out'
 
 done_testing
