@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/buffer.h"
 #include "command/command.h"
+#include "command/recording_warnings.h"
 #include "output/browse.h"
 #include "output/pager.h"
 #include "output/report_text.h"
@@ -219,6 +220,7 @@ int tally_browse_report(struct tally_screen *screen, const struct tally_profile 
 					       .has_stacks = profile->has_stacks, .has_threads = true,
 					       .errors = request->errors };
 	tally_browse_init(&view.browser.browse, &profile->recording->names);
+	tally_command_jit_hint_text(profile, TALLY_HINT_BRIEF, view.browser.message, sizeof(view.browser.message));
 	int result = build(&view);
 	while (!result && !leave) {
 		tally_browser_draw(&view.browser);

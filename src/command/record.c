@@ -63,12 +63,16 @@ static int finish(struct run *run, enum tally_record_end end, const struct tally
 		tally_recorder_watch(run->recorder, &run->signals, -1, 0);
 	bool output_failed = end == TALLY_RECORD_END_OUTPUT || finished < 0;
 	double names_cpu_s = 0;
+	char hint[512] = "";
 	if (!output_failed)
-		names_cpu_s = record_add_names(run->request, run->recorder, &run->signals, run->request->output_fd, &status);
+		names_cpu_s = record_add_names(run->request, run->recorder, &run->signals, run->request->output_fd, &status,
+					       hint, sizeof(hint));
 	struct tally_error name_err = TALLY_ERROR_NONE;
 	if (run->request->wants_time_in_name && record_output_name(run->request, &name_err) < 0)
 		tally_command_fail(run->command, &name_err);
 	record_say_result(run->request, run->recorder, &status, names_cpu_s);
+	if (*hint && !run->request->quiet)
+		fprintf(stderr, "hint: %s\n", hint);
 	if (output_failed) {
 		tally_command_fail(run->command, end == TALLY_RECORD_END_OUTPUT ? run_err : &err);
 		if (!run->request->pipe)

@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -24,7 +25,7 @@ enum { QUIET_MS = 500 };
 
 struct naming {
 	int fd, done_fd;
-	struct tally_buffer section, excerpt;
+	struct tally_buffer section, excerpt, hint;
 	struct tally_perf_maps perf_maps;
 	struct tally_objects files;
 	struct tally_error err;
@@ -34,7 +35,8 @@ struct naming {
 static int read_and_pack(struct naming *naming)
 {
 	const struct tally_pack_options options = { .perf_maps = &naming->perf_maps, .files = &naming->files,
-						    .excerpt = naming->excerpt.length ? &naming->excerpt : NULL };
+						    .excerpt = naming->excerpt.length ? &naming->excerpt : NULL,
+						    .hint = &naming->hint };
 	char path[40];
 	size_t places, known;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", naming->fd); /* its name may be another file's by now */
@@ -53,6 +55,7 @@ static void naming_free(struct naming *naming)
 {
 	tally_buffer_release(&naming->section);
 	tally_buffer_release(&naming->excerpt);
+	tally_buffer_release(&naming->hint);
 	tally_perf_maps_release(&naming->perf_maps);
 	tally_objects_release(&naming->files);
 	if (naming->fd >= 0)
@@ -125,9 +128,18 @@ static int name_files(const struct record_request *request, struct tally_recorde
 	return 0;
 }
 
-/* 1; 0 where there is nothing to name; -EINTR, or another -errno. */
+static void take_hint(const struct naming *naming, char *out, size_t size)
+{
+	const char *hint = naming->hint.length && !naming->hint.failed ? naming->hint.bytes : "";
+	char line[512];
+	snprintf(line, sizeof(line), "%.*s", (int)strcspn(hint, "\n"), hint);
+	tally_terminal_clean(line, out, size);
+}
+
+/* 1; 0 where there is nothing to name; -EINTR, or another -errno.  `hint` gets what record_say_result() is to end with. */
 static int add_names(const struct record_request *request, struct tally_recorder *recorder, struct tally_signals *signals,
-		     int fd, bool shows, struct tally_record_status *status, struct tally_error *err)
+		     int fd, bool shows, struct tally_record_status *status, char *hint, size_t hint_size,
+		     struct tally_error *err)
 {
 	struct stat file;
 	pthread_t thread;
@@ -149,20 +161,23 @@ static int add_names(const struct record_request *request, struct tally_recorder
 	int named = naming->section.length > 0;
 	if (!(result < 0))
 		result = name_files(request, recorder, signals, naming, err);
+	take_hint(naming, hint, hint_size);
 	naming_free(naming);
 	return result < 0 ? result : named;
 }
 
 double record_add_names(const struct record_request *request, struct tally_recorder *recorder,
-			struct tally_signals *signals, int fd, struct tally_record_status *status)
+			struct tally_signals *signals, int fd, struct tally_record_status *status, char *hint,
+			size_t hint_size)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
 	double before = cpu_seconds();
+	*hint = '\0';
 	if (request->pipe || request->no_pack)
 		return 0;
 	const char *name = *request->named_output ? request->named_output : request->output;
 	bool shows = !request->quiet && tally_terminal_knows_escapes(STDERR_FILENO);
-	int result = add_names(request, recorder, signals, fd, shows, status, &err);
+	int result = add_names(request, recorder, signals, fd, shows, status, hint, hint_size, &err);
 	if (result == -EINTR)
 		fprintf(stderr, "tally: the names were left out; 'tally pack %s' adds them\n", name);
 	else if (result < 0)

@@ -2,7 +2,6 @@
 
 #include "base/buffer.h"
 #include "base/terminal.h"
-#include "profile/jit_hint.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -31,16 +30,24 @@ void tally_command_warn_of(const struct tally_command *command, const char *path
 	tally_buffer_release(&warnings);
 }
 
-void tally_command_jit_hint(const struct tally_profile *profile)
+void tally_command_jit_hint_text(const struct tally_profile *profile, enum tally_hint_form form, char *out, size_t size)
 {
 	struct tally_buffer hint = { 0 };
-	char clean[512];
-	if (!tally_profile_jit_hint(profile, &hint) && hint.length) {
-		tally_terminal_clean(tally_buffer_string(&hint), clean, sizeof(clean));
-		fflush(stdout);
-		fprintf(stderr, "hint: %.*s\n", (int)strcspn(clean, "\n"), clean);
+	*out = '\0';
+	if (!tally_profile_jit_hint(profile, form, &hint) && hint.length) {
+		hint.bytes[strcspn(hint.bytes, "\n")] = '\0';
+		tally_terminal_clean(hint.bytes, out, size);
 	}
 	tally_buffer_release(&hint);
+}
+
+void tally_command_jit_hint(const struct tally_profile *profile)
+{
+	char hint[512];
+	tally_command_jit_hint_text(profile, TALLY_HINT_WITH_SHARES, hint, sizeof(hint));
+	fflush(stdout);
+	if (*hint)
+		fprintf(stderr, "hint: %s\n", hint);
 }
 
 static double now(void)

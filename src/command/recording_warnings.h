@@ -3,6 +3,7 @@
 #define TALLY_COMMAND_RECORDING_WARNINGS_H
 
 #include "command/command.h"
+#include "profile/jit_hint.h"
 #include "profile/profile.h"
 
 /* "tally report: warning: …", a line each, terminal escapes in names neutralised. */
@@ -13,6 +14,9 @@ void tally_command_warn_of(const struct tally_command *command, const char *path
 
 /* "hint: …": how code of JITs would have names, where much of the profile has none. */
 void tally_command_jit_hint(const struct tally_profile *profile);
+
+/* The same as text without its end, "" where there is none. */
+void tally_command_jit_hint_text(const struct tally_profile *profile, enum tally_hint_form form, char *out, size_t size);
 
 /* Shows on a terminal how much of a recording has been read, once that takes longer than a second. */
 struct tally_command_progress {

@@ -182,7 +182,7 @@ static int apply_option(void *taker, int id, const char *value, struct tally_err
 
 /* Reports of the event asked for, or of each that has samples. */
 static int put_events(const struct tally_profile *profile, struct request *request,
-		      const struct tally_report_view *view, struct tally_buffer *out, struct tally_json *json,
+		      struct tally_report_view *view, struct tally_buffer *out, struct tally_json *json,
 		      struct tally_error *err)
 {
 	size_t count;
@@ -204,6 +204,7 @@ static int put_events(const struct tally_profile *profile, struct request *reque
 			if (out->length)
 				tally_buffer_char(out, '\n');
 			tally_report_text(profile, &report, &request->report, view, out);
+			view->hint = NULL; /* once */
 		}
 		tally_report_release(&report);
 	}
@@ -243,6 +244,7 @@ static int show(const struct tally_command *command, struct request *request, st
 	struct tally_buffer out = { 0 };
 	struct tally_json json = { .out = &out, .indent = true };
 	struct tally_pager pager = { 0 };
+	char hint[512] = "";
 	int result;
 	if (request->json) {
 		tally_json_object(&json, NULL);
@@ -258,6 +260,9 @@ static int show(const struct tally_command *command, struct request *request, st
 		struct tally_report_view view = { .columns = pager.columns, .colours = pager.colours,
 						  .ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0,
 						  .errors = request->errors || pager.columns >= TALLY_REPORT_ERROR_COLUMNS };
+		if (request->shows_functions)
+			tally_command_jit_hint_text(profile, TALLY_HINT_WITH_SHARES, hint, sizeof(hint));
+		view.hint = *hint ? hint : NULL;
 		if (request->header.shown)
 			tally_command_header(profile->recording, request->input, &request->header, &out);
 		result = put_events(profile, request, &view, &out, NULL, &err);
@@ -268,7 +273,7 @@ static int show(const struct tally_command *command, struct request *request, st
 		fwrite(tally_buffer_string(&out), 1, out.length, stdout);
 	tally_pager_finish(&pager);
 	tally_command_warn(command, profile->recording);
-	if (!result && request->shows_functions)
+	if (!result && request->shows_functions && request->json)
 		tally_command_jit_hint(profile);
 	tally_buffer_release(&out);
 	return result < 0 ? tally_command_fail(command, &err) : TALLY_EXIT_OK;
@@ -297,7 +302,6 @@ static int browse(const struct tally_command *command, struct request *request, 
 		return tally_command_fail(command, &err);
 	}
 	tally_command_warn(command, profile->recording);
-	tally_command_jit_hint(profile);
 	return TALLY_EXIT_OK;
 }
 

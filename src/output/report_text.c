@@ -225,6 +225,21 @@ static void put_rate_note(const struct table *table)
 	tally_buffer_release(&note);
 }
 
+static void put_hint(const struct table *table)
+{
+	struct tally_buffer hint = { 0 };
+	if (!table->view->hint)
+		return;
+	tally_buffer_printf(&hint, "hint: %s", table->view->hint);
+	tally_buffer_char(table->out, '\n');
+	if (table->view->columns)
+		tally_wrap_text(table->out, tally_buffer_string(&hint), (int)table->view->columns);
+	else
+		tally_buffer_text(table->out, tally_buffer_string(&hint));
+	table->out->failed |= hint.failed;
+	tally_buffer_release(&hint);
+}
+
 void tally_report_head(const struct tally_profile *profile, const struct tally_report *report,
 		       const struct tally_report_options *options, const struct tally_report_view *view,
 		       struct tally_buffer *out)
@@ -354,6 +369,7 @@ void tally_report_text(const struct tally_profile *profile, const struct tally_r
 	shrink_columns(&table);
 	put_head_line(&table, colour(&table, "\x1b[1m"), colour(&table, "\x1b[0m"), out);
 	put_rate_note(&table);
+	put_hint(&table);
 	tally_buffer_text(out, "\n\n");
 	put_titles(&table);
 	for (size_t i = 0; i < report->entries.count; i++) {

@@ -11,6 +11,7 @@ struct tally_report_view {
 	bool colours;
 	bool ascii; /* no box-drawing characters */
 	bool errors; /* what percentages may be off by, in columns of their own */
+	const char *hint; /* stands below the head, with escapes neutralised; NULL: none */
 };
 
 void tally_report_text(const struct tally_profile *profile, const struct tally_report *report,

@@ -78,11 +78,20 @@ awk -v RS= '/JS:[*^~]?fib / { jit++; if (/__libc_start_main|_start\+/) whole++ }
 whole=$?
 check "unwound stacks go through JIT frames to main" test $whole = 0
 
+# Of what would give names it is told where people look, once: at the recording's end, in a report's head, before a flame graph.
+way='node --perf-basic-prof --interpreted-frames-native-stack'
 record plain
-timeout 60 "$TALLY" report --stdio -i plain.data >out 2>&1
-check "JIT code without names is told, with the option that gives them" grep -q 'node --perf-basic-prof' out
+check "JIT code without names is told at the recording's end, with the options that give them" \
+	test "$(grep -c "^hint: code that node made while it ran has no names: start it with $way$" out)" = 1
+timeout 60 "$TALLY" report --stdio -i plain.data >out 2>err
+check "... in the report's head" eval '[ "$(head -n 3 out | grep -c "^hint: [0-9]*% of the samples .*$way$")" = 1 ]'
+check "... and nowhere else" eval '[ "$(cat out err | grep -c hint:)" = 1 ]'
 timeout 60 "$TALLY" flamegraph -i plain.data -o plain.svg >out 2>&1
-check "... by flamegraph, too" grep -q 'node --perf-basic-prof' out
+check "... by flamegraph, too" grep -q "$way" out
+record asked --perf-basic-prof --interpreted-frames-native-stack
+check "... and where it has names nothing is told" eval '! grep -q hint: out'
+timeout 60 "$TALLY" fold -i asked.data >out 2>err
+check "interpreted functions have names by these options" grep -Eq ";JS:~ .*work.js:1:1;" out
 
 # A script's own code may do no more than call the runtime's.  It is compiled at once: when the interpreter hands over to other
 # code depends on the machine's load, and with that how much is called by which.
@@ -94,11 +103,11 @@ JS
 record calls --always-sparkplug
 timeout 60 "$TALLY" report --stdio -i calls.data --dso node >out 2>&1
 check "... and JIT code that calls what has names" \
-	grep -Eq '^hint: ([5-9][0-9]|100)% .* without names, or in what it called: .*node --perf-basic-prof' out
+	grep -Eq "^hint: ([5-9][0-9]|100)% .* without names, or in what it called: .*$way" out
 sed -i s/700000/5000000/ work.js
 node --always-sparkplug work.js & pid=$!
 timeout 60 "$TALLY" top --stdio -g -p $pid -d 500ms -n 4 >out 2>&1
 kill $pid
 wait $pid 2>/dev/null
-check "... by top, while it runs, once" test "$(grep -c '^hint: code that node made .*: run it with node --perf-basic-prof$' out)" = 1
+check "... by top, while it runs, once" test "$(grep -c "^hint: code without names: $way$" out)" = 1
 done_testing
