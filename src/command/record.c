@@ -199,7 +199,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 {
 	struct record_request request = {
 		.record = { .frequency = RECORD_DEFAULT_HZ, .compression_level = 1, .argv = argv, .argc = argc },
-		.target = TALLY_TARGET_INIT,
+		.target = { .takes_descendants = true },
 		.output = "tally.data",
 		.output_fd = -1,
 	};

@@ -17,7 +17,7 @@ enum { OPTION_CALL_GRAPH = 256, OPTION_NO_CALL_GRAPH, OPTION_DURATION, OPTION_KE
        OPTION_ALL_USER, OPTION_ALL_KERNEL, OPTION_PHYS_DATA, OPTION_DATA_PAGE_SIZE, OPTION_CODE_PAGE_SIZE,
        OPTION_NAMESPACES, OPTION_ALL_CGROUPS, OPTION_SWITCH_EVENTS, OPTION_OFF_CPU, OPTION_PER_THREAD, OPTION_SWITCH_EVENT,
        OPTION_DRY_RUN, OPTION_USER_REGS, OPTION_TRANSACTION, OPTION_RUNNING_TIME, OPTION_KERNEL_CHAINS, OPTION_USER_CHAINS,
-       OPTION_NO_BPF_EVENT, OPTION_MAX_STACK };
+       OPTION_NO_BPF_EVENT, OPTION_MAX_STACK, OPTION_NO_DESCENDANTS };
 
 const struct tally_option record_options[] = {
 	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENTS",
@@ -46,7 +46,9 @@ const struct tally_option record_options[] = {
 	  OPTION_USER_CHAINS },
 	{ 0, "all-user", TALLY_ARGUMENT_NONE, NULL, "all events in user mode alone", NULL, OPTION_ALL_USER },
 	{ 0, "all-kernel", TALLY_ARGUMENT_NONE, NULL, "all events in the kernel alone", NULL, OPTION_ALL_KERNEL },
-	{ 'p', "pid", TALLY_ARGUMENT_REQUIRED, "PIDS", "record these processes", NULL, 0 },
+	{ 'p', "pid", TALLY_ARGUMENT_REQUIRED, "PIDS", "record these processes, and the child processes that they have", NULL, 0 },
+	{ 0, "no-descendants", TALLY_ARGUMENT_NONE, NULL,
+	  "-p without the child processes that run already; -i: also without new ones", NULL, OPTION_NO_DESCENDANTS },
 	{ 't', "tid", TALLY_ARGUMENT_REQUIRED, "TIDS", "record these threads", NULL, 0 },
 	{ 'u', "uid", TALLY_ARGUMENT_REQUIRED, "USER", "record what this user runs now, and what that starts", NULL,
 	  0 },
@@ -302,7 +304,11 @@ static int apply_option(int id, const char *value, struct record_request *reques
 		break;
 	case 'u': return tally_target_set_user(&request->target, value, err);
 	case 'G': return take_cgroups(request, value, err);
-	case 'i': record->no_inherit = true; break;
+	case OPTION_NO_DESCENDANTS: request->target.takes_descendants = false; break;
+	case 'i':
+		record->no_inherit = true;
+		request->target.takes_descendants = false;
+		break;
 	case 'j': return record_parse_branches(value, record, err);
 	case OPTION_FILTER: return take_filter(request, "--filter", value, err);
 	case OPTION_EXCLUDE_PERF: return exclude_own(request, err);

@@ -9,7 +9,7 @@
 enum { OPTION_APPEND = 256, OPTION_TIMEOUT, OPTION_DURATION, OPTION_INTERVAL_COUNT, OPTION_PROVIDER, OPTION_SIM_CPU,
        OPTION_REGION, OPTION_TOGGLE, OPTION_PER_CORE, OPTION_PER_DIE, OPTION_PER_SOCKET, OPTION_PER_NODE,
        OPTION_PER_THREAD, OPTION_EACH_CGROUP, OPTION_CONTROL, OPTION_SUMMARY, OPTION_CLEAR, OPTION_NO_BIG_NUM,
-       OPTION_NO_ZERO, OPTION_FILTER };
+       OPTION_NO_ZERO, OPTION_FILTER, OPTION_DESCENDANTS };
 
 static int take_number(struct stat_command *stat, const char *option, const char *value, unsigned long long minimum,
 		       unsigned long *out)
@@ -182,6 +182,9 @@ static int take_option(struct stat_command *stat, int id, const char *value)
 	case OPTION_NO_BIG_NUM:
 		stat->view.is_plain = true;
 		return 0;
+	case OPTION_DESCENDANTS:
+		stat->target.takes_descendants = true;
+		return 0;
 	case OPTION_NO_ZERO:
 		stat->view.hides_zero = true;
 		return 0;
@@ -315,6 +318,8 @@ const struct tally_option stat_options[] = {
 	{ 0, "no-big-num", TALLY_ARGUMENT_NONE, NULL, "1234567 instead of 1,234,567", NULL, OPTION_NO_BIG_NUM },
 	{ 'p', "pid", TALLY_ARGUMENT_REQUIRED, "PIDS",
 	  "count running processes, until they end, the command\nends, or Ctrl-C" },
+	{ 0, "descendants", TALLY_ARGUMENT_NONE, NULL,
+	  "-p with the child processes that run already; new ones are\ncounted anyway", NULL, OPTION_DESCENDANTS },
 	{ 't', "tid", TALLY_ARGUMENT_REQUIRED, "TIDS", "count single threads" },
 	{ 'a', "all-cpus", TALLY_ARGUMENT_NONE, NULL, "count the whole system (the default without a command)" },
 	{ 'C', "cpu", TALLY_ARGUMENT_REQUIRED, "CPUS", "count these CPUs alone: 0-3,7" },

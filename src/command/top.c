@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 enum { OPTION_STDIO = 256, OPTION_TUI, OPTION_DURATION, OPTION_LIMIT, OPTION_PERCENT, OPTION_NO_BPF_EVENT,
-       OPTION_CALL_GRAPH, OPTION_CHILDREN, OPTION_NO_CHILDREN };
+       OPTION_CALL_GRAPH, OPTION_CHILDREN, OPTION_NO_CHILDREN, OPTION_NO_DESCENDANTS };
 
 #define SORT_CHOICES "comm pid tid dso sym"
 
@@ -26,7 +26,9 @@ static const struct tally_option options[] = {
 	{ 'c', "count", TALLY_ARGUMENT_REQUIRED, "N", "a sample every N events", NULL, 0 },
 	{ 'a', "all-cpus", TALLY_ARGUMENT_NONE, NULL, "the whole system (the default, where the kernel allows it)",
 	  NULL, 0 },
-	{ 'p', "pid", TALLY_ARGUMENT_REQUIRED, "PIDS", "these processes", NULL, 0 },
+	{ 'p', "pid", TALLY_ARGUMENT_REQUIRED, "PIDS", "these processes, and the child processes that they have", NULL, 0 },
+	{ 0, "no-descendants", TALLY_ARGUMENT_NONE, NULL,
+	  "-p without the child processes that run already; -i: also without new ones", NULL, OPTION_NO_DESCENDANTS },
 	{ 't', "tid", TALLY_ARGUMENT_REQUIRED, "TIDS", "these threads", NULL, 0 },
 	{ 'u', "uid", TALLY_ARGUMENT_REQUIRED, "USER", "what this user runs now, and what that starts", NULL, 0 },
 	{ 'C', "cpu", TALLY_ARGUMENT_REQUIRED, "CPUS", "these CPUs (0-3,7)", NULL, 0 },
@@ -159,7 +161,11 @@ static int apply_option(int id, const char *value, struct record_request *reques
 	case OPTION_TUI: top->tui = true; top->stdio = false; break;
 	case 's': return parse_sort(value, top, err);
 	case 'm': return record_parse_ring(value, record, err);
-	case 'i': record->no_inherit = true; break;
+	case OPTION_NO_DESCENDANTS: request->target.takes_descendants = false; break;
+	case 'i':
+		record->no_inherit = true;
+		request->target.takes_descendants = false;
+		break;
 	case 'z': top->forgets = true; break;
 	case TALLY_OPTION_FULL_NAMES: top->full_names = true; break;
 	case OPTION_NO_BPF_EVENT: record->no_bpf_events = true; break;
@@ -256,7 +262,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 {
 	struct record_request request = {
 		.record = { .frequency = RECORD_DEFAULT_HZ, .call_graph = TALLY_CALL_GRAPH_NONE, .argv = argv, .argc = argc },
-		.target = TALLY_TARGET_INIT,
+		.target = { .takes_descendants = true },
 		.output_fd = -1,
 	};
 	struct top_request top = { .delay_s = 2, .percent_min = 0.1,

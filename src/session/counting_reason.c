@@ -211,6 +211,14 @@ static const char *online_note(const struct tally_counting *c, struct tally_aren
 							 cpus_text(&c->came_online, arena)) : NULL;
 }
 
+static const char *descendants_note(const struct tally_counting *c, struct tally_arena *arena)
+{
+	char text[1024];
+	tally_target_descendants_text(c->options->target, text, sizeof(text));
+	bool is_told = *text && !c->options->target->takes_descendants;
+	return is_told ? tally_arena_printf(arena, "%s not counted; --descendants counts them", text) : NULL;
+}
+
 size_t tally_counting_notes(const struct tally_counting *c, struct tally_arena *arena, const char **notes,
 			    size_t maximum)
 {
@@ -239,6 +247,8 @@ size_t tally_counting_notes(const struct tally_counting *c, struct tally_arena *
 		notes[count++] = offline_note(c, arena);
 	if (count < maximum)
 		notes[count++] = online_note(c, arena);
+	if (count < maximum)
+		notes[count++] = descendants_note(c, arena);
 	size_t kept = 0;
 	for (size_t i = 0; i < count; i++)
 		if (notes[i])

@@ -156,6 +156,11 @@ static int open_one(struct tally_recorder *recorder, size_t source_index, const 
 	return handle;
 }
 
+static bool is_refused(int result)
+{
+	return result == -EACCES || result == -EPERM;
+}
+
 /* ---- all of them --------------------------------------------------------------------------------------- */
 
 static int explain_refusal(const struct tally_recorder *recorder, const struct tally_event *event, int code,
@@ -191,8 +196,7 @@ static int open_source(struct tally_recorder *recorder, size_t index, const stru
 	for (unsigned i = 0; !result && i < count; i++) {
 		int opened = open_one(recorder, index, place, group, count > 1 ? copies->sizes[i] : 0);
 		if (opened < 0) {
-			bool is_refused = opened == -EACCES || opened == -EPERM;
-			const struct tally_record_source *off_cpu = is_refused ? tally_record_off_cpu(recorder) : NULL;
+			const struct tally_record_source *off_cpu = is_refused(opened) ? tally_record_off_cpu(recorder) : NULL;
 			struct tally_event asked = off_cpu ? *off_cpu->event : *source->event;
 			asked.attr = off_cpu ? off_cpu->attr : source->attr;
 			return explain_refusal(recorder, &asked, opened, place, err);
@@ -284,9 +288,17 @@ static int open_everywhere(struct tally_recorder *recorder, struct tally_record_
 		return result < 0 ? result : 0;
 	}
 	/* Threads made meanwhile by threads that had no event yet are found by listing anew. */
+	recorder->refused_descendants = 0;
 	do {
 		for (; next < target->tids.count; next++) {
-			int result = open_task(recorder, target->tids.items[next], true, sizes, err);
+			pid_t tid = target->tids.items[next];
+			int result = open_task(recorder, tid, true, sizes, err);
+			/* The first task opened says what this user may look at; a child may be another user's. */
+			if (opened && is_refused(result) && tally_target_is_descendant(target, tid)) {
+				*err = (struct tally_error)TALLY_ERROR_NONE;
+				recorder->refused_descendants++;
+				continue;
+			}
 			if (result < 0)
 				return result;
 			opened += (size_t)result;
@@ -330,6 +342,20 @@ static void tell_of_group_reads(struct tally_recorder *recorder)
 		tally_buffer_printf(recorder->notes, "with :S new threads and children are not sampled: groups of inherited "
 						     "events can't be read%s\n",
 				    recorder->provider->ops->command ? "" : "; -a takes in all");
+}
+
+static void tell_of_descendants(struct tally_recorder *recorder)
+{
+	char text[1024];
+	tally_target_descendants_text(recorder->target, text, sizeof(text));
+	if (!*text)
+		return;
+	tally_buffer_printf(recorder->notes, "%s %s\n", text,
+			    recorder->target->takes_descendants ? "recorded, too; --no-descendants leaves them out" :
+								  "not recorded");
+	if (recorder->refused_descendants)
+		tally_buffer_printf(recorder->notes, "%zu of their threads may not be looked at by this user\n",
+				    recorder->refused_descendants);
 }
 
 static int open_cgroups(struct tally_recorder *recorder, struct tally_error *err)
@@ -377,7 +403,7 @@ int tally_record_open(struct tally_recorder *recorder, struct tally_error *err)
 		tally_record_set_wakeups(recorder, &sizes);
 		tally_record_copies_init(recorder, sizes.sample_pages * (size_t)sysconf(_SC_PAGESIZE));
 		result = open_everywhere(recorder, &sizes, err);
-		if ((result == -EACCES || result == -EPERM) && !recorder->target->all && fall_back_to_user(recorder)) {
+		if (is_refused(result) && !recorder->target->all && fall_back_to_user(recorder)) {
 			close_all(recorder);
 			result = open_everywhere(recorder, &sizes, err);
 		}
@@ -389,6 +415,7 @@ int tally_record_open(struct tally_recorder *recorder, struct tally_error *err)
 		tally_record_tell_of_small_rings(recorder, &sizes);
 		tell_of_emptied(recorder);
 		tell_of_group_reads(recorder);
+		tell_of_descendants(recorder);
 	}
 	return result;
 }

@@ -97,6 +97,7 @@ struct tally_recorder {
 	struct tally_spawn *spawn;
 	struct tally_buffer *notes; /* lines for the user, while opening */
 	struct tally_arena arena;
+	size_t refused_descendants; /* threads of the target's child processes that this user may not record */
 
 	struct tally_record_source *sources;
 	size_t source_count; /* with the side-band */

@@ -104,6 +104,87 @@ static int add_process(struct tally_pid_list *found, pid_t pid)
 	return result;
 }
 
+/* ---- descendants --------------------------------------------------------------------------------------- */
+
+struct parenthood {
+	pid_t pid, parent;
+};
+
+struct family {
+	struct parenthood *items;
+	size_t count, capacity;
+};
+
+/* All processes that run now but ourselves: what we start is not what was asked for. */
+static int list_family(struct family *family)
+{
+	struct tally_pid_list pids = { 0 };
+	int result = tally_proc_pids(&pids);
+	for (size_t i = 0; i < pids.count && result >= 0; i++) {
+		struct tally_proc_status status;
+		if (pids.items[i] == getpid() || tally_proc_status(pids.items[i], &status) < 0)
+			continue;
+		const struct parenthood one = { .pid = pids.items[i], .parent = status.parent };
+		result = tally_vector_push(family, one);
+	}
+	tally_pid_list_release(&pids);
+	return result;
+}
+
+static bool is_asked_for(const struct tally_target *target, pid_t pid)
+{
+	for (size_t i = 0; i < target->pids.count; i++)
+		if (target->pids.items[i] == pid)
+			return true;
+	return false;
+}
+
+/* Whether the pass found more: a child's number may be below its parent's. */
+static int add_children(struct tally_target *target, const struct family *family)
+{
+	bool found_more = false;
+	for (size_t i = 0; i < family->count; i++) {
+		const struct parenthood *one = &family->items[i];
+		bool is_meant = is_asked_for(target, one->parent) ||
+				tally_map_get(&target->descendants, (uint64_t)one->parent);
+		bool is_new = false;
+		if (!is_meant || is_asked_for(target, one->pid))
+			continue;
+		if (!tally_map_put(&target->descendants, (uint64_t)one->pid, &is_new))
+			return -ENOMEM;
+		found_more |= is_new;
+	}
+	return found_more;
+}
+
+static int list_descendants(struct tally_target *target)
+{
+	struct family family = { 0 };
+	int result = target->pids.count ? list_family(&family) : 0;
+	while (result >= 0 && (result = add_children(target, &family)) > 0)
+		;
+	tally_vector_release(&family);
+	return result;
+}
+
+static int add_descendants(struct tally_target *target, struct tally_pid_list *found)
+{
+	int result = list_descendants(target);
+	for (size_t i = 0; i < target->descendants.capacity && result >= 0; i++) {
+		const struct tally_map_slot *slot = &target->descendants.slots[i];
+		size_t before = found->count;
+		if (!slot->used)
+			continue;
+		result = add_process(found, (pid_t)slot->key);
+		for (size_t k = before; k < found->count && result >= 0; k++)
+			if (!tally_map_put(&target->descendant_tids, (uint64_t)found->items[k], NULL))
+				result = -ENOMEM;
+	}
+	return result;
+}
+
+/* ---- listing ------------------------------------------------------------------------------------------- */
+
 /* Those of a user not with ourselves: the recording would record that it records. */
 static int add_running(const struct tally_target *target, struct tally_pid_list *found)
 {
@@ -130,6 +211,8 @@ long tally_target_refresh(struct tally_target *target)
 		result = tally_vector_push(&found, target->threads.items[i]);
 	for (size_t i = 0; i < target->pids.count && result >= 0; i++)
 		result = add_process(&found, target->pids.items[i]);
+	if (target->takes_descendants && result >= 0)
+		result = add_descendants(target, &found);
 	if ((target->has_user || target->every_thread) && result >= 0)
 		result = add_running(target, &found);
 	if (result >= 0)
@@ -192,6 +275,8 @@ int tally_target_resolve(struct tally_target *target, struct tally_error *err)
 	if (result < 0)
 		return result;
 	long listed = tally_target_refresh(target);
+	if (listed >= 0 && !target->takes_descendants && list_descendants(target) < 0)
+		listed = -ENOMEM;
 	if (listed < 0)
 		return tally_error_set(err, (int)listed, "listing threads: %s", tally_errno_text((int)listed));
 	if (!listed && target->has_user)
@@ -204,6 +289,13 @@ static void list_text(const struct tally_pid_list *list, const char *one, const 
 	size_t used = (size_t)snprintf(out, size, "%s ", list->count == 1 ? one : many);
 	for (size_t i = 0; i < list->count && used < size; i++)
 		used += (size_t)snprintf(out + used, size - used, "%s%d", i ? ", " : "", list->items[i]);
+}
+
+static void add_descendants_text(const struct tally_target *target, char *out, size_t size)
+{
+	size_t count = target->descendants.count, used = strlen(out);
+	if (target->takes_descendants && count && used < size)
+		snprintf(out + used, size - used, " and %zu child process%s", count, count == 1 ? "" : "es");
 }
 
 static void command_text(char **command, char *out, size_t size)
@@ -231,6 +323,7 @@ void tally_target_text(const struct tally_target *target, char *out, size_t size
 		snprintf(out, size, "all threads (%zu)", target->tids.count);
 	} else if (target->pids.count) {
 		list_text(&target->pids, "process", "processes", out, size);
+		add_descendants_text(target, out, size);
 	} else if (target->threads.count) {
 		list_text(&target->threads, "thread", "threads", out, size);
 	} else if (target->has_user) {
@@ -246,10 +339,25 @@ void tally_target_text(const struct tally_target *target, char *out, size_t size
 	}
 }
 
+void tally_target_descendants_text(const struct tally_target *target, char *out, size_t size)
+{
+	size_t count = target->descendants.count, used;
+	*out = '\0';
+	if (!count)
+		return;
+	list_text(&target->pids, "process", "processes", out, size);
+	used = strlen(out);
+	if (used < size)
+		snprintf(out + used, size - used, " ha%s %zu child process%s, which %s", target->pids.count == 1 ? "s" : "ve",
+			 count, count == 1 ? "" : "es", count == 1 ? "is" : "are");
+}
+
 void tally_target_release(struct tally_target *target)
 {
 	tally_pid_list_release(&target->pids);
 	tally_pid_list_release(&target->threads);
 	tally_pid_list_release(&target->tids);
+	tally_map_release(&target->descendants);
+	tally_map_release(&target->descendant_tids);
 	tally_cpu_list_release(&target->cpus);
 }

@@ -3,6 +3,7 @@
 #define TALLY_SESSION_TARGET_H
 
 #include "base/error.h"
+#include "base/map.h"
 #include "machine/cpu.h"
 #include "machine/procfs.h"
 
@@ -11,7 +12,10 @@
 struct tally_target {
 	struct tally_pid_list pids;    /* processes asked for: all their threads */
 	struct tally_pid_list threads; /* single threads asked for */
+	bool takes_descendants;        /* the processes that `pids` started, and those that these started, too */
+	struct tally_map descendants;  /* their numbers, as far as listed; also where they are not taken */
 	struct tally_pid_list tids;    /* all threads to open events on; filled by resolve */
+	struct tally_map descendant_tids; /* those of `tids` that are descendants' */
 	bool has_user;                 /* all processes of `user` that run now */
 	uid_t user;
 	bool all;                      /* every task, by CPUs */
@@ -44,8 +48,17 @@ int tally_target_resolve(struct tally_target *target, struct tally_error *err);
  * Where events are not inherited, threads that appear while others' are being opened are found so. */
 long tally_target_refresh(struct tally_target *target);
 
+/* The thread was not asked for itself, but belongs to a process that `pids` started. */
+static inline bool tally_target_is_descendant(const struct tally_target *target, pid_t tid)
+{
+	return tally_map_get(&target->descendant_tids, (uint64_t)tid) != NULL;
+}
+
 /* "'sleep 1'", "process 12", "CPUs 0-3", "the whole system": what the table's title says. */
 void tally_target_text(const struct tally_target *target, char *out, size_t size);
+
+/* What to tell of the descendants: "process 12 has 2 child processes, which are …", or "" where there are none. */
+void tally_target_descendants_text(const struct tally_target *target, char *out, size_t size);
 
 void tally_target_release(struct tally_target *target);
 

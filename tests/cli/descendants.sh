@@ -1,0 +1,86 @@
+#!/bin/bash
+# -p of a server: its workers, which ran before, are recorded and shown, too; stat counts what was named, and says so.
+# TAP; $TALLY is the binary, $WORKERS MS a master with three workers (workers.c).
+set -u
+. "$(dirname "$0")/tap.sh"
+cp "$TALLY" "$scratch/tally" && cp "$WORKERS" "$scratch/workers" && chmod 755 "$scratch" "$scratch/tally" "$scratch/workers" || exit 1
+cd "$scratch" || exit 1
+export LC_ALL=C.UTF-8 HOME=$scratch
+mkfifo ctl ack
+exec 7<>ack
+# attached COMMAND… -- OPTION…: the command attaches to the server, which works from then on; ./out has what it said.
+attached() {
+	mkfifo hold said
+	./workers "$ms" <hold >said &
+	master=$!
+	exec 8>hold
+	read -r -t 20 _ <said
+	timeout 60 "$@" --control fifo:ctl,ack -p $master 8>&- >out 2>&1 &
+	tool=$!
+	echo ping >ctl
+	IFS= read -r -t 60 _ <&7
+	exec 8>&-
+	wait $tool
+	status=$?
+	wait $master
+	rm -f hold said
+	return $status
+}
+has() { grep -qF -- "$1" out; }
+functions() { timeout 60 ./tally report --stdio -i "$1" --sort sym --no-children 2>>out | grep -o '[a-z]*_works' | sort | tr '\n' ' '; }
+# COUNT NAME: ms that stat counted
+counted() { sed -n 's/^\([0-9.]*\),msec,task-clock.*/\1/p' out | cut -d. -f1; }
+
+ms=200
+./tally record -q -o probe -e cpu-clock true 2>out || skip_all "the kernel refuses: $(head -n 1 out)"
+attached ./tally record -e cpu-clock -g -o all && has "process $master has 3 child processes, which are recorded, too; --no-descendants leaves them out" &&
+	timeout 60 ./tally fold -i all >folded 2>>out
+check "record -p of a master says that its workers are recorded"
+for worker in first second third; do
+	check "… the ${worker} is" grep -q "${worker}_works" folded
+done
+timeout 60 ./tally script --stdio -i all >lines 2>>out
+samples=$(grep -c 'cpu-clock:' lines)
+check "… each once: 600 ms of work are 600 samples at 999 Hz" eval '[ "$samples" -ge 420 ] && [ "$samples" -le 780 ]'
+attached ./tally record -e cpu-clock -o alone --no-descendants
+check "--no-descendants leaves them out, and says that they are there" \
+	eval 'has "process $master has 3 child processes, which are not recorded" && ! timeout 60 ./tally script --stdio -i alone 2>/dev/null | grep -q _works'
+attached ./tally record -e cpu-clock -o alone -i
+check "so does -i" eval 'has "which are not recorded" && ! timeout 60 ./tally script --stdio -i alone 2>/dev/null | grep -q _works'
+
+# ---- stat ----------------------------------------------------------------------------------------------------------
+attached ./tally stat -x, -e task-clock
+check "stat -p counts the process that was named alone, as perf does" eval '[ "$(counted)" -lt 100 ]'
+attached ./tally stat -e task-clock
+check "… and says what it did not count" \
+	eval 'tr -s " \n" " " <out | grep -qF "process $master has 3 child processes, which are not counted; --descendants counts them"'
+attached ./tally stat -x, -e task-clock --descendants
+check "--descendants counts them, once" eval '[ "$(counted)" -ge 590 ] && [ "$(counted)" -lt 700 ]'
+
+# ---- top -----------------------------------------------------------------------------------------------------------
+./workers 2000 </dev/null >said & master=$!
+until grep -q ready said; do sleep 0.01; done
+timeout 60 ./tally top --stdio -p $master -d 500ms -n 1 >out 2>err </dev/null
+check "top -p shows the workers, and how many they are" \
+	eval 'grep -q "third_works\|spend" out && has "process $master and 3 child processes"'
+timeout 60 ./tally top --stdio -p $master -d 300ms -n 1 --no-descendants >out 2>err </dev/null
+check "… unless --no-descendants leaves them out" eval '! grep -q "_works\|spend" out'
+wait $master
+
+# ---- another user's ------------------------------------------------------------------------------------------------
+nobody="setpriv --reuid=65534 --regid=65534 --clear-groups"
+mkdir -m 777 theirs
+if [ "$(id -u)" = 0 ] && $nobody ./tally record -q -e cpu-clock:u -o theirs/probe true 2>err; then
+	sh -c "sleep 60 & echo \$! >child; exec $nobody ./workers 1000" </dev/null >said & master=$!
+	until grep -q ready said; do sleep 0.01; done
+	timeout 60 $nobody ./tally record -e cpu-clock:u -o theirs/data -p $master --duration 0.3 >out 2>&1
+	status=$?
+	kill "$(cat child)"
+	timeout 60 ./tally script --stdio -i theirs/data >lines 2>>out
+	check "a child process of another user's is left out, and that is said" \
+		eval '[ $status = 0 ] && has "1 of their threads" && grep -q "_works\|spend" lines'
+	wait $master
+else
+	skip "a child process of another user's is left out, and that is said" "needs root, and a user who may sample"
+fi
+done_testing
