@@ -267,44 +267,70 @@ static int open_task(struct tally_recorder *recorder, pid_t tid, bool may_end, s
 	for (size_t i = 0; i < 2 * recorder->ring_count; i++) {
 		size_t ring = i % recorder->ring_count;
 		struct place place = { .tid = tid, .cpu = (int)recorder->ring_cpus[ring].number, .ring = ring };
-		int result = i < recorder->ring_count ? open_side_band(recorder, &place, sizes, err)
-						      : open_samples(recorder, &place, sizes, err);
+		int result = 0;
+		if (i < recorder->ring_count)
+			result = open_side_band(recorder, &place, sizes, err);
+		else if (!tally_record_has_inherited(recorder, tid, ring))
+			result = open_samples(recorder, &place, sizes, err);
 		if (result == -ESRCH && may_end)
 			return 0;
+		if (!result && i >= recorder->ring_count && tally_record_note_opened(recorder, tid, ring) < 0)
+			result = tally_error_set(err, -ENOMEM, "out of memory");
 		if (result < 0)
 			return result;
 	}
 	return 1;
 }
 
-static int open_everywhere(struct tally_recorder *recorder, struct tally_record_ring_sizes *sizes, struct tally_error *err)
+/* One of the target's tasks, as open_task().  The first task opened says what this user may look at: a child process may be
+ * another user's, and is left out. */
+static int open_listed(struct tally_recorder *recorder, pid_t tid, bool is_first, struct tally_record_ring_sizes *sizes,
+		       struct tally_error *err)
+{
+	if (tally_record_has_inherited_all(recorder, tid))
+		return 0;
+	int result = open_task(recorder, tid, true, sizes, err);
+	if (!is_first && is_refused(result) && tally_target_is_descendant(recorder->target, tid)) {
+		*err = (struct tally_error)TALLY_ERROR_NONE;
+		recorder->refused_descendants++;
+		return 0;
+	}
+	return result;
+}
+
+/* Tasks made meanwhile by tasks that had no event yet are found by listing anew. */
+static int open_all_listed(struct tally_recorder *recorder, struct tally_record_ring_sizes *sizes, struct tally_error *err)
 {
 	struct tally_target *target = recorder->target;
 	size_t opened = 0, next = 0;
+	long listed;
+	recorder->refused_descendants = 0;
+	do {
+		for (; next < target->tids.count; next++) {
+			int result = open_listed(recorder, target->tids.items[next], !opened, sizes, err);
+			if (result < 0)
+				return result;
+			opened += (size_t)result;
+		}
+		listed = tally_target_refresh(target);
+		if (listed > 0 && tally_record_look_for_inherited(recorder) < 0)
+			return tally_error_set(err, -ENOMEM, "out of memory");
+	} while (listed > 0);
+	return opened ? 0 : tally_error_set(err, -ESRCH, "none of the tasks to record is there (any more)");
+}
+
+static int open_everywhere(struct tally_recorder *recorder, struct tally_record_ring_sizes *sizes, struct tally_error *err)
+{
+	struct tally_target *target = recorder->target;
 	if (recorder->options.per_thread)
 		recorder->ring_count = 0; /* each brings its own */
 	if (target->all || tally_record_follows_command(recorder)) {
 		int result = open_task(recorder, target->all ? -1 : recorder->spawn->pid, false, sizes, err);
 		return result < 0 ? result : 0;
 	}
-	/* Threads made meanwhile by threads that had no event yet are found by listing anew. */
-	recorder->refused_descendants = 0;
-	do {
-		for (; next < target->tids.count; next++) {
-			pid_t tid = target->tids.items[next];
-			int result = open_task(recorder, tid, true, sizes, err);
-			/* The first task opened says what this user may look at; a child may be another user's. */
-			if (opened && is_refused(result) && tally_target_is_descendant(target, tid)) {
-				*err = (struct tally_error)TALLY_ERROR_NONE;
-				recorder->refused_descendants++;
-				continue;
-			}
-			if (result < 0)
-				return result;
-			opened += (size_t)result;
-		}
-	} while (tally_target_refresh(target) > 0);
-	return opened ? 0 : tally_error_set(err, -ESRCH, "none of the tasks to record is there (any more)");
+	int result = open_all_listed(recorder, sizes, err);
+	tally_record_forget_inherited(recorder);
+	return result;
 }
 
 static void close_all(struct tally_recorder *recorder)
@@ -423,6 +449,7 @@ int tally_record_open(struct tally_recorder *recorder, struct tally_error *err)
 void tally_record_close(struct tally_recorder *recorder)
 {
 	close_all(recorder);
+	tally_record_forget_inherited(recorder);
 	tally_record_close_triggers(recorder);
 	for (size_t i = 0; recorder->sources && i < recorder->source_count; i++) {
 		tally_vector_release(&recorder->sources[i].ids);

@@ -90,6 +90,15 @@ struct tally_record_cpu {
 	enum tally_record_cpu_state state;
 };
 
+/* Which tasks have inherited their events, while they are opened on others: record_inherited.c. */
+struct tally_record_inherited {
+	/* Keys are of a task and a ring. */
+	struct tally_map opened_ns; /* when the task's events that write to the ring were open */
+	struct tally_map from;      /* the task has inherited those from its maker */
+	struct { struct tally_record_task *items; size_t count, capacity; } forks;
+	uint64_t *read_to;          /* by side ring: how far its forks are known; the recorder's arena */
+};
+
 struct tally_recorder {
 	struct tally_provider *provider;
 	struct tally_target *target;
@@ -97,6 +106,7 @@ struct tally_recorder {
 	struct tally_spawn *spawn;
 	struct tally_buffer *notes; /* lines for the user, while opening */
 	struct tally_arena arena;
+	struct tally_record_inherited inherited;
 	size_t refused_descendants; /* threads of the target's child processes that this user may not record */
 
 	struct tally_record_source *sources;
@@ -236,6 +246,14 @@ static inline const char *tally_record_command(const struct tally_recorder *reco
 {
 	return tally_record_follows_command(recorder) ? recorder->target->command[0] : NULL;
 }
+
+/* record_inherited.c: the task's events that write to the ring are open.  0 or -ENOMEM. */
+int tally_record_note_opened(struct tally_recorder *recorder, pid_t tid, size_t ring);
+/* Looks which tasks were made by such tasks.  0 or -ENOMEM. */
+int tally_record_look_for_inherited(struct tally_recorder *recorder);
+bool tally_record_has_inherited(const struct tally_recorder *recorder, pid_t tid, size_t ring);
+bool tally_record_has_inherited_all(const struct tally_recorder *recorder, pid_t tid);
+void tally_record_forget_inherited(struct tally_recorder *recorder);
 
 /* record_lost.c: after the last drain.  The kernel tells of lost samples when there is room again: what was lost
  * after that is asked for and written.  0, or what writing gave. */

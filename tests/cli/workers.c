@@ -2,6 +2,7 @@
  *
  *     workers MS   starts two workers, the second of which starts a third; prints "ready" and waits until standard input
  *                  ends; then each worker takes MS ms of CPU time in a function of its own, and all end
+ *     workers MS N starts N workers, of which four are there at a time, and each takes MS ms of CPU time and ends
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,9 +52,28 @@ static pid_t start(void (*work)(long), long ms, const int ready[2], const int ho
 	_exit(own < 0 || (own && waitpid(own, status, 0) != own));
 }
 
+static int churn(long ms, int count)
+{
+	int status = 0;
+	for (int i = 0; i < count; i++) {
+		pid_t pid = fork();
+		if (!pid) {
+			first_works(ms);
+			_exit(0);
+		}
+		if (pid < 0 || (i >= 4 && wait(&status) < 0) || status)
+			return 1;
+	}
+	while (wait(&status) > 0)
+		;
+	return status != 0;
+}
+
 int main(int argc, char **argv)
 {
 	int ready[2], hold[2], status = 0;
+	if (argc == 3)
+		return churn(atol(argv[1]), atoi(argv[2]));
 	if (argc != 2 || pipe(ready) || pipe(hold))
 		return 2;
 	long ms = atol(argv[1]);
