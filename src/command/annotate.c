@@ -225,6 +225,7 @@ static int read_profile(const struct request *request, bool leaves_only, struct 
 	struct tally_command_progress progress;
 	struct tally_recording *recording;
 	struct tally_profile_options samples = { .filter = request->filter, .merge_threads = true, .merge_cpus = true,
+						 .leaves_out_idle = !request->choice.name,
 						 .progress = tally_command_progress, .context = &progress };
 	int result = tally_recording_open(tally_recording_path(request->input), &recording, err);
 	if (result < 0)

@@ -7,6 +7,7 @@
 #include "output/browse.h"
 #include "output/pager.h"
 #include "output/report_text.h"
+#include "profile/idle.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -22,7 +23,21 @@ struct report_browser {
 	struct tally_report_options options;
 	struct tally_report report;
 	const struct tally_browse_request *request;
+	uint32_t idle_said_of; /* an event + 1; 0: none */
 };
+
+/* Once for each event that is shown. */
+static void say_idle(struct report_browser *view)
+{
+	struct tally_buffer text = { 0 };
+	if (view->idle_said_of == view->options.event + 1)
+		return;
+	view->idle_said_of = view->options.event + 1;
+	tally_idle_text(&view->report.idle, view->report.period, &text);
+	if (text.length)
+		snprintf(view->browser.message, sizeof(view->browser.message), "%s", tally_buffer_string(&text));
+	tally_buffer_release(&text);
+}
 
 /* The report as the options have it now, in the place of the one that is shown. */
 static int build(struct report_browser *view)
@@ -40,6 +55,7 @@ static int build(struct report_browser *view)
 	tally_report_head(view->profile, &view->report, &view->options, &plain, &head);
 	snprintf(view->browser.title, sizeof(view->browser.title), "%s", tally_buffer_string(&head));
 	tally_buffer_release(&head);
+	say_idle(view);
 	return result;
 }
 
@@ -53,6 +69,7 @@ static bool go_to_event(struct report_browser *view, bool backwards)
 	do {
 		event = (uint32_t)((event + (backwards ? count - 1 : 1)) % count);
 		tally_profile_totals(view->profile, event, &samples, &period);
+		samples += tally_profile_idle(view->profile, event).samples;
 	} while (!samples && event != view->options.event);
 	if (event == view->options.event) {
 		snprintf(view->browser.message, sizeof(view->browser.message), "there is but one event");

@@ -6,6 +6,7 @@
 #include "command/filter_options.h"
 #include "command/recording_path.h"
 #include "command/recording_warnings.h"
+#include "profile/idle.h"
 #include "profile/profile.h"
 
 #include <errno.h>
@@ -40,7 +41,19 @@ static void count_others(const struct tally_profile *profile, uint32_t chosen, s
 	}
 }
 
-static int take_profile(struct tally_profile *profile, struct tally_stacks *stacks, struct tally_error *err)
+static void say_idle(const struct tally_command *command, const struct tally_profile *profile, uint32_t event)
+{
+	const struct tally_left_out idle = tally_profile_idle(profile, event);
+	struct tally_buffer text = { 0 };
+	uint64_t samples, period;
+	tally_profile_totals(profile, event, &samples, &period);
+	tally_idle_text(&idle, period, &text);
+	if (text.length)
+		fprintf(stderr, "tally %s: %s\n", command->name, tally_buffer_string(&text));
+	tally_buffer_release(&text);
+}
+
+static int take_profile(const struct tally_command *command, struct tally_profile *profile, struct tally_stacks *stacks, struct tally_error *err)
 {
 	uint32_t event;
 	size_t count;
@@ -56,6 +69,7 @@ static int take_profile(struct tally_profile *profile, struct tally_stacks *stac
 	tally_buffer_release(&recorded);
 	snprintf(stacks->unit, sizeof(stacks->unit), "%s", unit_of(profile->recording, &events[event]));
 	count_others(profile, event, stacks);
+	say_idle(command, profile, event);
 	result = tally_profile_stacks(profile, event, true, true, stacks);
 	return result < 0 ? tally_error_set(err, result, "out of memory") : 0;
 }
@@ -83,6 +97,7 @@ static int load_recording(const struct tally_command *command, const char *path,
 	if (result < 0)
 		return result;
 	options.filter = input->filter;
+	options.leaves_out_idle = input->leaves_out_idle;
 	recording->names.no_inlines = input->no_inlines;
 	tally_names_use_cache(&recording->names);
 	tally_names_use_sources(&recording->names, &input->names);
@@ -94,7 +109,7 @@ static int load_recording(const struct tally_command *command, const char *path,
 	stacks->by_line = input->by_line;
 	stacks->with_full_names = input->with_full_names;
 	tally_command_jit_hint(profile); /* while it has its rows */
-	result = take_profile(profile, stacks, err);
+	result = take_profile(command, profile, stacks, err);
 	if (result == -ENOENT)
 		name_recording(path, err);
 	tally_command_warn_of(command, input->is_one_of_several ? path : NULL, profile->recording);

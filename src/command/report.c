@@ -12,6 +12,7 @@
 #include "output/pager.h"
 #include "output/report_cells.h"
 #include "output/report_text.h"
+#include "profile/idle.h"
 #include "profile/profile.h"
 #include "profile/report_model.h"
 
@@ -24,7 +25,7 @@
 
 enum { OPTION_CHILDREN = 256, OPTION_NO_CHILDREN, OPTION_SORT, OPTION_PERCENT, OPTION_STDIO, OPTION_DSO,
        OPTION_SYMBOL, OPTION_EVENT, OPTION_MANGLED, OPTION_NO_INLINE, OPTION_ERROR, OPTION_TUI, OPTION_NO_BRANCHES,
-       OPTION_QUANTUM, OPTION_MEMORY };
+       OPTION_QUANTUM, OPTION_MEMORY, OPTION_IDLE };
 
 static const struct tally_option options[] = {
 	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE",
@@ -56,6 +57,7 @@ static const struct tally_option options[] = {
 	TALLY_FILTER_OPTIONS,
 	TALLY_NAME_OPTIONS,
 	TALLY_FULL_NAMES_OPTION,
+	{ 0, "idle", TALLY_ARGUMENT_NONE, NULL, "with the samples of CPUs that had nothing to do", NULL, OPTION_IDLE },
 	{ 0, "error", TALLY_ARGUMENT_NONE, NULL, "columns of sampling errors (95 %; where a terminal is wide anyway)",
 	  NULL, OPTION_ERROR },
 	{ 0, "dso", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these objects (libc*)", NULL, OPTION_DSO },
@@ -89,7 +91,7 @@ struct request {
 	struct tally_browse_request browsing;
 	uint64_t quantum_ns;
 	bool children_given, percent_given, errors, json, no_pager, tui, browses, mangled, no_inlines;
-	bool shows_functions;
+	bool shows_functions, shows_idle;
 };
 
 /* perf's "graph,0.5,callee" is taken for the order in it. */
@@ -164,6 +166,7 @@ static int apply_option(void *taker, int id, const char *value, struct tally_err
 	case OPTION_NO_INLINE: request->no_inlines = true; break;
 	case OPTION_STDIO: request->no_pager = true; request->tui = false; break;
 	case OPTION_TUI: request->tui = true; request->no_pager = false; break;
+	case OPTION_IDLE: request->shows_idle = true; break;
 	case OPTION_ERROR: request->errors = true; break;
 	case 'j': request->json = true; break;
 	default:
@@ -193,6 +196,7 @@ static int put_events(const struct tally_profile *profile, struct request *reque
 		struct tally_report report;
 		uint64_t samples, period;
 		tally_profile_totals(profile, event, &samples, &period);
+		samples += tally_profile_idle(profile, event).samples;
 		if (event > first && (request->event || !samples))
 			continue;
 		request->report.event = event;
@@ -305,6 +309,12 @@ static int browse(const struct tally_command *command, struct request *request, 
 	return TALLY_EXIT_OK;
 }
 
+/* Who names the idle task, or a function of its, wants to see it. */
+static bool names_tasks_or_functions(const struct tally_profile_filter *filter)
+{
+	return filter->comms || filter->pids || filter->tids || filter->symbols;
+}
+
 /* Takes the recording over.  An exit status: OK with the profile. */
 static int read_profile(const struct tally_command *command, struct request *request, struct tally_recording *recording,
 			struct tally_profile **profile)
@@ -336,6 +346,7 @@ static int read_profile(const struct tally_command *command, struct request *req
 		.merge_unknown = !request->browses && !facts && !tally_report_sort_needs_lines(&request->sort),
 		.by_cgroup = report->by[TALLY_SORT_CGROUP], .by_cgroup_id = report->by[TALLY_SORT_CGROUP_ID], .facts = facts,
 		.by_cost = request->sort.of_memory, .hides_functions = !request->shows_functions, .time_quantum_ns = request->quantum_ns,
+		.leaves_out_idle = !request->shows_idle && !names_tasks_or_functions(&request->filter),
 		.progress = tally_command_progress, .context = &progress,
 	};
 	tally_command_progress_start(&progress);

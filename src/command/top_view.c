@@ -44,15 +44,19 @@ static double now_s(void)
 /* "812 samples of cpu-clock in 2.0 s, 3 lost, the whole system" */
 static void describe(const struct top_request *top, char *out, size_t size)
 {
-	char event[TALLY_BROWSER_TEXT_BYTES / 2], target[TALLY_BROWSER_TEXT_BYTES / 4], lost[48] = "";
+	char event[TALLY_BROWSER_TEXT_BYTES / 2], target[TALLY_BROWSER_TEXT_BYTES / 4], lost[48] = "", idle[48] = "";
 	uint64_t lost_now = top->status.lost - top->before.lost;
 	tally_terminal_clean(top->events->items[top->options.event].name, event, sizeof(event));
 	tally_target_text(top->target, target, sizeof(target));
 	if (lost_now)
 		snprintf(lost, sizeof(lost), ", %s lost", tally_number(lost_now));
+	const struct tally_left_out *none = &top->report.idle;
+	if (none->samples)
+		snprintf(idle, sizeof(idle), ", and %.0f%% idle (--idle)",
+			 100 * (double)none->period / (double)(none->period + top->report.period));
 	uint64_t samples = top->stdio ? top->report.samples : top->taken;
-	snprintf(out, size, "%s sample%s of %s in %.1f s%s, %s%s", tally_number(samples), samples == 1 ? "" : "s", event,
-		 top->status.seconds - top->before.seconds, lost, target,
+	snprintf(out, size, "%s sample%s of %s in %.1f s%s%s, %s%s", tally_number(samples), samples == 1 ? "" : "s", event,
+		 top->status.seconds - top->before.seconds, idle, lost, target,
 		 top->is_paused ? ", paused" : top->is_narrowed ? " (the system is not allowed)" : "");
 }
 
@@ -255,6 +259,7 @@ static void set_up(struct top_request *top)
 	top->sums = (struct tally_live_sums){ .names = &top->names, .with_stacks = top->stacks,
 					       .frames_max = top->frames_max };
 	top->options = (struct tally_report_options){ .by_self = true, .percent_min = top->percent_min,
+						      .leaves_out_idle = !top->shows_idle,
 						      .limit = top->limit ? top->limit : top->stdio ? TEXT_ROWS : 0,
 						      .children = top->stacks && !top->no_totals,
 						      .tree = top->stacks && !top->stdio ? TALLY_TREE_CALLEE : TALLY_TREE_NONE,

@@ -140,6 +140,10 @@ void tally_report_json(const struct tally_profile *profile, const struct tally_r
 	if (profile->of_branches)
 		tally_json_bool(json, "of_branches", true);
 	tally_json_u64(json, "period", report->period);
+	if (report->idle.samples) {
+		tally_json_u64(json, "idle_samples", report->idle.samples);
+		tally_json_u64(json, "idle_period", report->idle.period);
+	}
 	tally_json_u64(json, "hidden_entries", report->hidden);
 	if (report->trees_cut)
 		tally_json_bool(json, "trees_cut", true);

@@ -7,6 +7,7 @@
 #include "output/fit_text.h"
 #include "output/flamegraph_text.h"
 #include "output/report_cells.h"
+#include "profile/idle.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -128,6 +129,8 @@ static void put_tenth_error(const struct table *table, struct tally_buffer *out)
 	const double tenth = 10, all = 100;
 	const struct tally_report *report = table->report;
 	double error = tally_report_error(report, report->period / 10, report->samples / 10);
+	if (!report->samples)
+		return;
 	if (error < tenth)
 		tally_buffer_printf(out, " (%s%.2g at 10%%)", table->view->ascii ? "+-" : "±", error);
 	else
@@ -238,6 +241,14 @@ static void put_hint(const struct table *table)
 		tally_buffer_text(table->out, tally_buffer_string(&hint));
 	table->out->failed |= hint.failed;
 	tally_buffer_release(&hint);
+}
+
+static void put_idle_note(const struct table *table)
+{
+	if (!table->report->idle.samples)
+		return;
+	tally_buffer_char(table->out, '\n');
+	tally_idle_text(&table->report->idle, table->report->period, table->out);
 }
 
 void tally_report_head(const struct tally_profile *profile, const struct tally_report *report,
@@ -370,6 +381,7 @@ void tally_report_text(const struct tally_profile *profile, const struct tally_r
 	put_head_line(&table, colour(&table, "\x1b[1m"), colour(&table, "\x1b[0m"), out);
 	put_rate_note(&table);
 	put_hint(&table);
+	put_idle_note(&table);
 	tally_buffer_text(out, "\n\n");
 	put_titles(&table);
 	for (size_t i = 0; i < report->entries.count; i++) {

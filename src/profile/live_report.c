@@ -6,6 +6,7 @@
 #include "profile/live_sums.h"
 
 #include "base/vector.h"
+#include "profile/idle.h"
 #include "profile/report_parts.h"
 
 #include <errno.h>
@@ -55,6 +56,11 @@ static int compare_keys(const void *a, const void *b)
 	return order;
 }
 
+static bool is_left_out(const struct live_report *self, const struct tally_live_sum *sum)
+{
+	return self->options->leaves_out_idle && tally_function_is_idle(self->sums->names, sum->function);
+}
+
 /* ---- entries ------------------------------------------------------------------------------------------- */
 
 /* Whether frames nearer to the leaf are in the same entry. */
@@ -82,12 +88,17 @@ static int add_part(struct live_report *self, const struct tally_live_sum *sum, 
 
 static int add_sums(struct live_report *self)
 {
-	double weight = 0, samples = 0;
+	double weight = 0, samples = 0, idle_weight = 0, idle_samples = 0;
 	int result = 0;
 	for (size_t i = 0; !result && i < self->sums->sums.count; i++) {
 		const struct tally_live_sum *sum = &self->sums->sums.items[i];
 		if (sum->event != self->options->event)
 			continue;
+		if (is_left_out(self, sum)) {
+			idle_weight += sum->weight;
+			idle_samples += sum->samples;
+			continue;
+		}
 		weight += sum->weight;
 		samples += sum->samples;
 		result = add_part(self, sum, sum->function, true);
@@ -97,6 +108,8 @@ static int add_sums(struct live_report *self)
 	}
 	self->report->period = (uint64_t)(weight * self->scale);
 	self->report->samples = (uint64_t)(samples + 0.5);
+	self->report->idle.period = (uint64_t)(idle_weight * self->scale);
+	self->report->idle.samples = (uint64_t)(idle_samples + 0.5);
 	return result;
 }
 
@@ -165,7 +178,7 @@ static int count_tasks(struct live_report *self)
 	int result = 0;
 	for (size_t i = 0; !result && i < self->sums->sums.count; i++) {
 		const struct tally_live_sum *sum = &self->sums->sums.items[i];
-		if (sum->event == self->options->event &&
+		if (sum->event == self->options->event && !is_left_out(self, sum) &&
 		    (!tally_map_put(&comms, sum->comm, NULL) || !tally_map_put(&threads, sum->tid, NULL)))
 			result = -ENOMEM;
 	}
@@ -244,7 +257,8 @@ static int make_trees(struct live_report *self)
 {
 	int result = 0;
 	for (size_t i = 0; !result && i < self->sums->sums.count; i++)
-		if (self->sums->sums.items[i].event == self->options->event && self->sums->sums.items[i].count)
+		if (self->sums->sums.items[i].event == self->options->event && self->sums->sums.items[i].count &&
+		    !is_left_out(self, &self->sums->sums.items[i]))
 			result = add_stack(self, &self->sums->sums.items[i]);
 	for (size_t i = 0; !result && i < self->report->entries.count; i++)
 		self->report->entries.items[i].tree = sort_tree(self->report->entries.items[i].tree);

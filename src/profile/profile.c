@@ -3,6 +3,7 @@
 #include "base/buffer.h"
 #include "base/vector.h"
 #include "profile/fetch_names.h"
+#include "profile/idle.h"
 #include "profile/meant_name.h"
 #include "profile/sample_reader.h"
 
@@ -45,6 +46,7 @@ static void release(struct tally_profile *profile)
 	tally_map_release(&profile->merged_threads);
 	tally_map_release(&profile->leaves_left_out);
 	tally_vector_release(&profile->spreads);
+	tally_vector_release(&profile->idle);
 	free(profile->names);
 }
 
@@ -144,6 +146,7 @@ int tally_profile_new(struct tally_recording *recording, const struct tally_prof
 	if (!result)
 		result = read_samples(profile, &chosen, err);
 	if (!result && ((!names_while_reading && fetch_names(profile) < 0) || name_places(profile) < 0 ||
+			(chosen.leaves_out_idle && tally_profile_leave_out_idle(profile) < 0) ||
 			(!chosen.hides_functions && tally_note_nameless(profile) < 0)))
 		result = tally_error_set(err, -ENOMEM, "out of memory");
 	if (result < 0) {
@@ -219,7 +222,7 @@ int tally_profile_event(const struct tally_profile *profile, const char *name, u
 	for (*event = (uint32_t)named; !name && *event < count; ++*event) {
 		uint64_t samples, period;
 		tally_profile_totals(profile, *event, &samples, &period);
-		if (samples)
+		if (samples || tally_profile_idle(profile, *event).samples)
 			break;
 	}
 	if (*event < count)

@@ -31,6 +31,7 @@ struct tally_profile_options {
 	bool by_cgroup, by_cgroup_id; /* tell cgroups apart; namespaces of cgroups */
 	unsigned facts; /* tell these apart (sample_facts.h); with TALLY_FACT_BRANCH rows are branches */
 	bool by_cost; /* periods are what samples' accesses cost (PERF_SAMPLE_WEIGHT), at least 1 */
+	bool leaves_out_idle; /* samples of CPUs that had nothing to do (idle.h) */
 	bool hides_functions; /* nobody is told which have no names */
 	uint64_t time_quantum_ns; /* times are told apart by so much; 0: 100 ms */
 	/* And their names, with merge_threads: rows are of event and leaf alone, and whoever has ended is forgotten, so that
@@ -48,6 +49,10 @@ struct tally_period_spread {
 	uint64_t samples;
 };
 
+struct tally_left_out {
+	uint64_t samples, period;
+};
+
 struct tally_profile {
 	struct tally_recording *recording;
 	struct { struct tally_class *items; size_t count, capacity; } classes;
@@ -62,6 +67,7 @@ struct tally_profile {
 	bool of_costs;    /* periods are what accesses cost */
 	struct tally_profile_filter asked; /* what the samples passed */
 	struct tally_map leaves_left_out; /* functions, for a hint: a set */
+	struct { struct tally_left_out *items; size_t count, capacity; } idle; /* by event: left out as idle */
 	size_t filtered; /* samples left out for their leaf; recording->counts.filtered has those left out before */
 };
 

@@ -1,6 +1,7 @@
 #include "profile/report_parts.h"
 
 #include "base/vector.h"
+#include "profile/idle.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -97,6 +98,7 @@ int tally_report_build(const struct tally_profile *profile, const struct tally_r
 	struct tally_report_builder builder = { .profile = profile, .options = options, .report = report };
 	*report = (struct tally_report){ 0 };
 	tally_profile_totals(profile, options->event, &report->samples, &report->period);
+	report->idle = tally_profile_idle(profile, options->event);
 	report->spread = tally_profile_spread(profile, options->event);
 	/* What is printed is rounded; what is lighter than this is not printed. */
 	builder.least = (uint64_t)(options->tree_percent_min / 100 * (double)report->period);

@@ -25,6 +25,7 @@ struct tally_report_options {
 	enum tally_tree_order tree;
 	double percent_min;      /* rows whose total (without children: self) is below are left out and counted */
 	double tree_percent_min; /* branches below are left out, though not those within rounding */
+	bool leaves_out_idle;    /* of live sums; a profile has or has not left it out */
 	size_t limit;            /* rows at most; 0: all */
 	uint32_t event;
 };
@@ -49,6 +50,7 @@ struct tally_report {
 	struct { struct tally_report_entry *items; size_t count, capacity; } entries; /* sorted, heaviest first */
 	size_t hidden; /* entries left out by percent_min and limit */
 	uint64_t period, samples;
+	struct tally_left_out idle; /* besides */
 	double spread; /* of the samples' periods: struct tally_share */
 	bool trees_cut; /* they grew beyond a bound: branches are missing */
 	size_t comms, threads; /* distinct ones in this event */

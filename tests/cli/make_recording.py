@@ -419,6 +419,37 @@ def off_cpu_unknown(path):
     off_cpu(path, SAMPLE_ID_ALL | MMAP | COMM | MMAP2)
 
 
+IDLE, WORK = 0xffffffff81001000, 0xffffffff81003000 # what a test's kallsyms has there
+
+
+def write_idle(path, busy):
+    """A machine of 75 samples in the kernel's idle function, 5 of an interrupt in the idle task, 20 of a program's; and each way
+    into the idle function as a tracepoint's hits, which are meant."""
+    clock = Event("cpu-clock", [5], type=1, config=0, sample_type=IP | TID | TIME | PERIOD | IDENTIFIER)
+    hits = Event("power:cpu_idle", [6], type=2, config=7, period=1, sample_type=IP | TID | TIME | PERIOD | IDENTIFIER)
+    pids = u32(LIBRARY_PID, LIBRARY_PID)
+    kernel_map = u32(0xffffffff, 0) + u64(0xffffffff81000000, 0x1000000, 0xffffffff81000000) + padded("[kernel.kallsyms]_text")
+
+    def sample(time, ip, tasks=u32(0, 0), id=5):
+        return record("SAMPLE", u64(id, ip) + tasks + u64(time, 1000000 if id == 5 else 1), KERNEL)
+    records = [record("MMAP", kernel_map + pids + u64(0, 5), KERNEL), record("COMM", pids + padded("busy") + pids + u64(0, 5))]
+    records += [sample(1000 + i, IDLE + 4) for i in range(75)]
+    records += [sample(2000 + i, WORK + 4) for i in range(5 if busy else 0)]
+    records += [sample(3000 + i, WORK + 4, pids) for i in range(20 if busy else 0)]
+    records += [sample(4000 + i, IDLE + 8, id=6) for i in range(3)]
+    write_file(path, [clock, hits], records, common_features([clock, hits]))
+
+
+def idle(path):
+    """… some of the time."""
+    write_idle(path, True)
+
+
+def only_idle(path):
+    """… all of the time."""
+    write_idle(path, False)
+
+
 def bpf_output(path):
     """What BPF programs and perf trace write: raw bytes of any length, printable and not."""
     event = Event("bpf-output", [5], type=1, config=10, sample_type=IP | TID | TIME | PERIOD | RAW)

@@ -1,0 +1,161 @@
+#include "profile/idle.h"
+
+#include "base/vector.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Sorted.  perf top hides most of these; the others are of newer kernels, and of hypervisors' guests.  A name ends before a dot:
+ * "mwait_idle_with_hints.constprop.0". */
+static const char *const idle_functions[] = {
+	"acpi_idle_do_entry",
+	"acpi_idle_enter",
+	"acpi_processor_ffh_cstate_enter",
+	"acpi_safe_halt",
+	"amd_e400_idle",
+	"arch_cpu_idle",
+	"arch_cpu_idle_enter",
+	"arch_cpu_idle_exit",
+	"cpu_do_idle",
+	"cpu_idle",
+	"cpu_idle_poll",
+	"cpu_startup_entry",
+	"cpuidle_enter",
+	"cpuidle_enter_state",
+	"cpuidle_idle_call",
+	"default_enter_idle",
+	"default_idle",
+	"default_idle_call",
+	"do_idle",
+	"enter_idle",
+	"exit_idle",
+	"hv_vtl_idle",
+	"intel_idle",
+	"intel_idle_ibrs",
+	"intel_idle_irq",
+	"intel_idle_xstate",
+	"mwait_idle",
+	"mwait_idle_with_hints",
+	"native_safe_halt",
+	"poll_idle",
+	"ppc64_runlatch_off",
+	"pseries_dedicated_idle_sleep",
+	"psci_cpu_suspend_enter",
+	"psci_enter_idle_state",
+	"psw_idle",
+	"psw_idle_exit",
+	"pv_native_safe_halt",
+	"snooze_loop",
+	"tdx_halt",
+	"tdx_safe_halt",
+	"xen_safe_halt",
+};
+
+static int compare_names(const void *wanted, const void *listed)
+{
+	return strcmp(wanted, *(const char *const *)listed);
+}
+
+bool tally_function_is_idle(const struct tally_names *names, uint32_t function)
+{
+	enum { LONGEST = 40 };
+	char name[LONGEST];
+	if (function >= names->functions.count || names->functions.items[function].kind != TALLY_FRAME_KERNEL ||
+	    names->functions.items[function].name == TALLY_STRING_NONE)
+		return false;
+	const char *text = tally_names_text(names, function);
+	size_t length = strcspn(text, ".");
+	if (length >= sizeof(name))
+		return false;
+	memcpy(name, text, length);
+	name[length] = '\0';
+	return bsearch(name, idle_functions, sizeof(idle_functions) / sizeof(*idle_functions), sizeof(*idle_functions),
+		       compare_names);
+}
+
+bool tally_event_meets_idle(const struct tally_attr *attr)
+{
+	bool is_hit = attr->type == TALLY_TYPE_TRACEPOINT || attr->type == TALLY_TYPE_BREAKPOINT ||
+		      attr->type == TALLY_TYPE_SOFTWARE;
+	return tally_attr_is_clock(attr) || !is_hit;
+}
+
+/* By function of names: 0 not known yet, 1 no, 2 yes. */
+static bool is_idle(const struct tally_profile *profile, uint32_t place, uint8_t *answers)
+{
+	uint32_t function = tally_profile_function(profile, place);
+	if (!answers[function])
+		answers[function] = tally_function_is_idle(&profile->recording->names, function) ? 2 : 1;
+	return answers[function] == 2;
+}
+
+static void take_out_of_spread(struct tally_profile *profile, uint32_t event, const struct tally_row *row)
+{
+	if (event >= profile->spreads.count || !row->samples)
+		return;
+	struct tally_period_spread *spread = &profile->spreads.items[event];
+	double period = (double)row->period, squares = period * period / (double)row->samples;
+	bool is_rest = spread->samples > row->samples;
+	*spread = (struct tally_period_spread){
+		.sum = is_rest ? spread->sum - period : 0,
+		.squares = is_rest && spread->squares > squares ? spread->squares - squares : 0,
+		.samples = is_rest ? spread->samples - row->samples : 0,
+	};
+}
+
+static int leave_out(struct tally_profile *profile, uint32_t event, const struct tally_row *row)
+{
+	while (profile->idle.count <= event)
+		if (tally_vector_push(&profile->idle, (struct tally_left_out){ .samples = 0 }) < 0)
+			return -ENOMEM;
+	profile->idle.items[event].samples += row->samples;
+	profile->idle.items[event].period += row->period;
+	take_out_of_spread(profile, event, row);
+	return 0;
+}
+
+int tally_profile_leave_out_idle(struct tally_profile *profile)
+{
+	struct tally_row_table *table = &profile->rows;
+	size_t events, kept = 0, bytes = 0, count = table->rows.count;
+	const struct tally_recorded_event *recorded = tally_perfdata_events(profile->recording->data, &events);
+	uint8_t *answers = calloc(profile->recording->names.functions.count + 1, 1);
+	int result = answers ? 0 : -ENOMEM;
+	for (size_t i = 0; !result && i < count; i++) {
+		struct tally_row row = table->rows.items[i];
+		const uint8_t *end, *stack = tally_row_stack(table, i, &end), *at = stack;
+		uint32_t event = profile->classes.items[row.class].event;
+		size_t size = stack ? (size_t)(end - stack) : 0;
+		bool may_be = size && event < events && tally_event_meets_idle(&recorded[event].attr);
+		if (may_be && is_idle(profile, tally_stack_next_place(&at), answers)) {
+			result = leave_out(profile, event, &row);
+			continue;
+		}
+		/* A stack ends where the next row's begins: they stay together. */
+		if (size)
+			memmove(table->stacks.items + bytes, stack, size);
+		row.stack = bytes & ((1ull << 40) - 1);
+		table->rows.items[kept++] = row;
+		bytes += size;
+	}
+	if (!result) {
+		table->rows.count = kept;
+		table->stacks.count = bytes;
+	}
+	free(answers);
+	return result;
+}
+
+struct tally_left_out tally_profile_idle(const struct tally_profile *profile, uint32_t event)
+{
+	return event < profile->idle.count ? profile->idle.items[event] : (struct tally_left_out){ .samples = 0 };
+}
+
+void tally_idle_text(const struct tally_left_out *idle, uint64_t period, struct tally_buffer *out)
+{
+	double share = 100 * (double)idle->period / ((double)idle->period + (double)period);
+	if (idle->samples)
+		tally_buffer_printf(out, "%.*f%% of it is idle and left out: percentages are of the rest; --idle shows it",
+				    share < 10 ? 1 : 0, share);
+}

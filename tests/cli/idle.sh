@@ -1,0 +1,54 @@
+#!/bin/bash
+# The idle task does not rank first: what CPUs did when there was nothing to do is left out, and that is said.  TAP; $TALLY is
+# the binary.
+set -u
+. "$(dirname "$0")/tap.sh"
+here=$(cd "$(dirname "$0")" && pwd)
+cd "$scratch" || exit 1
+export LC_ALL=C.UTF-8 HOME=$scratch
+
+have python3 || skip_all "there is no python3"
+"$here/make_recording.py" idle idle.data && "$here/make_recording.py" only_idle only.data || exit 1
+printf '%s T %s\n' ffffffff81000000 _text ffffffff81001000 pv_native_safe_halt ffffffff81002000 between \
+	ffffffff81003000 handle_it ffffffff81004000 _end >kallsyms
+tally() { timeout 60 "$TALLY" "$@" --kallsyms kallsyms >out 2>err; }
+has() { grep -qF -- "$1" out; }
+
+tally report --stdio idle.data --event cpu-clock
+check "idle samples are left out, and how many is said" \
+	eval 'has "25 samples of cpu-clock" && has "75% of it is idle and left out: percentages are of the rest; --idle shows it" && ! has safe_halt'
+check "… percentages are of the rest; an interrupt in the idle task is work" eval 'grep -q "80.00%.*busy.*handle_it" out && grep -q "20.00%.*handle_it" out'
+tally report --stdio idle.data --event cpu-clock --idle
+check "--idle shows them" eval 'has "100 samples of cpu-clock" && grep -q "75.00%.*pv_native_safe_halt" out && ! has "left out"'
+tally report --stdio idle.data --event cpu-clock --symbol pv_native_safe_halt
+check "so does naming a function of theirs" eval 'has "75 samples of cpu-clock"'
+tally report --stdio idle.data --event power:cpu_idle
+check "hits of a tracepoint are all shown" eval 'has "3 samples of power:cpu_idle" && has pv_native_safe_halt'
+tally report -j idle.data --event cpu-clock
+check "JSON has what was left out" eval 'grep -q "\"idle_samples\": 75" out && grep -q "\"samples\": 25" out && grep -q "\"idle_period\": 75000000" out'
+tally report --stdio only.data
+check "a machine that did nothing else is shown so" \
+	eval 'has "0 samples of cpu-clock" && has "100% of it is idle"'
+tally flamegraph -o idle.svg idle.data
+check "a flame graph leaves them out, and says so" \
+	eval 'grep -qF "75% of it is idle" err && ! grep -q safe_halt idle.svg && grep -q handle_it idle.svg'
+tally flamegraph -o idle.svg --idle idle.data
+check "… unless --idle wants them" grep -q safe_halt idle.svg
+tally flamegraph -o only.svg only.data
+check "… and has nothing to draw where there is nothing else" eval 'grep -qF "100% of it is idle" err'
+tally fold idle.data
+check "fold has all" has safe_halt
+if timeout 60 "$TALLY" record -q -a -e cpu-clock -o all.data -- sleep 0.5 2>err && timeout 60 "$TALLY" script --stdio -i all.data 2>err | grep -q 'default_idle'; then
+	timeout 60 "$TALLY" report --stdio -i all.data >out 2>err
+	check "this machine's, too" eval 'has "idle and left out" && ! grep -q "swapper.*halt" out'
+	for try in 1 2 3 4 5; do # of a busy machine there may be nothing to leave out
+		timeout 60 "$TALLY" top --stdio -a -d 500ms -n 1 -E 1000 --percent-limit 0 >out 2>err </dev/null
+		grep -q "and [0-9]*% idle (--idle)" out && break
+	done
+	check "top leaves them out, and says how much" eval '! grep -q "safe_halt\|default_idle" out && grep -q "and [0-9]*% idle (--idle)" out'
+	timeout 60 "$TALLY" top --stdio -a -d 500ms -n 1 --idle >out 2>err </dev/null
+	check "… unless --idle wants them" eval '! has "% idle (--idle)"'
+else
+	skip "this machine's, too" "the kernel takes no samples of idle CPUs, or refuses"
+fi
+done_testing
