@@ -39,6 +39,25 @@ static void say_idle(struct report_browser *view)
 	tally_buffer_release(&text);
 }
 
+static bool has_samples(const struct report_browser *view, uint32_t event)
+{
+	uint64_t samples, period;
+	tally_profile_totals(view->profile, event, &samples, &period);
+	return samples || tally_profile_idle(view->profile, event).samples;
+}
+
+static void number_event(struct report_browser *view)
+{
+	size_t count;
+	tally_perfdata_events(view->profile->recording->data, &count);
+	view->browser.event_count = 0;
+	for (uint32_t event = 0; event < count; event++) {
+		view->browser.event_count += has_samples(view, event);
+		if (event == view->options.event)
+			view->browser.event_number = view->browser.event_count;
+	}
+}
+
 /* The report as the options have it now, in the place of the one that is shown. */
 static int build(struct report_browser *view)
 {
@@ -56,6 +75,7 @@ static int build(struct report_browser *view)
 	snprintf(view->browser.title, sizeof(view->browser.title), "%s", tally_buffer_string(&head));
 	tally_buffer_release(&head);
 	say_idle(view);
+	number_event(view);
 	return result;
 }
 
@@ -64,13 +84,10 @@ static bool go_to_event(struct report_browser *view, bool backwards)
 {
 	size_t count;
 	uint32_t event = view->options.event;
-	uint64_t samples = 0, period;
 	tally_perfdata_events(view->profile->recording->data, &count);
 	do {
 		event = (uint32_t)((event + (backwards ? count - 1 : 1)) % count);
-		tally_profile_totals(view->profile, event, &samples, &period);
-		samples += tally_profile_idle(view->profile, event).samples;
-	} while (!samples && event != view->options.event);
+	} while (!has_samples(view, event) && event != view->options.event);
 	if (event == view->options.event) {
 		snprintf(view->browser.message, sizeof(view->browser.message), "there is but one event");
 		return false;

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 enum { OPTION_EVENT = 256, OPTION_WEIGHT, OPTION_FORMAT, OPTION_TITLE, OPTION_SUBTITLE, OPTION_WIDTH, OPTION_MIN_WIDTH,
-       OPTION_THEME, OPTION_NO_INLINE, OPTION_DIFF, OPTION_OFF_CPU, OPTION_IDLE };
+       OPTION_THEME, OPTION_NO_INLINE, OPTION_DIFF, OPTION_OFF_CPU, OPTION_IDLE, OPTION_SCHEDULER };
 
 static const struct tally_option options[] = {
 	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE", "read FILE (- is standard input)", NULL, 0 },
@@ -49,6 +49,8 @@ static const struct tally_option options[] = {
 	{ 0, "diff", TALLY_ARGUMENT_REQUIRED, "OLD", "colour by what changed since OLD, a recording or text like the input:\n"
 	  "red grew, blue shrank", NULL, OPTION_DIFF },
 	{ 0, "idle", TALLY_ARGUMENT_NONE, NULL, "with the samples of CPUs that had nothing to do", NULL, OPTION_IDLE },
+	{ 0, "scheduler", TALLY_ARGUMENT_NONE, NULL, "waits in the scheduler's own functions, not in what called it", NULL,
+	  OPTION_SCHEDULER },
 	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL, "symbols' functions alone, not what was inlined in them", NULL,
 	  OPTION_NO_INLINE },
 	TALLY_OPTIONS_END,
@@ -109,6 +111,7 @@ static int take_option(struct flamegraph *graph, int id, const char *value, stru
 	case OPTION_WEIGHT: return tally_option_weight(value, &graph->drawing.by_samples, err);
 	case OPTION_DIFF: graph->old = value; break;
 	case OPTION_IDLE: graph->input.leaves_out_idle = false; break;
+	case OPTION_SCHEDULER: graph->input.shows_scheduler = true; break;
 	case OPTION_NO_INLINE: graph->input.no_inlines = true; break;
 	case OPTION_TITLE: graph->drawing.title = value; break;
 	case OPTION_SUBTITLE: graph->drawing.subtitle = value; break;
@@ -241,7 +244,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 {
 	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
 	struct tally_error err = TALLY_ERROR_NONE;
-	struct flamegraph graph = { .input.leaves_out_idle = true };
+	struct flamegraph graph = { .input = { .leaves_out_idle = true, .arranges_waits = true } };
 	int id;
 	while ((id = tally_options_next(&walk)) != TALLY_OPTION_DONE || (!walk.dashes && walk.index < argc)) {
 		if (id == TALLY_OPTION_DONE && graph.input.path)

@@ -97,6 +97,8 @@ static int load_recording(const struct tally_command *command, const char *path,
 	if (result < 0)
 		return result;
 	options.filter = input->filter;
+	options.arranges_waits = input->arranges_waits;
+	options.shows_scheduler = input->shows_scheduler;
 	options.leaves_out_idle = input->leaves_out_idle;
 	recording->names.no_inlines = input->no_inlines;
 	tally_names_use_cache(&recording->names);

@@ -15,6 +15,7 @@
 #include "profile/idle.h"
 #include "profile/profile.h"
 #include "profile/report_model.h"
+#include "profile/wait_stacks.h"
 
 #include <errno.h>
 #include <langinfo.h>
@@ -25,7 +26,7 @@
 
 enum { OPTION_CHILDREN = 256, OPTION_NO_CHILDREN, OPTION_SORT, OPTION_PERCENT, OPTION_STDIO, OPTION_DSO,
        OPTION_SYMBOL, OPTION_EVENT, OPTION_MANGLED, OPTION_NO_INLINE, OPTION_ERROR, OPTION_TUI, OPTION_NO_BRANCHES,
-       OPTION_QUANTUM, OPTION_MEMORY, OPTION_IDLE };
+       OPTION_QUANTUM, OPTION_MEMORY, OPTION_IDLE, OPTION_SCHEDULER };
 
 static const struct tally_option options[] = {
 	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE",
@@ -58,6 +59,8 @@ static const struct tally_option options[] = {
 	TALLY_NAME_OPTIONS,
 	TALLY_FULL_NAMES_OPTION,
 	{ 0, "idle", TALLY_ARGUMENT_NONE, NULL, "with the samples of CPUs that had nothing to do", NULL, OPTION_IDLE },
+	{ 0, "scheduler", TALLY_ARGUMENT_NONE, NULL, "waits in the scheduler's own functions, not in what called it", NULL,
+	  OPTION_SCHEDULER },
 	{ 0, "error", TALLY_ARGUMENT_NONE, NULL, "columns of sampling errors (95 %; where a terminal is wide anyway)",
 	  NULL, OPTION_ERROR },
 	{ 0, "dso", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these objects (libc*)", NULL, OPTION_DSO },
@@ -91,7 +94,7 @@ struct request {
 	struct tally_browse_request browsing;
 	uint64_t quantum_ns;
 	bool children_given, percent_given, errors, json, no_pager, tui, browses, mangled, no_inlines;
-	bool shows_functions, shows_idle;
+	bool shows_functions, shows_idle, shows_scheduler;
 };
 
 /* perf's "graph,0.5,callee" is taken for the order in it. */
@@ -167,6 +170,7 @@ static int apply_option(void *taker, int id, const char *value, struct tally_err
 	case OPTION_STDIO: request->no_pager = true; request->tui = false; break;
 	case OPTION_TUI: request->tui = true; request->no_pager = false; break;
 	case OPTION_IDLE: request->shows_idle = true; break;
+	case OPTION_SCHEDULER: request->shows_scheduler = true; break;
 	case OPTION_ERROR: request->errors = true; break;
 	case 'j': request->json = true; break;
 	default:
@@ -183,6 +187,16 @@ static int apply_option(void *taker, int id, const char *value, struct tally_err
 	return result;
 }
 
+/* The event that is shown first: that asked for, or the waits, which are recorded only where they are asked for, or the first
+ * with samples. */
+static int choose_event(const struct tally_profile *profile, const struct request *request, uint32_t *event,
+			struct tally_error *err)
+{
+	uint32_t waits = request->event ? UINT32_MAX : tally_profile_waits(profile);
+	*event = waits;
+	return waits == UINT32_MAX ? tally_profile_event(profile, request->event, event, err) : 0;
+}
+
 /* Reports of the event asked for, or of each that has samples. */
 static int put_events(const struct tally_profile *profile, struct request *request,
 		      struct tally_report_view *view, struct tally_buffer *out, struct tally_json *json,
@@ -191,13 +205,14 @@ static int put_events(const struct tally_profile *profile, struct request *reque
 	size_t count;
 	tally_perfdata_events(profile->recording->data, &count);
 	uint32_t first;
-	int result = tally_profile_event(profile, request->event, &first, err);
-	for (uint32_t event = first; !result && event < count; event++) {
+	int result = choose_event(profile, request, &first, err);
+	for (uint32_t i = 0; !result && i <= count; i++) {
+		uint32_t event = i ? i - 1 : first;
 		struct tally_report report;
 		uint64_t samples, period;
 		tally_profile_totals(profile, event, &samples, &period);
 		samples += tally_profile_idle(profile, event).samples;
-		if (event > first && (request->event || !samples))
+		if (i && (request->event || !samples || event == first))
 			continue;
 		request->report.event = event;
 		if (tally_report_build(profile, &request->report, &report) < 0)
@@ -289,7 +304,7 @@ static int browse(const struct tally_command *command, struct request *request, 
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct tally_screen *screen;
 	uint32_t event;
-	if (tally_profile_event(profile, request->event, &event, &err) < 0)
+	if (choose_event(profile, request, &event, &err) < 0)
 		return tally_command_fail(command, &err);
 	if (tally_curses_screen_open(&screen, &err) < 0) {
 		int status = tally_command_fail(command, &err);
@@ -347,6 +362,7 @@ static int read_profile(const struct tally_command *command, struct request *req
 		.by_cgroup = report->by[TALLY_SORT_CGROUP], .by_cgroup_id = report->by[TALLY_SORT_CGROUP_ID], .facts = facts,
 		.by_cost = request->sort.of_memory, .hides_functions = !request->shows_functions, .time_quantum_ns = request->quantum_ns,
 		.leaves_out_idle = !request->shows_idle && !names_tasks_or_functions(&request->filter),
+		.arranges_waits = true, .shows_scheduler = request->shows_scheduler,
 		.progress = tally_command_progress, .context = &progress,
 	};
 	tally_command_progress_start(&progress);

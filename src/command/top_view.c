@@ -174,6 +174,8 @@ static int show_view(struct top_request *top, struct loop *loop)
 	}
 	if (!result)
 		result = hint(top);
+	top->browser.event_number = top->options.event + 1;
+	top->browser.event_count = (unsigned)top->events->count;
 	if (!top->is_paused)
 		describe(top, top->browser.title, sizeof(top->browser.title));
 	if (!result && !top->is_paused)

@@ -19,7 +19,7 @@ enum { GAP = 2, SHRUNK_MIN = 8, LAST_MIN = 28, NAMES_MIN = 14, ROWS_MIN = 4, HEA
 
 /* What of an entry's columns a screen has room for. */
 struct fit {
-	bool total, self, errors;
+	bool total, self, errors, waits;
 	int widths[TALLY_SORT_KEYS]; /* 0: not shown */
 };
 
@@ -38,7 +38,8 @@ static double percent_of(const struct tally_browser *browser, uint64_t weight)
 
 static int lead_width(const struct fit *fit)
 {
-	return 1 + GAP + (fit->total + fit->self) * (SHARE_WIDTH + (fit->errors ? ERROR_WIDTH : 0));
+	return 1 + GAP + (fit->total + fit->self) * (SHARE_WIDTH + (fit->errors ? ERROR_WIDTH : 0)) +
+	       (fit->waits ? TALLY_WAIT_COLUMNS * TALLY_WAIT_WIDTH : 0);
 }
 
 static void put_share(struct tally_drawn_row *row, const struct tally_browser *browser, const struct fit *fit, uint64_t weight,
@@ -54,6 +55,14 @@ static void put_share(struct tally_drawn_row *row, const struct tally_browser *b
 	tally_row_put(row, TALLY_STYLE_DIM, text, ERROR_WIDTH);
 }
 
+/* A column of waits. */
+static void put_right(struct tally_drawn_row *row, unsigned style, const char *text)
+{
+	int width = tally_text_width(text), blanks = width < TALLY_WAIT_WIDTH ? TALLY_WAIT_WIDTH - width : 0;
+	tally_row_put(row, style, "", blanks);
+	tally_row_put(row, style, text, TALLY_WAIT_WIDTH - blanks);
+}
+
 static void put_share_title(struct tally_drawn_row *row, const struct fit *fit, const char *title, bool sorted)
 {
 	tally_row_put(row, sorted ? TALLY_STYLE_BOLD : TALLY_STYLE_DIM, title, SHARE_WIDTH);
@@ -61,11 +70,16 @@ static void put_share_title(struct tally_drawn_row *row, const struct fit *fit, 
 		tally_row_put(row, TALLY_STYLE_DIM, row->screen->ascii ? "     +-" : "      ±", ERROR_WIDTH);
 }
 
-/* On the narrowest, errors go, then the share that lines are not sorted by. */
+/* On the narrowest, errors go, then the share that lines are not sorted by.  Of waits nothing is left to chance. */
 static void fit_shares(const struct tally_browser *browser, int columns, struct fit *fit)
 {
+	bool of_waits = browser->browse.report.of_waits;
 	*fit = (struct fit){ .total = browser->options->children, .self = true,
-			     .errors = browser->errors || columns >= TALLY_REPORT_ERROR_COLUMNS };
+			     .errors = !of_waits && (browser->errors || columns >= TALLY_REPORT_ERROR_COLUMNS) };
+	if (of_waits && fit->total && columns < TALLY_REPORT_WAIT_COLUMNS)
+		*(browser->options->by_self ? &fit->total : &fit->self) = false;
+	fit->waits = of_waits;
+	fit->waits &= lead_width(fit) + NAMES_MIN <= columns;
 	fit->errors &= lead_width(fit) + NAMES_MIN <= columns;
 	if (fit->total && lead_width(fit) + NAMES_MIN > columns)
 		*(browser->options->by_self ? &fit->total : &fit->self) = false;
@@ -113,6 +127,8 @@ static void put_titles(struct tally_drawn_row *row, const struct tally_browser *
 		put_share_title(row, fit, "   TOTAL", !browser->options->by_self);
 	if (fit->self)
 		put_share_title(row, fit, "    SELF", browser->options->by_self);
+	for (unsigned i = 0; fit->waits && i < TALLY_WAIT_COLUMNS; i++)
+		put_right(row, TALLY_STYLE_DIM, tally_report_wait_title(i));
 	tally_row_put(row, TALLY_STYLE_DIM, "", GAP);
 	for (unsigned i = 0; i < browse->column_count; i++) {
 		tally_row_put(row, TALLY_STYLE_DIM, tally_sort_key_words(browse->columns[i].key)->title, fit->widths[i]);
@@ -138,6 +154,10 @@ static void put_entry(struct tally_drawn_row *row, const struct tally_browser *b
 		put_share(row, browser, fit, entry->total, entry->total_samples);
 	if (fit->self)
 		put_share(row, browser, fit, entry->self, entry->self_samples);
+	for (unsigned i = 0; fit->waits && i < TALLY_WAIT_COLUMNS; i++) {
+		tally_report_wait_cell(entry, browser->options->children, i, cell, sizeof(cell));
+		put_right(row, TALLY_STYLE_PLAIN, cell);
+	}
 	tally_row_put(row, 0, "", GAP);
 	for (unsigned i = 0; i < browse->column_count; i++) {
 		bool last = i + 1 == browse->column_count;
@@ -225,6 +245,8 @@ static void describe_place(const struct tally_browser *browser, char *out, size_
 {
 	const struct tally_browse *browse = &browser->browse;
 	int n = 0;
+	if (browser->event_count > 1)
+		n += snprintf(out + n, size - (size_t)n, " Tab: event %u/%u ", browser->event_number, browser->event_count);
 	if (browse->object != TALLY_STRING_NONE) {
 		const char *path = tally_strings_text(&browse->names->strings, browse->object), *slash = strrchr(path, '/');
 		n += snprintf(out + n, size - (size_t)n, " %.40s ", slash ? slash + 1 : path);

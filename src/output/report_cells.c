@@ -1,6 +1,8 @@
 #include "output/report_cells.h"
 
+#include "base/number_text.h"
 #include "base/terminal.h"
+#include "output/flamegraph_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -65,6 +67,26 @@ void tally_report_cell(const struct tally_names *names, const struct tally_repor
 	case TALLY_KEY_OWN_FUNCTION: tally_report_function(names, entry->function, out, size); break;
 	case TALLY_KEY_NUMBER: snprintf(out, size, value == UINT32_MAX ? "?" : "%u", value); break;
 	}
+}
+
+const char *tally_report_wait_title(unsigned column)
+{
+	static const char *const titles[TALLY_WAIT_COLUMNS] = { "TIME", "WAITS", "MEAN", "LONGEST" };
+	return titles[column];
+}
+
+void tally_report_wait_cell(const struct tally_report_entry *entry, bool of_total, unsigned column, char *out, size_t size)
+{
+	uint64_t waits = of_total ? entry->total_samples : entry->self_samples, time = of_total ? entry->total : entry->self;
+	const uint64_t times[TALLY_WAIT_COLUMNS] = { time, 0, waits ? time / waits : 0,
+						     of_total ? entry->total_longest : entry->self_longest };
+	struct tally_buffer text = { 0 };
+	if (column == 1)
+		tally_buffer_text(&text, tally_number(waits));
+	else if (waits)
+		tally_flame_weight(&text, (double)times[column], "ns", "");
+	snprintf(out, size, "%s", tally_buffer_string(&text));
+	tally_buffer_release(&text);
 }
 
 bool tally_report_is_column(const struct tally_report *report, const struct tally_report_options *options,

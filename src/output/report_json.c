@@ -119,6 +119,10 @@ static void put_entry(const struct tally_profile *profile, const struct tally_re
 		tally_json_u64(json, "total", entry->total);
 	tally_json_u64(json, "self_samples", entry->self_samples);
 	put_error(report, "self_error", entry->self, entry->self_samples, json);
+	if (report->of_waits)
+		tally_json_u64(json, "self_longest", entry->self_longest);
+	if (report->of_waits && options->children)
+		tally_json_u64(json, "total_longest", entry->total_longest);
 	if (options->children) {
 		tally_json_u64(json, "total_samples", entry->total_samples);
 		put_error(report, "total_error", entry->total, entry->total_samples, json);

@@ -78,11 +78,35 @@ static void choose_columns(struct table *table)
 	}
 }
 
+/* Of waits nothing is left to chance. */
+static bool has_errors(const struct table *table)
+{
+	return table->view->errors && !table->report->of_waits;
+}
+
+/* Where waits have their columns, a narrow terminal has room for one share: that which rows are sorted by. */
+static bool has_total(const struct table *table)
+{
+	bool is_narrow = table->report->of_waits && table->view->columns && table->view->columns < TALLY_REPORT_WAIT_COLUMNS;
+	return table->options->children && !(is_narrow && table->options->by_self);
+}
+
+static bool has_self(const struct table *table)
+{
+	bool is_narrow = table->report->of_waits && table->view->columns && table->view->columns < TALLY_REPORT_WAIT_COLUMNS;
+	return !has_total(table) || !is_narrow;
+}
+
+static int share_width(const struct table *table)
+{
+	bool is_pair = has_total(table) && has_self(table);
+	return (is_pair ? 17 : 10) + (has_errors(table) ? (1 + is_pair) * ERROR_WIDTH : 0);
+}
+
 /* Columns before the first of choose_columns(). */
 static int lead_width(const struct table *table)
 {
-	int percents = table->options->children ? 2 : 1;
-	return (percents == 2 ? 17 : 10) + (table->view->errors ? percents * ERROR_WIDTH : 0);
+	return share_width(table) + (table->report->of_waits ? TALLY_WAIT_COLUMNS * TALLY_WAIT_WIDTH : 0);
 }
 
 /* Where a narrow terminal leaves the last column too little room, commands and objects give of theirs. */
@@ -262,10 +286,14 @@ void tally_report_head(const struct tally_profile *profile, const struct tally_r
 static void put_titles(struct table *table)
 {
 	tally_buffer_text(table->out, colour(table, "\x1b[2m"));
-	const char *error = !table->view->errors ? "" : table->view->ascii ? "     +-" : "      ±";
-	if (table->options->children)
-		tally_buffer_printf(table->out, "  TOTAL%s", error);
-	tally_buffer_printf(table->out, "    SELF%s  ", error);
+	const char *error = !has_errors(table) ? "" : table->view->ascii ? "     +-" : "      ±";
+	if (has_total(table))
+		tally_buffer_printf(table->out, "%s%s", has_self(table) ? "  TOTAL" : "   TOTAL", error);
+	if (has_self(table))
+		tally_buffer_printf(table->out, "    SELF%s", error);
+	for (unsigned i = 0; table->report->of_waits && i < TALLY_WAIT_COLUMNS; i++)
+		tally_buffer_printf(table->out, "%*s", TALLY_WAIT_WIDTH, tally_report_wait_title(i));
+	tally_buffer_text(table->out, "  ");
 	for (unsigned i = 0; i < table->column_count; i++) {
 		bool last = i + 1 == table->column_count;
 		put_padded(table, table->columns[i].title, last ? 0 : table->columns[i].width);
@@ -276,9 +304,18 @@ static void put_titles(struct table *table)
 
 static void put_error(struct table *table, uint64_t period, uint64_t samples)
 {
-	if (table->view->errors)
+	if (has_errors(table))
 		tally_buffer_printf(table->out, "%s%*.2f%s", colour(table, "\x1b[2m"), ERROR_WIDTH,
 				    tally_report_error(table->report, period, samples), colour(table, "\x1b[0m"));
+}
+
+static void put_waits_of(struct table *table, const struct tally_report_entry *entry)
+{
+	char cell[NAME_BYTES];
+	for (unsigned i = 0; i < TALLY_WAIT_COLUMNS; i++) {
+		tally_report_wait_cell(entry, table->options->children, i, cell, sizeof(cell));
+		tally_buffer_printf(table->out, "%*s%s", TALLY_WAIT_WIDTH - tally_text_width(cell), "", cell);
+	}
 }
 
 static void put_row(struct table *table, const struct tally_report_entry *entry)
@@ -286,12 +323,17 @@ static void put_row(struct table *table, const struct tally_report_entry *entry)
 	double total = percent_of(table, entry->total), self = percent_of(table, entry->self);
 	int used = lead_width(table);
 	char cell[NAME_BYTES];
-	if (table->options->children) {
-		tally_buffer_printf(table->out, "%s%6.2f%%%s", heat(table, total), total, colour(table, "\x1b[0m"));
+	if (has_total(table)) {
+		tally_buffer_printf(table->out, "%s%*.2f%%%s", heat(table, total), has_self(table) ? 6 : 7, total,
+				    colour(table, "\x1b[0m"));
 		put_error(table, entry->total, entry->total_samples);
 	}
-	tally_buffer_printf(table->out, "%s%7.2f%%%s", heat(table, self), self, colour(table, "\x1b[0m"));
-	put_error(table, entry->self, entry->self_samples);
+	if (has_self(table)) {
+		tally_buffer_printf(table->out, "%s%7.2f%%%s", heat(table, self), self, colour(table, "\x1b[0m"));
+		put_error(table, entry->self, entry->self_samples);
+	}
+	if (table->report->of_waits)
+		put_waits_of(table, entry);
 	tally_buffer_text(table->out, "  ");
 	for (unsigned i = 0; i < table->column_count; i++) {
 		const struct column *column = &table->columns[i];
@@ -387,7 +429,7 @@ void tally_report_text(const struct tally_profile *profile, const struct tally_r
 	for (size_t i = 0; i < report->entries.count; i++) {
 		const struct tally_report_entry *entry = &report->entries.items[i];
 		put_row(&table, entry);
-		snprintf(prefix, sizeof(prefix), "%*s", lead_width(&table) + 2, "");
+		snprintf(prefix, sizeof(prefix), "%*s", share_width(&table) + 2, "");
 		put_branches(&table, entry->tree, UINT64_MAX, prefix, 0);
 		if (is_shown(&table, entry->tree))
 			tally_buffer_char(out, '\n');

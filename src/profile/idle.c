@@ -136,6 +136,8 @@ int tally_profile_leave_out_idle(struct tally_profile *profile)
 		if (size)
 			memmove(table->stacks.items + bytes, stack, size);
 		row.stack = bytes & ((1ull << 40) - 1);
+		if (i < profile->longest.count)
+			profile->longest.items[kept] = profile->longest.items[i];
 		table->rows.items[kept++] = row;
 		bytes += size;
 	}

@@ -6,6 +6,7 @@
 #include "profile/idle.h"
 #include "profile/meant_name.h"
 #include "profile/sample_reader.h"
+#include "profile/wait_stacks.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -47,6 +48,7 @@ static void release(struct tally_profile *profile)
 	tally_map_release(&profile->leaves_left_out);
 	tally_vector_release(&profile->spreads);
 	tally_vector_release(&profile->idle);
+	tally_vector_release(&profile->longest);
 	free(profile->names);
 }
 
@@ -129,6 +131,7 @@ int tally_profile_new(struct tally_recording *recording, const struct tally_prof
 	profile->recording = recording;
 	profile->of_branches = options && options->facts & TALLY_FACT_BRANCH;
 	profile->of_costs = options && options->by_cost;
+	profile->notes_longest = options && options->arranges_waits && recording->off_cpu.is_due;
 	recording->marks_cut = true;
 	if (options)
 		chosen = *options;
@@ -146,6 +149,7 @@ int tally_profile_new(struct tally_recording *recording, const struct tally_prof
 	if (!result)
 		result = read_samples(profile, &chosen, err);
 	if (!result && ((!names_while_reading && fetch_names(profile) < 0) || name_places(profile) < 0 ||
+			(chosen.arranges_waits && tally_profile_arrange_waits(profile, chosen.shows_scheduler) < 0) ||
 			(chosen.leaves_out_idle && tally_profile_leave_out_idle(profile) < 0) ||
 			(!chosen.hides_functions && tally_note_nameless(profile) < 0)))
 		result = tally_error_set(err, -ENOMEM, "out of memory");

@@ -42,6 +42,7 @@ struct tally_report_entry {
 	uint32_t function;             /* one of its functions: of names */
 	uint64_t self, total;          /* periods */
 	uint64_t self_samples, total_samples;
+	uint64_t self_longest, total_longest; /* of a report of waits: the longest of them, ns */
 	struct tally_branch_node *tree; /* first branch, or NULL */
 };
 
@@ -51,6 +52,7 @@ struct tally_report {
 	size_t hidden; /* entries left out by percent_min and limit */
 	uint64_t period, samples;
 	struct tally_left_out idle; /* besides */
+	bool of_waits; /* periods are how long tasks waited, entries tell the longest */
 	double spread; /* of the samples' periods: struct tally_share */
 	bool trees_cut; /* they grew beyond a bound: branches are missing */
 	size_t comms, threads; /* distinct ones in this event */

@@ -6,6 +6,7 @@
 #include "profile/report_parts.h"
 
 #include "base/vector.h"
+#include "profile/wait_stacks.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 
 /* What a root's rows come to. */
 struct key_sums {
-	uint64_t self, total, self_samples, total_samples;
+	uint64_t self, total, self_samples, total_samples, self_longest, total_longest;
 	uint32_t root;  /* + 1: whose sums they are */
 	uint32_t entry; /* in `met` */
 };
@@ -25,6 +26,7 @@ struct summer {
 	struct { uint32_t *items; size_t count, capacity; } keys; /* distinct ones of a row; the leaf's first */
 	uint64_t *bits_of_place; /* its key's; NULL: there are too many keys, or places */
 	uint32_t root;
+	uint64_t longest;        /* the longest wait of the row that is summed up */
 };
 
 /* The function by which a row comes to a key. */
@@ -64,6 +66,8 @@ static inline int count_key(struct summer *summer, const struct tally_row *row, 
 		return -ENOMEM;
 	sums->total += row->period;
 	sums->total_samples += row->samples;
+	if (sums->total_longest < summer->longest)
+		sums->total_longest = summer->longest;
 	return 0;
 }
 
@@ -109,8 +113,11 @@ static inline int sum_row(struct summer *summer, size_t at)
 	const uint8_t *end, *next = tally_row_stack(&builder->profile->rows, number, &end);
 	if (next < end)
 		key = builder->key_of_place[tally_stack_next_place(&next)];
+	summer->longest = tally_profile_longest(builder->profile, number);
 	if (count_key(summer, row, number, key) < 0)
 		return -ENOMEM;
+	if (summer->sums[key].self_longest < summer->longest)
+		summer->sums[key].self_longest = summer->longest;
 	summer->sums[key].self += row->period;
 	summer->sums[key].self_samples += row->samples;
 	if (builder->leaf_entry)
@@ -135,6 +142,8 @@ static int sum_root(struct summer *summer)
 		entry->total = sums->total;
 		entry->self_samples = sums->self_samples;
 		entry->total_samples = sums->total_samples;
+		entry->self_longest = sums->self_longest;
+		entry->total_longest = sums->total_longest;
 	}
 	return result;
 }

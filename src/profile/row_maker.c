@@ -138,6 +138,16 @@ static void end_stack(struct tally_row_maker *maker, uint32_t class, struct outc
 
 /* ---- rows ---------------------------------------------------------------------------------------------- */
 
+static int note_longest(struct tally_profile *profile, uint32_t row, uint64_t period)
+{
+	while (profile->longest.count <= row)
+		if (tally_vector_push(&profile->longest, 0) < 0)
+			return -ENOMEM;
+	if (profile->longest.items[row] < period)
+		profile->longest.items[row] = period;
+	return 0;
+}
+
 static int add_to_row(struct tally_row_maker *maker, uint32_t row, uint64_t period)
 {
 	if (row == NO_ROW)
@@ -149,7 +159,7 @@ static int add_to_row(struct tally_row_maker *maker, uint32_t row, uint64_t peri
 	struct tally_row *there = &maker->profile->rows.rows.items[row];
 	there->samples++;
 	there->period += period;
-	return 0;
+	return maker->profile->notes_longest ? note_longest(maker->profile, row, period) : 0;
 }
 
 static uint32_t put_row(struct tally_row_maker *maker, uint32_t class, const struct outcome *outcome)

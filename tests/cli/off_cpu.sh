@@ -20,6 +20,10 @@ if have python3; then
 	check "a dump has samples as they were written" eval '[ "$(grep -c "SAMPLE .*period=1$" out)" = 10 ] && [ ! -s err ]'
 	timeout 60 "$TALLY" report --stdio made.data >out 2>err
 	check "a report says how long all of them took" grep -q '^5 samples of offcpu-time, 39[.0-9]* µs in all over' out
+	check "… how many, how long in the mean and at most" \
+		grep -Eq '39.0 µs +4 +9.74 µs +38.0 µs +waiter' out
+	timeout 60 "$TALLY" report -j made.data >out 2>err
+	check "… as JSON, too" grep -q '"self_longest": 38000' out
 	"$here/make_recording.py" off_cpu_unknown unknown.data
 	timeout 60 "$TALLY" report --stdio unknown.data >out 2>err
 	check "without switches they are counted, and that is said" \
@@ -68,7 +72,18 @@ timeout 60 "$TALLY" fold -i end.data --event offcpu-time >folded 2>err
 check "… when nothing else is recorded then, too" eval '[ "$(waited nanosleep)" -ge 250000000 ]'
 timeout 60 "$TALLY" report --stdio -i waits.data --event cpu-clock >out 2>err || timeout 60 "$TALLY" report --stdio -i waits.data --event cycles >out 2>err
 check "what runs is sampled beside" grep -q ' works$' out
+timeout 60 "$TALLY" report --stdio -i waits.data >out 2>err
+check "a report begins with the waits, whatever is recorded beside" \
+	eval 'head -n 1 out | grep -q "samples of offcpu-time" && grep -q "samples of \(cpu-clock\|cycles\)" out'
+check "… in a function: how many there were, the mean and the longest" \
+	eval 'grep -Eq "2[0-9]{2} ms +1 +2[0-9]{2} ms +2[0-9]{2} ms .* sleeps_long$" out && grep -Eq " ms +[23][0-9] +[0-9.]+ (ms|µs) +[0-9.]+ ms .* sleeps_briefly$" out'
+check "… and ends where its task waits, not in the scheduler" eval '! grep -q " \(__\)\{0,1\}schedule \[k\]$" <(sed "/samples of cpu-clock/,\$d; /samples of cycles/,\$d" out)'
+timeout 60 "$TALLY" report --stdio -i waits.data --event offcpu-time --scheduler >out 2>err
+check "… unless --scheduler shows it" grep -q 'schedule \[k\]$' out
 timeout 60 "$TALLY" flamegraph -i waits.data --event offcpu-time -o waits.svg >out 2>err
+check "a flame graph ends there, too" eval '! grep -q "\"__schedule\"\|\"schedule\"" waits.svg && grep -q sleep waits.svg'
+timeout 60 "$TALLY" flamegraph -i waits.data --event offcpu-time --scheduler -o scheduler.svg >out 2>err
+check "… unless --scheduler shows it" grep -q "\"__schedule\"\|\"schedule\"" scheduler.svg
 check "a flame graph has times" grep -Eq 'offcpu-time · [0-9.]+ (s|ms) in [0-9]+ samples' waits.svg
 timeout 60 "$TALLY" flamegraph --off-cpu -o direct.svg -- "$WAITS" >out 2>err
 check "… and draws a command's waits in one go" grep -Eq 'offcpu-time · [0-9.]+ (s|ms) in [0-9]+ samples' direct.svg
