@@ -41,7 +41,11 @@ static void say_idle(struct report_browser *view)
 
 static bool has_samples(const struct report_browser *view, uint32_t event)
 {
+	size_t count;
+	const struct tally_recorded_event *events = tally_perfdata_events(view->profile->recording->data, &count);
 	uint64_t samples, period;
+	if (event != view->request->report.event && tally_off_cpu_serves(&view->profile->recording->off_cpu, &events[event]))
+		return false;
 	tally_profile_totals(view->profile, event, &samples, &period);
 	return samples || tally_profile_idle(view->profile, event).samples;
 }

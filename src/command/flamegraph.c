@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 enum { OPTION_EVENT = 256, OPTION_WEIGHT, OPTION_FORMAT, OPTION_TITLE, OPTION_SUBTITLE, OPTION_WIDTH, OPTION_MIN_WIDTH,
-       OPTION_THEME, OPTION_NO_INLINE, OPTION_DIFF, OPTION_OFF_CPU, OPTION_IDLE, OPTION_SCHEDULER };
+       OPTION_THEME, OPTION_NO_INLINE, OPTION_DIFF, OPTION_OFF_CPU, OPTION_IDLE, OPTION_SCHEDULER, OPTION_WAKERS };
 
 static const struct tally_option options[] = {
 	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE", "read FILE (- is standard input)", NULL, 0 },
@@ -51,6 +51,7 @@ static const struct tally_option options[] = {
 	{ 0, "idle", TALLY_ARGUMENT_NONE, NULL, "with the samples of CPUs that had nothing to do", NULL, OPTION_IDLE },
 	{ 0, "scheduler", TALLY_ARGUMENT_NONE, NULL, "waits in the scheduler's own functions, not in what called it", NULL,
 	  OPTION_SCHEDULER },
+	{ 0, "wakers", TALLY_ARGUMENT_NONE, NULL, "draw waits (as --off-cpu), and above each stack who ended them", NULL, OPTION_WAKERS },
 	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL, "symbols' functions alone, not what was inlined in them", NULL,
 	  OPTION_NO_INLINE },
 	TALLY_OPTIONS_END,
@@ -112,6 +113,10 @@ static int take_option(struct flamegraph *graph, int id, const char *value, stru
 	case OPTION_DIFF: graph->old = value; break;
 	case OPTION_IDLE: graph->input.leaves_out_idle = false; break;
 	case OPTION_SCHEDULER: graph->input.shows_scheduler = true; break;
+	case OPTION_WAKERS:
+		graph->input.with_wakers = graph->off_cpu = true;
+		graph->input.event = TALLY_OFF_CPU_NAME;
+		break;
 	case OPTION_NO_INLINE: graph->input.no_inlines = true; break;
 	case OPTION_TITLE: graph->drawing.title = value; break;
 	case OPTION_SUBTITLE: graph->drawing.subtitle = value; break;

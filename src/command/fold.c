@@ -5,11 +5,12 @@
 #include "command/output_file.h"
 
 #include "output/folded.h"
+#include "perfdata/off_cpu_event.h"
 
 #include <errno.h>
 #include <stdio.h>
 
-enum { OPTION_EVENT = 256, OPTION_PID, OPTION_TID, OPTION_WEIGHT, OPTION_FULL, OPTION_NO_INLINE };
+enum { OPTION_EVENT = 256, OPTION_PID, OPTION_TID, OPTION_WEIGHT, OPTION_FULL, OPTION_NO_INLINE, OPTION_WAKERS };
 
 static const struct tally_option options[] = {
 	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE", "read FILE (- is standard input)", NULL, 0 },
@@ -22,6 +23,8 @@ static const struct tally_option options[] = {
 	TALLY_FILTER_TASK_OPTIONS("pids", "tids"),
 	TALLY_FILTER_STACK_OPTION,
 	TALLY_NAME_OPTIONS_BY(0),
+	{ 0, "wakers", TALLY_ARGUMENT_NONE, NULL, "waits (of record --off-cpu), and behind each stack who ended them", NULL,
+	  OPTION_WAKERS },
 	{ 0, "weight", TALLY_ARGUMENT_REQUIRED, "WHAT", "samples, or period: the time or events that\nthey stand for "
 	  "(period, where it is known)", NULL, OPTION_WEIGHT },
 	{ 0, "pid", TALLY_ARGUMENT_NONE, NULL, "tell processes apart: comm-PID", NULL, OPTION_PID },
@@ -57,6 +60,10 @@ static int take_option(struct fold *fold, int id, const char *value, struct tall
 	case OPTION_WEIGHT: return tally_option_weight(value, &folded->by_samples, err);
 	case OPTION_PID: folded->with_pid = true; break;
 	case OPTION_TID: folded->with_tid = true; break;
+	case OPTION_WAKERS:
+		fold->input.arranges_waits = fold->input.with_wakers = true;
+		fold->input.event = TALLY_OFF_CPU_NAME;
+		break;
 	case OPTION_NO_INLINE: fold->input.no_inlines = true; break;
 	case OPTION_FULL: folded->full_names = fold->input.names.full_names = true; break;
 	case 'k': folded->suffix_kernel = true; break;

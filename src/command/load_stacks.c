@@ -8,6 +8,7 @@
 #include "command/recording_warnings.h"
 #include "profile/idle.h"
 #include "profile/profile.h"
+#include "profile/wait_stacks.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +34,7 @@ static void count_others(const struct tally_profile *profile, uint32_t chosen, s
 	const struct tally_recorded_event *events = tally_perfdata_events(profile->recording->data, &count);
 	for (uint32_t i = 0; i < count; i++) {
 		uint64_t samples = 0, period;
-		if (i != chosen)
+		if (i != chosen && !tally_off_cpu_serves(&profile->recording->off_cpu, &events[i]))
 			tally_profile_totals(profile, i, &samples, &period);
 		if (samples && !stacks->other_samples)
 			snprintf(stacks->other_event, sizeof(stacks->other_event), "%s", events[i].name);
@@ -41,13 +42,15 @@ static void count_others(const struct tally_profile *profile, uint32_t chosen, s
 	}
 }
 
-static void say_idle(const struct tally_command *command, const struct tally_profile *profile, uint32_t event)
+static void say_left_out(const struct tally_command *command, const struct tally_profile *profile, uint32_t event)
 {
 	const struct tally_left_out idle = tally_profile_idle(profile, event);
 	struct tally_buffer text = { 0 };
 	uint64_t samples, period;
 	tally_profile_totals(profile, event, &samples, &period);
 	tally_idle_text(&idle, period, &text);
+	if (!text.length)
+		tally_profile_wakers_text(profile, &text);
 	if (text.length)
 		fprintf(stderr, "tally %s: %s\n", command->name, tally_buffer_string(&text));
 	tally_buffer_release(&text);
@@ -69,7 +72,7 @@ static int take_profile(const struct tally_command *command, struct tally_profil
 	tally_buffer_release(&recorded);
 	snprintf(stacks->unit, sizeof(stacks->unit), "%s", unit_of(profile->recording, &events[event]));
 	count_others(profile, event, stacks);
-	say_idle(command, profile, event);
+	say_left_out(command, profile, event);
 	result = tally_profile_stacks(profile, event, true, true, stacks);
 	return result < 0 ? tally_error_set(err, result, "out of memory") : 0;
 }
@@ -96,9 +99,16 @@ static int load_recording(const struct tally_command *command, const char *path,
 			     tally_recording_open(path, &recording, err);
 	if (result < 0)
 		return result;
+	if (input->with_wakers && !recording->off_cpu.has_wakings) {
+		tally_recording_close(recording);
+		tally_error_set(err, -ENOENT, "%s does not tell who ended waits", path);
+		tally_error_hint(err, "record --off-cpu records it into a file, for root and who else may sample tracepoints");
+		return -ENOENT;
+	}
 	options.filter = input->filter;
 	options.arranges_waits = input->arranges_waits;
 	options.shows_scheduler = input->shows_scheduler;
+	options.with_wakers = input->with_wakers;
 	options.leaves_out_idle = input->leaves_out_idle;
 	recording->names.no_inlines = input->no_inlines;
 	tally_names_use_cache(&recording->names);

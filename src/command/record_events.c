@@ -76,6 +76,50 @@ static int parse_expressions(struct record_request *request, struct tally_error 
 	return result;
 }
 
+static bool has_event(const struct tally_event_list *events, const char *name)
+{
+	for (size_t i = 0; i < events->count; i++)
+		if (!strcmp(events->items[i].name, name))
+			return true;
+	return false;
+}
+
+/* The kernel says so only when it is asked: by an event on ourselves. */
+static bool may_sample(const struct record_request *request, const struct tally_event *event)
+{
+	struct tally_provider *provider = request->provider;
+	struct tally_attr attr = event->attr;
+	attr.size = sizeof(attr);
+	attr.sample_type |= TALLY_SAMPLE_RAW | TALLY_SAMPLE_TIME;
+	attr.flags |= TALLY_ATTR_DISABLED;
+	int handle = provider->ops->open(provider, &attr, 0, -1, -1, 0);
+	if (handle >= 0)
+		provider->ops->close(provider, handle);
+	return handle >= 0;
+}
+
+/* Waits, and who ends them as far as the kernel lets this user know. */
+static int add_off_cpu(struct record_request *request, struct tally_error *err)
+{
+	struct tally_error ignored = TALLY_ERROR_NONE;
+	int result = tally_event_parse("context-switches/period=1,name=" TALLY_OFF_CPU_NAME "/", &request->catalogue,
+				       &request->arena, &request->events, err);
+	size_t count = request->events.count;
+	if (result < 0 || request->no_wakers || has_event(&request->events, TALLY_WAKING_NAME))
+		return result;
+	bool is_known = tally_event_parse(TALLY_WAKING_NAME, &request->catalogue, &request->arena, &request->events, &ignored) >= 0;
+	if (is_known && request->events.count == count + 1 && may_sample(request, &request->events.items[count])) {
+		struct tally_event *waking = &request->events.items[count];
+		waking->has_period = true; /* whatever the rate of the others is */
+		waking->attr.sample_period = 1;
+		waking->attr.flags &= ~TALLY_ATTR_FREQ;
+		return 0;
+	}
+	request->events.count = count;
+	request->lacks_wakers = true;
+	return 0;
+}
+
 /* 0, or an exit status after the message was printed. */
 int record_parse_events(const struct tally_command *command, struct record_request *request)
 {
@@ -101,8 +145,7 @@ int record_parse_events(const struct tally_command *command, struct record_reque
 			result = make_own(request, &err);
 	}
 	if (result >= 0 && request->off_cpu)
-		result = tally_event_parse("context-switches/period=1,name=" TALLY_OFF_CPU_NAME "/", &request->catalogue,
-					   &request->arena, &request->events, &err);
+		result = add_off_cpu(request, &err);
 	return result < 0 ? tally_command_fail(command, &err) : 0;
 }
 

@@ -17,7 +17,7 @@ enum { OPTION_CALL_GRAPH = 256, OPTION_NO_CALL_GRAPH, OPTION_DURATION, OPTION_KE
        OPTION_ALL_USER, OPTION_ALL_KERNEL, OPTION_PHYS_DATA, OPTION_DATA_PAGE_SIZE, OPTION_CODE_PAGE_SIZE,
        OPTION_NAMESPACES, OPTION_ALL_CGROUPS, OPTION_SWITCH_EVENTS, OPTION_OFF_CPU, OPTION_PER_THREAD, OPTION_SWITCH_EVENT,
        OPTION_DRY_RUN, OPTION_USER_REGS, OPTION_TRANSACTION, OPTION_RUNNING_TIME, OPTION_KERNEL_CHAINS, OPTION_USER_CHAINS,
-       OPTION_NO_BPF_EVENT, OPTION_MAX_STACK, OPTION_NO_DESCENDANTS };
+       OPTION_NO_BPF_EVENT, OPTION_MAX_STACK, OPTION_NO_DESCENDANTS, OPTION_NO_WAKERS };
 
 const struct tally_option record_options[] = {
 	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENTS",
@@ -106,7 +106,9 @@ const struct tally_option record_options[] = {
 	{ 'b', "branch-any", TALLY_ARGUMENT_NONE, NULL, "with the branches taken before the sample", NULL, 0 },
 	{ 'j', "branch-filter", TALLY_ARGUMENT_REQUIRED, "KINDS", "with those of some kinds: any_call,u", NULL, 0 },
 	{ 0, "off-cpu", TALLY_ARGUMENT_NONE, NULL,
-	  "where tasks wait, and for how long, as an event of its own: " TALLY_OFF_CPU_NAME, NULL, OPTION_OFF_CPU },
+	  "where tasks wait, and for how long, as an event of its own: " TALLY_OFF_CPU_NAME ",\nand who wakes them, where tracepoints are allowed",
+	  NULL, OPTION_OFF_CPU },
+	{ 0, "no-wakers", TALLY_ARGUMENT_NONE, NULL, "--off-cpu without who wakes", NULL, OPTION_NO_WAKERS },
 	{ 0, "switch-events", TALLY_ARGUMENT_NONE, NULL, "record context switches", NULL, OPTION_SWITCH_EVENTS },
 	{ 0, "namespaces", TALLY_ARGUMENT_NONE, NULL, "record the tasks' namespaces", NULL, OPTION_NAMESPACES },
 	{ 0, "all-cgroups", TALLY_ARGUMENT_NONE, NULL, "record control groups, and each sample's", NULL,
@@ -269,6 +271,7 @@ static int apply_option(int id, const char *value, struct record_request *reques
 		request->off_cpu = true;
 		record->side_band |= TALLY_ATTR_CONTEXT_SWITCH;
 		break;
+	case OPTION_NO_WAKERS: request->no_wakers = true; break;
 	case OPTION_CALL_GRAPH: return record_parse_call_graph(value, record, err);
 	case OPTION_NO_CALL_GRAPH: record->call_graph = TALLY_CALL_GRAPH_NONE; break;
 	case OPTION_MAX_STACK:

@@ -38,6 +38,8 @@ struct record_request {
 	bool pipe; /* the output can't seek */
 	const char *default_event_note; /* why it isn't cycles, or NULL */
 	bool off_cpu; /* where tasks wait, too */
+	bool no_wakers; /* … and not who woke them */
+	bool lacks_wakers; /* … that can't be recorded by this user */
 	bool quiet;
 	bool no_pack;
 	const char *control;         /* --control's argument, or NULL */

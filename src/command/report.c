@@ -12,6 +12,7 @@
 #include "output/pager.h"
 #include "output/report_cells.h"
 #include "output/report_text.h"
+#include "perfdata/off_cpu_event.h"
 #include "profile/idle.h"
 #include "profile/profile.h"
 #include "profile/report_model.h"
@@ -26,7 +27,7 @@
 
 enum { OPTION_CHILDREN = 256, OPTION_NO_CHILDREN, OPTION_SORT, OPTION_PERCENT, OPTION_STDIO, OPTION_DSO,
        OPTION_SYMBOL, OPTION_EVENT, OPTION_MANGLED, OPTION_NO_INLINE, OPTION_ERROR, OPTION_TUI, OPTION_NO_BRANCHES,
-       OPTION_QUANTUM, OPTION_MEMORY, OPTION_IDLE, OPTION_SCHEDULER };
+       OPTION_QUANTUM, OPTION_MEMORY, OPTION_IDLE, OPTION_SCHEDULER, OPTION_WAKERS };
 
 static const struct tally_option options[] = {
 	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE",
@@ -61,6 +62,8 @@ static const struct tally_option options[] = {
 	{ 0, "idle", TALLY_ARGUMENT_NONE, NULL, "with the samples of CPUs that had nothing to do", NULL, OPTION_IDLE },
 	{ 0, "scheduler", TALLY_ARGUMENT_NONE, NULL, "waits in the scheduler's own functions, not in what called it", NULL,
 	  OPTION_SCHEDULER },
+	{ 0, "wakers", TALLY_ARGUMENT_NONE, NULL, "call trees of waits that go on with who ended them (record --off-cpu)", NULL,
+	  OPTION_WAKERS },
 	{ 0, "error", TALLY_ARGUMENT_NONE, NULL, "columns of sampling errors (95 %; where a terminal is wide anyway)",
 	  NULL, OPTION_ERROR },
 	{ 0, "dso", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these objects (libc*)", NULL, OPTION_DSO },
@@ -94,7 +97,7 @@ struct request {
 	struct tally_browse_request browsing;
 	uint64_t quantum_ns;
 	bool children_given, percent_given, errors, json, no_pager, tui, browses, mangled, no_inlines;
-	bool shows_functions, shows_idle, shows_scheduler;
+	bool shows_functions, shows_idle, shows_scheduler, with_wakers;
 };
 
 /* perf's "graph,0.5,callee" is taken for the order in it. */
@@ -171,6 +174,7 @@ static int apply_option(void *taker, int id, const char *value, struct tally_err
 	case OPTION_TUI: request->tui = true; request->no_pager = false; break;
 	case OPTION_IDLE: request->shows_idle = true; break;
 	case OPTION_SCHEDULER: request->shows_scheduler = true; break;
+	case OPTION_WAKERS: request->with_wakers = true; break;
 	case OPTION_ERROR: request->errors = true; break;
 	case 'j': request->json = true; break;
 	default:
@@ -203,7 +207,7 @@ static int put_events(const struct tally_profile *profile, struct request *reque
 		      struct tally_error *err)
 {
 	size_t count;
-	tally_perfdata_events(profile->recording->data, &count);
+	const struct tally_recorded_event *events = tally_perfdata_events(profile->recording->data, &count);
 	uint32_t first;
 	int result = choose_event(profile, request, &first, err);
 	for (uint32_t i = 0; !result && i <= count; i++) {
@@ -212,7 +216,8 @@ static int put_events(const struct tally_profile *profile, struct request *reque
 		uint64_t samples, period;
 		tally_profile_totals(profile, event, &samples, &period);
 		samples += tally_profile_idle(profile, event).samples;
-		if (i && (request->event || !samples || event == first))
+		if (i && (request->event || !samples || event == first ||
+			  tally_off_cpu_serves(&profile->recording->off_cpu, &events[event])))
 			continue;
 		request->report.event = event;
 		if (tally_report_build(profile, &request->report, &report) < 0)
@@ -336,6 +341,17 @@ static int read_profile(const struct tally_command *command, struct request *req
 {
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct tally_report_options *report = &request->report;
+	if (request->with_wakers && !recording->off_cpu.has_wakings) {
+		tally_error_set(&err, -ENOENT, "the recording does not tell who ended waits");
+		tally_error_hint(&err, "record --off-cpu records it into a file, for root and who else may sample tracepoints");
+		tally_recording_close(recording);
+		return tally_command_fail(command, &err);
+	}
+	/* Who woke stands above the wait: the tree goes there from its callers, and a leaf is the waker's outermost caller. */
+	if (request->with_wakers && report->tree == TALLY_TREE_NONE)
+		report->tree = TALLY_TREE_CALLER;
+	if (request->with_wakers)
+		request->event = request->filter.event = TALLY_OFF_CPU_NAME;
 	bool wants_stacks = report->tree != TALLY_TREE_NONE || (request->children_given && report->children);
 	unsigned facts = 0;
 	bool is_misused = tally_report_sort_choose(&request->sort, recording, wants_stacks, &facts, &err) < 0;
@@ -362,7 +378,7 @@ static int read_profile(const struct tally_command *command, struct request *req
 		.by_cgroup = report->by[TALLY_SORT_CGROUP], .by_cgroup_id = report->by[TALLY_SORT_CGROUP_ID], .facts = facts,
 		.by_cost = request->sort.of_memory, .hides_functions = !request->shows_functions, .time_quantum_ns = request->quantum_ns,
 		.leaves_out_idle = !request->shows_idle && !names_tasks_or_functions(&request->filter),
-		.arranges_waits = true, .shows_scheduler = request->shows_scheduler,
+		.arranges_waits = true, .shows_scheduler = request->shows_scheduler, .with_wakers = request->with_wakers,
 		.progress = tally_command_progress, .context = &progress,
 	};
 	tally_command_progress_start(&progress);

@@ -8,6 +8,7 @@
 #include "output/flamegraph_text.h"
 #include "output/report_cells.h"
 #include "profile/idle.h"
+#include "profile/wait_stacks.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -275,6 +276,20 @@ static void put_idle_note(const struct table *table)
 	tally_idle_text(&table->report->idle, table->report->period, table->out);
 }
 
+static void put_wakers_note(const struct table *table)
+{
+	struct tally_buffer note = { 0 };
+	if (!table->report->of_waits)
+		return;
+	tally_profile_wakers_text(table->profile, &note);
+	if (note.length) {
+		tally_buffer_char(table->out, '\n');
+		tally_wrap_text(table->out, tally_buffer_string(&note), table->view->columns ? (int)table->view->columns : 120);
+	}
+	table->out->failed |= note.failed;
+	tally_buffer_release(&note);
+}
+
 void tally_report_head(const struct tally_profile *profile, const struct tally_report *report,
 		       const struct tally_report_options *options, const struct tally_report_view *view,
 		       struct tally_buffer *out)
@@ -424,6 +439,7 @@ void tally_report_text(const struct tally_profile *profile, const struct tally_r
 	put_rate_note(&table);
 	put_hint(&table);
 	put_idle_note(&table);
+	put_wakers_note(&table);
 	tally_buffer_text(out, "\n\n");
 	put_titles(&table);
 	for (size_t i = 0; i < report->entries.count; i++) {

@@ -10,10 +10,18 @@
 
 #define TALLY_OFF_CPU_NAME "offcpu-time"
 
+/* Its hits tell who wakes whom: recorded beside, where the kernel lets the user. */
+#define TALLY_WAKING_NAME "sched:sched_waking"
+
 static inline bool tally_is_off_cpu(const struct tally_attr *attr, const char *name)
 {
 	return attr->type == TALLY_TYPE_SOFTWARE && attr->config == TALLY_SW_CONTEXT_SWITCHES &&
 	       attr->sample_period == 1 && !(attr->flags & TALLY_ATTR_FREQ) && !strcmp(name, TALLY_OFF_CPU_NAME);
+}
+
+static inline bool tally_is_waking(const struct tally_attr *attr, const char *name)
+{
+	return attr->type == TALLY_TYPE_TRACEPOINT && !strcmp(name, TALLY_WAKING_NAME);
 }
 
 #endif

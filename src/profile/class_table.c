@@ -12,7 +12,7 @@ uint32_t tally_class_intern(struct tally_profile *profile, struct tally_map *ind
 {
 	uint64_t key = tally_hash64((uint64_t)class->thread << 32 | class->cpu) ^
 		       tally_hash64((uint64_t)class->cgroup_id << 32 | (class->cgroup + 1)) ^
-		       tally_hash64(class->facts) ^ ((uint64_t)class->event << 32 | class->comm);
+		       tally_hash64((uint64_t)class->waker << 32 | class->facts) ^ ((uint64_t)class->event << 32 | class->comm);
 	for (;; key++) {
 		bool added;
 		uint64_t *slot = tally_map_put(index, key, &added);

@@ -160,12 +160,29 @@ uint32_t tally_names_symbol_function(struct tally_names *names, struct tally_nam
 	return tally_names_intern_function(names, file, function);
 }
 
+static uint32_t name_waker(struct tally_names *names, const struct tally_place *place)
+{
+	char text[64];
+	switch (place->address >> 32 & 0xffff) {
+	case TALLY_PLACE_WAKER_INTERRUPT: return tally_strings_intern(&names->strings, "[woken by an interrupt]");
+	case TALLY_PLACE_WAKER_PREEMPTED: return tally_strings_intern(&names->strings, "[preempted, waits for a CPU]");
+	case TALLY_PLACE_WAKER_UNKNOWN: return tally_strings_intern(&names->strings, "[woken by what was not recorded]");
+	default:
+		snprintf(text, sizeof(text), "[woken by %s]",
+			 tally_strings_text(&names->tasks->strings, (uint32_t)place->address));
+		return tally_strings_intern(&names->strings, text);
+	}
+}
+
 uint32_t tally_names_plain_function(struct tally_names *names, const struct tally_place *place, uint64_t *offset)
 {
 	struct tally_function function = { .start = UINT64_MAX, .name = TALLY_STRING_NONE };
 	function.source = TALLY_STRING_NONE;
 	*offset = 0;
-	if (place->file == TALLY_FILE_NONE) {
+	if (tally_place_is_waker(place)) {
+		function.object = tally_strings_intern(&names->strings, "[waker]");
+		function.name = name_waker(names, place);
+	} else if (place->file == TALLY_FILE_NONE) {
 		function.object = tally_strings_intern(&names->strings, "[unknown]");
 		if (place->address == TALLY_PLACE_CUT)
 			function.name = tally_strings_intern(&names->strings, "[truncated]");

@@ -22,11 +22,28 @@ struct tally_text_pokes;
 /* The address, with TALLY_FILE_NONE, of what isn't known of a stack whose copy ended: named "[truncated]". */
 #define TALLY_PLACE_CUT (UINT64_MAX - 1)
 
+/* The address, with TALLY_FILE_NONE, of what joins a wait's stack and that of who ended it: no machine has such addresses.  With
+ * the string id of a command in tasks, or one of these. */
+#define TALLY_PLACE_WAKER (UINT64_C(0x80aa) << 48)
+enum { TALLY_PLACE_WAKER_INTERRUPT = 1, TALLY_PLACE_WAKER_PREEMPTED, TALLY_PLACE_WAKER_UNKNOWN, TALLY_PLACE_WAKER_TASK };
+
 struct tally_place {
 	uint32_t file;    /* of tasks, or TALLY_FILE_NONE, TALLY_FILE_KERNEL */
 	uint32_t before;  /* the bytes by which `address` was moved from a return address into the call: 1 or 0 */
 	uint64_t address; /* offset in the file; raw for kernel, JIT code and unmapped */
 };
+
+static inline struct tally_place tally_place_of_waker(unsigned kind, uint32_t comm)
+{
+	return (struct tally_place){ .file = TALLY_FILE_NONE,
+				     .address = TALLY_PLACE_WAKER | (uint64_t)kind << 32 | comm };
+}
+
+static inline bool tally_place_is_waker(const struct tally_place *place)
+{
+	return place->file == TALLY_FILE_NONE && place->address >> 48 == TALLY_PLACE_WAKER >> 48;
+}
+
 
 struct tally_function {
 	uint32_t name;   /* string id; TALLY_STRING_NONE: no symbol */

@@ -3,6 +3,7 @@
 #include "base/map.h"
 #include "base/vector.h"
 #include "profile/recording.h"
+#include "profile/waking_reader.h"
 
 #include <errno.h>
 #include <string.h>
@@ -14,6 +15,7 @@ static const uint32_t NO_MORE_TASK = UINT32_MAX; /* what the kernel calls one on
 
 struct measuring {
 	struct tally_off_cpu *off_cpu;
+	struct tally_waking_reader wakings;
 	struct tally_map waiting; /* tid → its sample's number, where `waits` has when it began so far; or ENDED */
 	uint64_t last;            /* ns: the latest time seen */
 };
@@ -22,6 +24,16 @@ static bool is_file(const char *path)
 {
 	struct stat status;
 	return path && strcmp(path, "-") && !stat(path, &status) && (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode));
+}
+
+static bool has_wakings(const struct tally_recording *recording)
+{
+	size_t count;
+	const struct tally_recorded_event *events = tally_perfdata_events(recording->data, &count);
+	for (size_t i = 0; i < count; i++)
+		if (tally_is_waking(&events[i].attr, events[i].name))
+			return true;
+	return false;
 }
 
 static bool has_event(const struct tally_recording *recording, bool *tells_switches)
@@ -40,6 +52,7 @@ void tally_off_cpu_look(struct tally_recording *recording)
 {
 	bool tells_switches;
 	recording->off_cpu.is_due = has_event(recording, &tells_switches) && tells_switches && is_file(recording->path);
+	recording->off_cpu.has_wakings = recording->off_cpu.is_due && has_wakings(recording);
 }
 
 bool tally_off_cpu_is_unknown(const struct tally_recording *recording)
@@ -68,6 +81,13 @@ static void end_wait(struct measuring *measuring, uint32_t tid, uint64_t time)
 		return;
 	set_end(&measuring->off_cpu->waits.items[*number], time);
 	tally_map_remove(&measuring->waiting, tid);
+}
+
+static void set_waker(struct measuring *measuring, uint32_t tid, uint32_t waker)
+{
+	const uint64_t *number = tally_map_get(&measuring->waiting, tid);
+	if (number && *number < measuring->off_cpu->wakers.count)
+		measuring->off_cpu->wakers.items[*number] = waker;
 }
 
 /* From now on the task waits since its next sample, or has ended; if it was thought to wait, when it came back isn't known. */
@@ -99,16 +119,44 @@ static int begin_wait(struct measuring *measuring, const struct tally_sample *sa
 	bool waits = sample->tid && !is_dead;
 	if (waits && set_state(measuring, sample->tid, off_cpu->waits.count) < 0)
 		return -ENOMEM;
+	if (off_cpu->wants_wakers &&
+	    tally_vector_push(&off_cpu->wakers,
+			      waits ? tally_waking_before(&measuring->wakings, sample->tid, sample->time) : 0) < 0)
+		return -ENOMEM;
 	return tally_vector_push(&off_cpu->waits, waits ? sample->time : 0);
+}
+
+/* A task that is woken more than once is so by the last one before it runs. */
+static int see_waking(struct measuring *measuring, const struct tally_raw_record *raw, const struct tally_sample *sample)
+{
+	struct tally_off_cpu *off_cpu = measuring->off_cpu;
+	struct tally_waking waking;
+	if (tally_waking_read(&measuring->wakings, raw->event, sample, &waking) < 0 ||
+	    tally_vector_push(&off_cpu->wakings, waking.number) < 0)
+		return -ENOMEM;
+	while (off_cpu->interrupts.count < waking.number)
+		if (tally_vector_push(&off_cpu->interrupts, waking.in_interrupt) < 0)
+			return -ENOMEM;
+	if (waking.number)
+		set_waker(measuring, waking.woken, waking.number);
+	return 0;
+}
+
+static int measure_sample(struct measuring *measuring, const struct tally_raw_record *raw, const struct tally_sample *sample)
+{
+	see_time(measuring, sample->time);
+	if (tally_is_off_cpu(&raw->event->attr, raw->event->name))
+		return begin_wait(measuring, sample);
+	if (measuring->off_cpu->wants_wakers && tally_is_waking(&raw->event->attr, raw->event->name))
+		return see_waking(measuring, raw, sample);
+	return 0;
 }
 
 static int measure_record(struct measuring *measuring, const struct tally_raw_record *raw, const struct tally_record *record)
 {
 	const struct tally_sample_id *id = &record->sample_id;
 	switch (record->header.type) {
-	case TALLY_RECORD_SAMPLE:
-		see_time(measuring, record->sample.time);
-		return tally_is_off_cpu(&raw->event->attr, raw->event->name) ? begin_wait(measuring, &record->sample) : 0;
+	case TALLY_RECORD_SAMPLE: return measure_sample(measuring, raw, &record->sample);
 	case TALLY_RECORD_SWITCH:
 	case TALLY_RECORD_SWITCH_CPU_WIDE:
 		if (!id->present)
@@ -116,6 +164,8 @@ static int measure_record(struct measuring *measuring, const struct tally_raw_re
 		see_time(measuring, id->time);
 		if (!(record->header.misc & TALLY_MISC_SWITCH_OUT))
 			end_wait(measuring, id->tid, id->time);
+		else if (record->header.misc & TALLY_MISC_SWITCH_OUT_PREEMPT)
+			set_waker(measuring, id->tid, TALLY_WAKER_NOBODY);
 		return 0;
 	case TALLY_RECORD_EXIT:
 		return set_state(measuring, record->task.tid, ENDED);
@@ -160,12 +210,15 @@ int tally_off_cpu_measure(struct tally_recording *recording, struct tally_error 
 {
 	struct measuring measuring = { .off_cpu = &recording->off_cpu };
 	struct tally_recording *again;
+	recording->off_cpu.wants_wakers &= recording->off_cpu.has_wakings;
 	recording->off_cpu.is_due = false;
 	int result = tally_recording_open(recording->path, &again, err);
 	if (result < 0)
 		return result;
 	again->off_cpu.is_due = false; /* the same samples in the same order, as they were written */
+	measuring.wakings.recording = again;
 	result = measure(&measuring, again, err);
+	tally_waking_reader_release(&measuring.wakings);
 	recording->off_cpu.is_measured = !result;
 	tally_map_release(&measuring.waiting);
 	tally_recording_close(again);
@@ -176,13 +229,23 @@ int tally_off_cpu_measure(struct tally_recording *recording, struct tally_error 
 
 bool tally_off_cpu_take(struct tally_off_cpu *off_cpu, struct tally_sample *sample)
 {
+	if (off_cpu->wants_wakers)
+		off_cpu->waker = off_cpu->next < off_cpu->wakers.count ? off_cpu->wakers.items[off_cpu->next] : 0;
 	uint64_t wait = off_cpu->next < off_cpu->waits.count ? off_cpu->waits.items[off_cpu->next++] : 0;
 	sample->period = wait;
 	sample->type |= TALLY_SAMPLE_PERIOD;
 	return wait;
 }
 
+void tally_off_cpu_take_waking(struct tally_off_cpu *off_cpu)
+{
+	off_cpu->waker = off_cpu->next_waking < off_cpu->wakings.count ? off_cpu->wakings.items[off_cpu->next_waking++] : 0;
+}
+
 void tally_off_cpu_release(struct tally_off_cpu *off_cpu)
 {
+	tally_vector_release(&off_cpu->wakers);
+	tally_vector_release(&off_cpu->wakings);
+	tally_vector_release(&off_cpu->interrupts);
 	tally_vector_release(&off_cpu->waits);
 }

@@ -18,11 +18,23 @@
 
 struct tally_recording;
 
+/* Who ended a wait: the number of a stack of the event TALLY_WAKING_NAME, or one of these. */
+enum { TALLY_WAKER_UNKNOWN = 0 };
+#define TALLY_WAKER_NOBODY UINT32_MAX /* its task could have gone on, and waited for a CPU alone */
+
 struct tally_off_cpu {
 	bool is_due;  /* to be measured before the first record is given */
 	bool is_measured;
 	struct { uint64_t *items; size_t count, capacity; } waits; /* ns, by samples in their order; 0: not known */
 	size_t next;  /* of these: the next sample's */
+
+	bool has_wakings;  /* of a file with off-CPU samples: those who wake are recorded, too */
+	bool wants_wakers; /* set by who wants to know them: samples of that event are then given whatever is filtered out */
+	struct { uint32_t *items; size_t count, capacity; } wakers;  /* by samples of waits, as `waits` */
+	struct { uint32_t *items; size_t count, capacity; } wakings; /* by samples of wakings: the number of the task and its stack */
+	struct { bool *items; size_t count, capacity; } interrupts;  /* by that number - 1: it was in an interrupt's handler */
+	size_t next_waking;
+	uint32_t waker; /* of the sample given last: its wait's, or its own number */
 };
 
 /* Looks whether the recording has such an event, and is a file that tells of switches. */
@@ -38,6 +50,20 @@ static inline bool tally_off_cpu_measured(const struct tally_off_cpu *off_cpu, c
 
 /* Gives the next sample of the event its period; false: it has none, and is left out.  The event's waits were measured. */
 bool tally_off_cpu_take(struct tally_off_cpu *off_cpu, struct tally_sample *sample);
+
+static inline bool tally_off_cpu_is_waking(const struct tally_off_cpu *off_cpu, const struct tally_recorded_event *event)
+{
+	return off_cpu->has_wakings && tally_is_waking(&event->attr, event->name);
+}
+
+/* Whether the event was recorded for this alone: views show it where it is named. */
+static inline bool tally_off_cpu_serves(const struct tally_off_cpu *off_cpu, const struct tally_recorded_event *event)
+{
+	return off_cpu->is_measured && tally_off_cpu_is_waking(off_cpu, event);
+}
+
+/* Notes the number of the next sample of a waking. */
+void tally_off_cpu_take_waking(struct tally_off_cpu *off_cpu);
 
 /* A recording has the event, and its samples were given as counts of switches: nobody knows for how long. */
 bool tally_off_cpu_is_unknown(const struct tally_recording *recording);

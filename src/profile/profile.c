@@ -142,14 +142,18 @@ int tally_profile_new(struct tally_recording *recording, const struct tally_prof
 	chosen.merge_threads &= !chosen.filter.objects && !chosen.filter.symbols;
 	const unsigned naming = TALLY_FACT_VALUE(TALLY_VALUE_DATA_SYMBOL) | TALLY_FACT_VALUE(TALLY_VALUE_DATA_OBJECT) |
 				TALLY_FACT_VALUE(TALLY_VALUE_CACHELINE) | TALLY_FACT_VALUE(TALLY_VALUE_TRACE);
+	recording->off_cpu.wants_wakers = chosen.with_wakers;
 	bool names_while_reading = chosen.filter.objects || chosen.filter.symbols || chosen.facts & naming;
 	int result = tally_recording_filter(recording, &chosen.filter, err);
 	if (!result && names_while_reading)
 		result = tally_recording_fetch_names(recording, &chosen, err);
 	if (!result)
 		result = read_samples(profile, &chosen, err);
+	chosen.with_wakers &= recording->off_cpu.wants_wakers;
+	if (!result && chosen.with_wakers && tally_profile_prepare_wakers(profile) < 0)
+		result = tally_error_set(err, -ENOMEM, "out of memory");
 	if (!result && ((!names_while_reading && fetch_names(profile) < 0) || name_places(profile) < 0 ||
-			(chosen.arranges_waits && tally_profile_arrange_waits(profile, chosen.shows_scheduler) < 0) ||
+			(chosen.arranges_waits && tally_profile_arrange_waits(profile, &chosen) < 0) ||
 			(chosen.leaves_out_idle && tally_profile_leave_out_idle(profile) < 0) ||
 			(!chosen.hides_functions && tally_note_nameless(profile) < 0)))
 		result = tally_error_set(err, -ENOMEM, "out of memory");

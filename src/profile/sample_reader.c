@@ -49,7 +49,7 @@ struct known_task {
 	uint64_t era; /* of the reader */
 	uint64_t maps;
 	uint64_t cgroup;
-	uint32_t event, pid, tid, cpu, class;
+	uint32_t event, pid, tid, cpu, class, waker;
 };
 
 struct tally_sample_reader {
@@ -90,6 +90,7 @@ static int tell_apart(struct tally_sample_reader *reader, const struct known_tas
 		.cpu = task->cpu,
 		.cgroup = cgroup,
 		.cgroup_id = cgroup_id,
+		.waker = task->waker,
 	};
 	bool is_out = thread == UINT32_MAX || comm == TALLY_STRING_NONE || cgroup == TALLY_STRING_NONE ||
 		      cgroup_id == TALLY_STRING_NONE;
@@ -137,12 +138,14 @@ static const struct known_task *task_of(struct tally_sample_reader *reader, cons
 	uint32_t event = (uint32_t)(raw->event - events), pid = sample->pid, tid = sample->tid;
 	uint32_t cpu = has_cpu ? sample->cpu : UINT32_MAX;
 	uint64_t cgroup = reader->options->by_cgroup ? sample->cgroup : 0;
-	uint32_t hash = tid + event * 31 + cpu * 7 + (uint32_t)cgroup * 13;
+	uint32_t waker = reader->recording->off_cpu.waker;
+	uint32_t hash = tid + event * 31 + cpu * 7 + (uint32_t)cgroup * 13 + waker * 17;
 	struct known_task *there = &reader->tasks[hash % TASKS];
 	if (there->era == reader->era && there->event == event && there->pid == pid && there->tid == tid &&
-	    there->cpu == cpu && there->cgroup == cgroup)
+	    there->cpu == cpu && there->cgroup == cgroup && there->waker == waker)
 		return there;
-	const struct known_task wanted = { .event = event, .pid = pid, .tid = tid, .cpu = cpu, .cgroup = cgroup };
+	const struct known_task wanted = { .event = event, .pid = pid, .tid = tid, .cpu = cpu, .cgroup = cgroup,
+					   .waker = waker };
 	return another_task(reader, there, &wanted, raw->event);
 }
 

@@ -4,6 +4,7 @@
 #include "profile/wait_stacks.h"
 
 #include "base/vector.h"
+#include "profile/class_table.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -44,11 +45,54 @@ static const char *const scheduler_functions[] = {
 	"schedule_timeout_uninterruptible",
 };
 
+/* Sorted.  By these the kernel wakes a task that something else asked it to wake. */
+static const char *const waking_functions[] = {
+	"__wake_up",
+	"__wake_up_common",
+	"__wake_up_common_lock",
+	"__wake_up_locked",
+	"__wake_up_locked_key",
+	"__wake_up_sync",
+	"__wake_up_sync_key",
+	"autoremove_wake_function",
+	"complete",
+	"complete_all",
+	"complete_with_flags",
+	"default_wake_function",
+	"signal_wake_up_state",
+	"swake_up_locked",
+	"swake_up_one",
+	"try_to_wake_up",
+	"ttwu_do_activate",
+	"ttwu_queue_wakelist",
+	"wake_up_bit",
+	"wake_up_process",
+	"wake_up_q",
+	"wake_up_state",
+	"woken_wake_function",
+};
+
+/* A list of functions, and what of it is known by function of names: 0 not yet, 1 not listed, 2 listed. */
+struct name_list {
+	const char *const *names;
+	size_t count;
+	uint8_t *answers;
+};
+
+/* Who wakes: the row of a waking, by its number. */
+struct waker {
+	uint32_t row; /* + 1; 0: none */
+	uint32_t comm;
+};
+
 struct arranger {
 	struct tally_profile *profile;
-	bool shows_scheduler;
-	uint8_t *is_scheduler; /* by function of names: 0 not known yet, 1 no, 2 yes */
+	const struct tally_profile_options *options;
+	struct name_list scheduler, waking;
 	uint8_t *is_of_waits;  /* by class */
+	uint32_t *class_of;    /* by class: the same without a waker */
+	struct { struct waker *items; size_t count, capacity; } wakers; /* by number - 1 */
+	struct { uint8_t *items; size_t count, capacity; } stack;      /* the one that is put together */
 	struct tally_row_table rows; /* the new ones */
 	struct { uint64_t *items; size_t count, capacity; } longest; /* by new row */
 };
@@ -58,7 +102,7 @@ static int compare_names(const void *wanted, const void *listed)
 	return strcmp(wanted, *(const char *const *)listed);
 }
 
-static bool is_listed(const struct tally_names *names, uint32_t function)
+static bool is_in(const struct name_list *list, const struct tally_names *names, uint32_t function)
 {
 	enum { LONGEST = 40 };
 	char name[LONGEST];
@@ -71,31 +115,138 @@ static bool is_listed(const struct tally_names *names, uint32_t function)
 		return false;
 	memcpy(name, text, length);
 	name[length] = '\0';
-	return bsearch(name, scheduler_functions, sizeof(scheduler_functions) / sizeof(*scheduler_functions),
-		       sizeof(*scheduler_functions), compare_names);
+	return bsearch(name, list->names, list->count, sizeof(*list->names), compare_names);
 }
 
-static bool is_scheduler(struct arranger *arranger, uint32_t place)
+static bool has_place(const struct arranger *arranger, const struct name_list *list, uint32_t place)
 {
 	uint32_t function = tally_profile_function(arranger->profile, place);
-	uint8_t *answer = &arranger->is_scheduler[function];
+	uint8_t *answer = &list->answers[function];
 	if (!*answer)
-		*answer = is_listed(&arranger->profile->recording->names, function) ? 2 : 1;
+		*answer = is_in(list, &arranger->profile->recording->names, function) ? 2 : 1;
 	return *answer == 2;
 }
 
-/* Where the stack begins without the scheduler's frames; one of these stays where there is nothing else. */
-static const uint8_t *fold_scheduler(struct arranger *arranger, const uint8_t *stack, const uint8_t *end)
+/* Where the stack begins without the listed functions; one of these stays where there is nothing else. */
+static const uint8_t *fold(const struct arranger *arranger, const struct name_list *list, const uint8_t *stack,
+			   const uint8_t *end)
 {
 	const uint8_t *next = stack;
-	while (next < end && is_scheduler(arranger, tally_stack_next_place(&next)) && next < end)
+	while (next < end && has_place(arranger, list, tally_stack_next_place(&next)) && next < end)
 		stack = next;
 	return stack;
 }
 
+/* ---- who woke whom ------------------------------------------------------------------------------------- */
+
+/* What an interrupt broke into has nothing to do with who is woken: the stack ends where it came in. */
+static const uint8_t *cut_interrupted(const struct arranger *arranger, const uint8_t *stack, const uint8_t *end)
+{
+	const struct tally_names *names = &arranger->profile->recording->names;
+	const uint8_t *next = stack;
+	while (next < end) {
+		const uint8_t *at = next;
+		uint32_t function = tally_profile_function(arranger->profile, tally_stack_next_place(&next));
+		bool is_kernel = names->functions.items[function].kind == TALLY_FRAME_KERNEL;
+		if (!is_kernel)
+			return at;
+		if (names->functions.items[function].name != TALLY_STRING_NONE &&
+		    !strncmp(tally_names_text(names, function), "asm_", 4))
+			return next;
+	}
+	return end;
+}
+
+static int put_place(struct arranger *arranger, const struct tally_place *place)
+{
+	uint32_t number = tally_place_table_intern(&arranger->profile->places, place);
+	if (number == UINT32_MAX || tally_vector_reserve(&arranger->stack, arranger->stack.count + TALLY_PLACE_BYTES_MAX) < 0)
+		return -ENOMEM;
+	uint8_t *at = tally_stack_put_place(arranger->stack.items + arranger->stack.count, number);
+	arranger->stack.count = (size_t)(at - arranger->stack.items);
+	return 0;
+}
+
+/* The waker's stack, its outermost caller first, since it is to lie on top of the waiter's, back to front. */
+static int put_waker(struct arranger *arranger, const struct waker *waker, bool in_interrupt)
+{
+	const uint8_t *end, *stack = tally_row_stack(&arranger->profile->rows, waker->row - 1, &end);
+	if (!stack)
+		return 0;
+	if (!arranger->options->shows_scheduler)
+		stack = fold(arranger, &arranger->waking, stack, end);
+	if (in_interrupt)
+		end = cut_interrupted(arranger, stack, end);
+	if (tally_vector_reserve(&arranger->stack, arranger->stack.count + (size_t)(end - stack)) < 0)
+		return -ENOMEM;
+	uint8_t *at = arranger->stack.items + arranger->stack.count;
+	while (end > stack)
+		at = tally_stack_put_place(at, tally_stack_last_place(stack, &end));
+	arranger->stack.count = (size_t)(at - arranger->stack.items);
+	return 0;
+}
+
+/* Puts what ended the wait before its stack, and counts it. */
+static int put_end(struct arranger *arranger, const struct tally_row *row)
+{
+	const struct tally_off_cpu *off_cpu = &arranger->profile->recording->off_cpu;
+	uint32_t number = arranger->profile->classes.items[row->class].waker;
+	const struct waker *waker = number - 1 < arranger->wakers.count ? &arranger->wakers.items[number - 1] : NULL;
+	struct tally_place place = tally_place_of_waker(TALLY_PLACE_WAKER_UNKNOWN, 0);
+	uint64_t *time = &arranger->profile->wakers.unknown_ns;
+	int result = 0;
+	if (number == TALLY_WAKER_NOBODY) {
+		place = tally_place_of_waker(TALLY_PLACE_WAKER_PREEMPTED, 0);
+		time = &arranger->profile->wakers.preempted_ns;
+	} else if (waker && waker->row) {
+		bool in_interrupt = number - 1 < off_cpu->interrupts.count && off_cpu->interrupts.items[number - 1];
+		place = in_interrupt ? tally_place_of_waker(TALLY_PLACE_WAKER_INTERRUPT, 0) :
+				       tally_place_of_waker(TALLY_PLACE_WAKER_TASK, waker->comm);
+		time = &arranger->profile->wakers.woken_ns;
+		result = put_waker(arranger, waker, in_interrupt);
+	}
+	*time += row->period;
+	return result ? result : put_place(arranger, &place);
+}
+
+/* The rows of wakings, by number; their stacks are the same, whichever is met. */
+static int list_wakers(struct arranger *arranger)
+{
+	const struct tally_profile *profile = arranger->profile;
+	for (size_t i = 0; i < profile->rows.rows.count; i++) {
+		uint32_t class = (uint32_t)profile->rows.rows.items[i].class, number = profile->classes.items[class].waker;
+		if (!number || number == TALLY_WAKER_NOBODY || arranger->is_of_waits[class])
+			continue;
+		while (arranger->wakers.count < number)
+			if (tally_vector_push(&arranger->wakers, (struct waker){ .row = 0 }) < 0)
+				return -ENOMEM;
+		arranger->wakers.items[number - 1] = (struct waker){ .row = (uint32_t)i + 1,
+								     .comm = profile->classes.items[class].comm };
+	}
+	return 0;
+}
+
+int tally_profile_prepare_wakers(struct tally_profile *profile)
+{
+	for (unsigned kind = TALLY_PLACE_WAKER_INTERRUPT; kind < TALLY_PLACE_WAKER_TASK; kind++) {
+		const struct tally_place place = tally_place_of_waker(kind, 0);
+		if (tally_place_table_intern(&profile->places, &place) == UINT32_MAX)
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < profile->classes.count; i++) {
+		const struct tally_class *class = &profile->classes.items[i];
+		const struct tally_place place = tally_place_of_waker(TALLY_PLACE_WAKER_TASK, class->comm);
+		if (class->waker && tally_place_table_intern(&profile->places, &place) == UINT32_MAX)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* ---- rows ---------------------------------------------------------------------------------------------- */
+
 static int put_row(struct arranger *arranger, const struct tally_row *row, const uint8_t *stack, size_t size, uint64_t longest)
 {
-	uint32_t class = (uint32_t)row->class;
+	uint32_t class = arranger->class_of[row->class];
 	uint32_t number = tally_row_table_put(&arranger->rows, tally_row_table_hash(class, stack, size), class, stack, size);
 	if (number == UINT32_MAX)
 		return -ENOMEM;
@@ -109,18 +260,37 @@ static int put_row(struct arranger *arranger, const struct tally_row *row, const
 	return 0;
 }
 
+static int put_wait(struct arranger *arranger, size_t number)
+{
+	const struct tally_row *row = &arranger->profile->rows.rows.items[number];
+	const uint8_t *end, *stack = tally_row_stack(&arranger->profile->rows, number, &end);
+	arranger->stack.count = 0;
+	if (stack && !arranger->options->shows_scheduler)
+		stack = fold(arranger, &arranger->scheduler, stack, end);
+	size_t size = stack ? (size_t)(end - stack) : 0;
+	if (arranger->options->with_wakers && put_end(arranger, row) < 0)
+		return -ENOMEM;
+	if (tally_vector_reserve(&arranger->stack, arranger->stack.count + size + 1) < 0)
+		return -ENOMEM;
+	if (size)
+		memcpy(arranger->stack.items + arranger->stack.count, stack, size);
+	return put_row(arranger, row, arranger->stack.items, arranger->stack.count + size,
+		       tally_profile_longest(arranger->profile, number));
+}
+
 static int put_rows(struct arranger *arranger)
 {
 	static const uint8_t none[1] = { 0 };
 	struct tally_profile *profile = arranger->profile;
-	int result = 0;
+	int result = arranger->options->with_wakers ? list_wakers(arranger) : 0;
 	for (size_t i = 0; !result && i < profile->rows.rows.count; i++) {
 		const struct tally_row *row = &profile->rows.rows.items[i];
 		const uint8_t *end, *stack = tally_row_stack(&profile->rows, i, &end);
-		if (stack && arranger->is_of_waits[row->class] && !arranger->shows_scheduler)
-			stack = fold_scheduler(arranger, stack, end);
-		result = put_row(arranger, row, stack ? stack : none, stack ? (size_t)(end - stack) : 0,
-				 tally_profile_longest(profile, i));
+		if (arranger->is_of_waits[row->class])
+			result = put_wait(arranger, i);
+		else
+			result = put_row(arranger, row, stack ? stack : none, stack ? (size_t)(end - stack) : 0,
+					 tally_profile_longest(profile, i));
 	}
 	return result;
 }
@@ -140,32 +310,75 @@ static bool find_waits(struct arranger *arranger)
 	return any;
 }
 
-int tally_profile_arrange_waits(struct tally_profile *profile, bool shows_scheduler)
+/* Classes that differ in who woke alone become one.  Those that are made here stand behind the others. */
+static int join_classes(struct arranger *arranger)
 {
+	struct tally_profile *profile = arranger->profile;
+	struct tally_map index = { 0 };
+	size_t count = profile->classes.count;
+	int result = 0;
+	for (size_t i = 0; !result && i < count; i++) {
+		struct tally_class class = profile->classes.items[i];
+		arranger->class_of[i] = (uint32_t)i;
+		if (!class.waker)
+			continue;
+		class.waker = 0;
+		arranger->class_of[i] = tally_class_intern(profile, &index, &class);
+		result = arranger->class_of[i] == UINT32_MAX ? -ENOMEM : 0;
+	}
+	tally_map_release(&index);
+	return result;
+}
+
+static void release(struct arranger *arranger)
+{
+	tally_row_table_release(&arranger->rows);
+	tally_vector_release(&arranger->longest);
+	tally_vector_release(&arranger->wakers);
+	tally_vector_release(&arranger->stack);
+	free(arranger->scheduler.answers);
+	free(arranger->waking.answers);
+	free(arranger->is_of_waits);
+	free(arranger->class_of);
+}
+
+static void take_over(struct arranger *arranger)
+{
+	struct tally_profile *profile = arranger->profile;
+	tally_row_table_release(&profile->rows);
+	tally_vector_release(&profile->longest);
+	profile->rows = arranger->rows;
+	profile->longest.items = arranger->longest.items;
+	profile->longest.count = arranger->longest.count;
+	profile->longest.capacity = arranger->longest.capacity;
+	tally_row_table_finish(&profile->rows);
+	arranger->rows = (struct tally_row_table){ 0 };
+	arranger->longest.items = NULL;
+	arranger->longest.count = arranger->longest.capacity = 0;
+}
+
+int tally_profile_arrange_waits(struct tally_profile *profile, const struct tally_profile_options *options)
+{
+	size_t functions = profile->recording->names.functions.count + 1, classes = profile->classes.count + 1;
 	struct arranger arranger = {
 		.profile = profile,
-		.shows_scheduler = shows_scheduler,
-		.is_scheduler = calloc(profile->recording->names.functions.count + 1, 1),
-		.is_of_waits = calloc(profile->classes.count + 1, 1),
+		.options = options,
+		.scheduler = { scheduler_functions, sizeof(scheduler_functions) / sizeof(*scheduler_functions),
+			       calloc(functions, 1) },
+		.waking = { waking_functions, sizeof(waking_functions) / sizeof(*waking_functions), calloc(functions, 1) },
+		.is_of_waits = calloc(classes, 1),
+		.class_of = calloc(classes, sizeof(*arranger.class_of)),
 	};
-	int result = arranger.is_scheduler && arranger.is_of_waits ? 0 : -ENOMEM;
-	bool has_waits = !result && find_waits(&arranger);
-	if (has_waits)
-		result = put_rows(&arranger);
-	if (has_waits && !result) {
-		tally_row_table_release(&profile->rows);
-		tally_vector_release(&profile->longest);
-		profile->rows = arranger.rows;
-		profile->longest.items = arranger.longest.items;
-		profile->longest.count = arranger.longest.count;
-		profile->longest.capacity = arranger.longest.capacity;
-		tally_row_table_finish(&profile->rows);
-	} else {
-		tally_row_table_release(&arranger.rows);
-		tally_vector_release(&arranger.longest);
+	int result = arranger.scheduler.answers && arranger.waking.answers && arranger.is_of_waits && arranger.class_of ?
+			     0 : -ENOMEM;
+	if (!result && find_waits(&arranger)) {
+		result = join_classes(&arranger);
+		if (!result)
+			result = put_rows(&arranger);
+		if (!result)
+			take_over(&arranger);
 	}
-	free(arranger.is_scheduler);
-	free(arranger.is_of_waits);
+	release(&arranger);
 	return result;
 }
 
@@ -182,4 +395,18 @@ uint32_t tally_profile_waits(const struct tally_profile *profile)
 			return i;
 	}
 	return UINT32_MAX;
+}
+
+void tally_profile_wakers_text(const struct tally_profile *profile, struct tally_buffer *out)
+{
+	double woken = (double)profile->wakers.woken_ns, preempted = (double)profile->wakers.preempted_ns;
+	double unknown = (double)profile->wakers.unknown_ns, all = (woken + preempted + unknown) / 100;
+	if (!(all > 0))
+		return;
+	tally_buffer_printf(out, "who ended waits is known of %.0f%% of the time", woken / all);
+	if (preempted > 0)
+		tally_buffer_printf(out, "; for %.0f%% tasks could have run, and waited for a CPU", preempted / all);
+	if (unknown > 0)
+		tally_buffer_printf(out, "; of %.0f%% it was not recorded: tasks that were not, or idle CPUs' timers (record -a has both)",
+				    unknown / all);
 }

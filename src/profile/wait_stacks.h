@@ -6,11 +6,17 @@
 
 #include "profile/profile.h"
 
-/* Makes the rows of off-CPU events anew.  The profile's places are named.  0 or -ENOMEM. */
-int tally_profile_arrange_waits(struct tally_profile *profile, bool shows_scheduler);
+/* Adds the places that stand between a wait's stack and that of who ended it, before places are named.  0 or -ENOMEM. */
+int tally_profile_prepare_wakers(struct tally_profile *profile);
+
+/* Makes the rows of off-CPU events anew, as the options have it.  The profile's places are named.  0 or -ENOMEM. */
+int tally_profile_arrange_waits(struct tally_profile *profile, const struct tally_profile_options *options);
 
 /* The event of the profile whose samples are waits of known lengths; UINT32_MAX: there is none with samples. */
 uint32_t tally_profile_waits(const struct tally_profile *profile);
+
+/* "who ended waits is known of 83% of their time; …", of a profile with wakers that has any waits; without a line's end. */
+void tally_profile_wakers_text(const struct tally_profile *profile, struct tally_buffer *out);
 
 /* The longest wait of a row, ns; 0 where it is not one of waits. */
 static inline uint64_t tally_profile_longest(const struct tally_profile *profile, size_t row)

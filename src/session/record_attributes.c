@@ -75,10 +75,11 @@ static bool takes_each_hit(const struct tally_attr *attr)
 }
 
 /* False for an event whose each hit is a sample, unless copies are asked for: hits come in bursts, and with copies a full
- * ring loses most of them.  Waits are no burst: a CPU has no more of them than switches. */
+ * ring loses most of them.  Waits, and what ends them, are no burst: a CPU has no more of them than switches. */
 static bool may_copy(const struct tally_recorder *recorder, const char *name, const struct tally_attr *attr)
 {
-	return recorder->options.call_graph != TALLY_CALL_GRAPH_AUTO || !takes_each_hit(attr) || tally_is_off_cpu(attr, name);
+	bool is_of_waits = tally_is_off_cpu(attr, name) || (tally_is_waking(attr, name) && tally_record_off_cpu(recorder));
+	return recorder->options.call_graph != TALLY_CALL_GRAPH_AUTO || !takes_each_hit(attr) || is_of_waits;
 }
 
 /* Where the machine's setting isn't the usual one the recording says so: who reads it knows a full chain by that. */

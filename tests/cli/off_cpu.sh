@@ -91,6 +91,46 @@ timeout 60 "$TALLY" flamegraph --off-cpu -o lines.svg -- sh -c $'sleep 0.01\n:' 
 check "… whose title is one line" grep -q '"title":"sh -c sleep 0.01 :"' lines.svg
 timeout 60 "$TALLY" export --format speedscope -i waits.data --event offcpu-time -o waits.json >out 2>err
 check "exports, too" grep -q '"nanoseconds"' waits.json
+# ---- who wakes whom ------------------------------------------------------------------------------------------------
+
+if timeout 60 "$TALLY" record --off-cpu -o wakers.data -- "$WAKERS" 10 >took 2>err && ! grep -q 'is not recorded' err; then
+	timeout 60 "$TALLY" fold --wakers -i wakers.data >folded 2>err
+	cat took folded >out
+	# WAITER WAKER: ns that the one waited for the other
+	ended() { awk -v waiter="$1" -v waker="$2" '$0 ~ waiter ".*woken by waker.*" waker ";" { sum += $NF } END { print sum + 0 }' folded; }
+	for kind in signal:waits_for_signal:gives_signal byte:waits_for_byte:writes_byte lock:waits_for_lock:holds_lock; do
+		IFS=: read -r name waiter waker <<<"$kind"
+		whole=$(awk -v of="$name" '$1 == of { print $2 }' took) part=$(ended "$waiter" "$waker") any=$(ended "$waiter" '')
+		check "$waiter is woken by $waker, after the time that it waited" \
+			eval '[ "$part" -le $((whole + 5000000)) ] && [ "$part" -ge $((whole * 9 / 10 - 5000000)) ]'
+		check "… and by nothing else" eval '[ $((any - part)) -le $((whole / 50)) ]'
+	done
+	timeout 60 "$TALLY" report --stdio --wakers -i wakers.data >out 2>err
+	check "report --wakers has trees that go on there, and says of how much it is known" \
+		eval 'grep -q "woken by waker" out && grep -q "^who ended waits is known of [0-9]*% of the time" out && ! grep -q "try_to_wake_up" out'
+	check "… of waits alone" eval '[ "$(grep -c "samples of" out)" = 1 ]'
+	timeout 60 "$TALLY" report --stdio -i wakers.data >out 2>err
+	check "without it wakings are no event to look at, and stacks end in waits" eval '! grep -q "sched_waking\|woken by" out'
+	timeout 60 "$TALLY" report --stdio -i wakers.data --event sched:sched_waking >out 2>err
+	check "… unless they are asked for" grep -q "samples of sched:sched_waking" out
+	timeout 60 "$TALLY" report --stdio --wakers --comm wakers --time 0%-100% -i wakers.data >out 2>err
+	check "filters choose who waits, whoever wakes" grep -q "woken by waker" out
+	timeout 60 "$TALLY" flamegraph --wakers -i wakers.data -o wakers.svg >out 2>err
+	check "a flame graph has the waker above who waited" \
+		eval 'grep -q "woken by waker" wakers.svg && grep -q gives_signal wakers.svg && grep -q "^tally flamegraph: who ended waits" err'
+	timeout 60 "$TALLY" record --off-cpu --no-wakers -o plain.data -- "$WAKERS" 1 >out 2>err
+	timeout 60 "$TALLY" report --stdio --wakers -i plain.data >out 2>err
+	exited=$?
+	check "a recording without them says so" eval '[ "$exited" = 1 ] && grep -q "does not tell who ended waits" err'
+	if timeout 60 "$TALLY" record -q -a --off-cpu -o all.data -- "$WAITS" >out 2>err; then
+		timeout 60 "$TALLY" fold --wakers --comm waits -i all.data >folded 2>err
+		cp folded out
+		check "a timer wakes in an interrupt, whatever that broke into" \
+			eval 'grep "nanosleep" folded | grep -q "woken by an interrupt" && ! grep "nanosleep" folded | grep -q "woken by [^a]\|cpu_startup_entry"'
+	fi
+else
+	skip "who wakes whom" "$(grep -h "is not recorded" err || echo "the kernel refuses")"
+fi
 if have perf; then
 	timeout 60 perf report --stdio -i waits.data >out 2>err
 	check "perf reads it, and counts switches" grep -q "of event 'offcpu-time'" out
