@@ -48,7 +48,7 @@ static const struct tally_option options[] = {
 	  OPTION_MIN_WIDTH },
 	{ 0, "diff", TALLY_ARGUMENT_REQUIRED, "OLD", "colour by what changed since OLD, a recording or text like the input:\n"
 	  "red grew, blue shrank", NULL, OPTION_DIFF },
-	{ 0, "idle", TALLY_ARGUMENT_NONE, NULL, "with the samples of CPUs that had nothing to do", NULL, OPTION_IDLE },
+	{ 0, "idle", TALLY_ARGUMENT_NONE, NULL, "with the samples of idle CPUs", NULL, OPTION_IDLE },
 	{ 0, "scheduler", TALLY_ARGUMENT_NONE, NULL, "waits in the scheduler's own functions, not in what called it", NULL,
 	  OPTION_SCHEDULER },
 	{ 0, "wakers", TALLY_ARGUMENT_NONE, NULL, "draw waits (as --off-cpu), and above each stack who ended them", NULL, OPTION_WAKERS },

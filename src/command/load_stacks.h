@@ -17,7 +17,7 @@ struct tally_stacks_input {
 	struct tally_name_sources names;
 	bool no_inlines; /* leave out what was inlined */
 	bool by_line, with_full_names; /* tally_stacks' */
-	bool leaves_out_idle; /* samples of CPUs that had nothing to do, and says so */
+	bool leaves_out_idle; /* samples of idle CPUs, and says so */
 	bool arranges_waits, shows_scheduler, with_wakers; /* as a profile's */
 	bool is_one_of_several; /* warnings name it */
 };

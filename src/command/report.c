@@ -59,7 +59,7 @@ static const struct tally_option options[] = {
 	TALLY_FILTER_OPTIONS,
 	TALLY_NAME_OPTIONS,
 	TALLY_FULL_NAMES_OPTION,
-	{ 0, "idle", TALLY_ARGUMENT_NONE, NULL, "with the samples of CPUs that had nothing to do", NULL, OPTION_IDLE },
+	{ 0, "idle", TALLY_ARGUMENT_NONE, NULL, "with the samples of idle CPUs", NULL, OPTION_IDLE },
 	{ 0, "scheduler", TALLY_ARGUMENT_NONE, NULL, "waits in the scheduler's own functions, not in what called it", NULL,
 	  OPTION_SCHEDULER },
 	{ 0, "wakers", TALLY_ARGUMENT_NONE, NULL, "call trees of waits that go on with who ended them (record --off-cpu)", NULL,
@@ -366,7 +366,8 @@ static int read_profile(const struct tally_command *command, struct request *req
 	recording->names.no_inlines = request->no_inlines;
 	tally_names_use_cache(&recording->names);
 	tally_names_use_sources(&recording->names, &request->names);
-	recording->leaves_only = !request->browses && request->children_given && !report->children &&
+	/* The leaf of a wait is the scheduler's: where it waits is among its callers. */
+	recording->leaves_only = !recording->off_cpu.is_due && !request->browses && request->children_given && !report->children &&
 				 report->tree == TALLY_TREE_NONE;
 	struct tally_command_progress progress;
 	struct tally_profile_options samples = {

@@ -40,7 +40,7 @@ static const struct tally_option options[] = {
 	TALLY_FILTER_STACK_OPTION,
 	TALLY_FULL_NAMES_OPTION,
 	{ 0, "no-children", TALLY_ARGUMENT_NONE, NULL, "no totals, with -g", NULL, OPTION_NO_CHILDREN },
-	{ 0, "idle", TALLY_ARGUMENT_NONE, NULL, "with the samples of CPUs that had nothing to do", NULL, OPTION_IDLE },
+	{ 0, "idle", TALLY_ARGUMENT_NONE, NULL, "with the samples of idle CPUs", NULL, OPTION_IDLE },
 	{ 'K', "hide-kernel", TALLY_ARGUMENT_NONE, NULL, "user mode alone", NULL, 0 },
 	{ 'U', "hide-user", TALLY_ARGUMENT_NONE, NULL, "the kernel alone", NULL, 0 },
 	{ 's', "sort", TALLY_ARGUMENT_REQUIRED, "KEYS", "what rows are told apart by, of comm,pid,tid,dso,sym (dso,sym)",

@@ -13,7 +13,7 @@ struct top_request {
 	bool stdio, tui, stacks;
 	uint32_t frames_max; /* of a stack; 0: all */
 	bool no_totals; /* nor of stacks */
-	bool shows_idle; /* samples of CPUs that had nothing to do */
+	bool shows_idle; /* samples of idle CPUs */
 	bool forgets; /* each view begins from nothing */
 	bool full_names; /* parameters in any case */
 	bool by[TALLY_SORT_KEYS]; /* what rows are told apart by */

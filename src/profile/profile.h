@@ -32,7 +32,7 @@ struct tally_profile_options {
 	bool by_cgroup, by_cgroup_id; /* tell cgroups apart; namespaces of cgroups */
 	unsigned facts; /* tell these apart (sample_facts.h); with TALLY_FACT_BRANCH rows are branches */
 	bool by_cost; /* periods are what samples' accesses cost (PERF_SAMPLE_WEIGHT), at least 1 */
-	bool leaves_out_idle; /* samples of CPUs that had nothing to do (idle.h) */
+	bool leaves_out_idle; /* samples of idle CPUs (idle.h) */
 	bool arranges_waits;  /* without the scheduler's frames, and the longest is noted (wait_stacks.h) */
 	bool shows_scheduler; /* with arranges_waits: its frames stay */
 	bool with_wakers;     /* with arranges_waits: stacks of waits go on with who ended them, where that was recorded */

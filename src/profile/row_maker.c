@@ -16,6 +16,7 @@
 
 #include "abi/chain_walk.h"
 #include "base/vector.h"
+#include "profile/wait_stacks.h"
 #include "task/last_chain.h"
 
 #include <errno.h>
@@ -63,18 +64,34 @@ struct tally_row_maker {
 
 /* ---- stacks -------------------------------------------------------------------------------------------- */
 
-static bool leaf_passes(const struct tally_row_maker *maker, size_t stack)
+/* Where a wait's stack ends without the scheduler's frames, as it will be shown; others end at their leaf. */
+static uint32_t leaf_function(const struct tally_row_maker *maker, uint32_t class, size_t stack)
+{
+	const struct tally_profile *profile = maker->profile;
+	const struct tally_profile_options *options = maker->options;
+	bool folds = options->arranges_waits && !options->shows_scheduler && tally_class_is_of_waits(profile, class);
+	const uint8_t *at = maker->stack.items + stack, *end = maker->stack.items + maker->stack.count;
+	uint32_t function;
+	do {
+		uint32_t place = tally_stack_next_place(&at);
+		function = tally_names_function(&maker->profile->recording->names, &profile->places.places.items[place], NULL);
+	} while (folds && at < end && tally_function_is_scheduler(&profile->recording->names, function));
+	return function;
+}
+
+static bool leaf_passes(const struct tally_row_maker *maker, uint32_t class, size_t stack)
 {
 	const struct tally_profile_filter *filter = &maker->options->filter;
 	struct tally_profile *profile = maker->profile;
 	struct tally_names *names = &profile->recording->names;
 	if (!filter->objects && !filter->symbols)
 		return true;
+	/* Whoever wakes what passes is wanted. */
+	if (maker->options->with_wakers && !tally_class_is_of_waits(profile, class))
+		return true;
 	if (stack == maker->stack.count)
 		return false;
-	const uint8_t *at = maker->stack.items + stack;
-	uint32_t place = tally_stack_next_place(&at);
-	uint32_t function = tally_names_function(names, &profile->places.places.items[place], NULL);
+	uint32_t function = leaf_function(maker, class, stack);
 	bool passes = tally_function_passes(filter, names, function);
 	if (!passes)
 		tally_map_put(&profile->leaves_left_out, function, NULL);
@@ -128,7 +145,7 @@ static void end_stack(struct tally_row_maker *maker, uint32_t class, struct outc
 {
 	const uint8_t *stack = maker->stack.items + outcome->stack;
 	outcome->stack_bytes = maker->stack.count - outcome->stack;
-	if (!leaf_passes(maker, outcome->stack)) {
+	if (!leaf_passes(maker, class, outcome->stack)) {
 		outcome->row = FILTERED;
 		return;
 	}

@@ -118,6 +118,12 @@ static bool is_in(const struct name_list *list, const struct tally_names *names,
 	return bsearch(name, list->names, list->count, sizeof(*list->names), compare_names);
 }
 
+bool tally_function_is_scheduler(const struct tally_names *names, uint32_t function)
+{
+	const struct name_list list = { scheduler_functions, sizeof(scheduler_functions) / sizeof(*scheduler_functions), NULL };
+	return function < names->functions.count && is_in(&list, names, function);
+}
+
 static bool has_place(const struct arranger *arranger, const struct name_list *list, uint32_t place)
 {
 	uint32_t function = tally_profile_function(arranger->profile, place);
@@ -299,12 +305,9 @@ static int put_rows(struct arranger *arranger)
 static bool find_waits(struct arranger *arranger)
 {
 	const struct tally_profile *profile = arranger->profile;
-	size_t events;
-	const struct tally_recorded_event *recorded = tally_perfdata_events(profile->recording->data, &events);
 	bool any = false;
-	for (size_t i = 0; i < profile->classes.count; i++) {
-		uint32_t event = profile->classes.items[i].event;
-		arranger->is_of_waits[i] = event < events && tally_is_off_cpu(&recorded[event].attr, recorded[event].name);
+	for (uint32_t i = 0; i < profile->classes.count; i++) {
+		arranger->is_of_waits[i] = tally_class_is_of_waits(profile, i);
 		any |= arranger->is_of_waits[i];
 	}
 	return any;
