@@ -59,6 +59,9 @@ static const char *const waking_functions[] = {
 	"complete_all",
 	"complete_with_flags",
 	"default_wake_function",
+	"ep_autoremove_wake_function",
+	"ep_poll_callback",
+	"pollwake",
 	"signal_wake_up_state",
 	"swake_up_locked",
 	"swake_up_one",
@@ -400,16 +403,28 @@ uint32_t tally_profile_waits(const struct tally_profile *profile)
 	return UINT32_MAX;
 }
 
+/* Events on tasks don't see what others do, and are inherited; those on CPUs see all. */
+static bool is_of_tasks(const struct tally_profile *profile)
+{
+	size_t count;
+	const struct tally_recorded_event *events = tally_perfdata_events(profile->recording->data, &count);
+	for (size_t i = 0; i < count; i++)
+		if (tally_off_cpu_is_waking(&profile->recording->off_cpu, &events[i]))
+			return events[i].attr.flags & TALLY_ATTR_INHERIT;
+	return false;
+}
+
 void tally_profile_wakers_text(const struct tally_profile *profile, struct tally_buffer *out)
 {
+	const double worth_saying = 0.5;
 	double woken = (double)profile->wakers.woken_ns, preempted = (double)profile->wakers.preempted_ns;
-	double unknown = (double)profile->wakers.unknown_ns, all = (woken + preempted + unknown) / 100;
-	if (!(all > 0))
+	double unknown = (double)profile->wakers.unknown_ns, percent = (woken + preempted + unknown) / 100;
+	if (!(percent > 0))
 		return;
-	tally_buffer_printf(out, "who ended waits is known of %.0f%% of the time", woken / all);
-	if (preempted > 0)
-		tally_buffer_printf(out, "; for %.0f%% tasks could have run, and waited for a CPU", preempted / all);
-	if (unknown > 0)
-		tally_buffer_printf(out, "; of %.0f%% it was not recorded: tasks that were not, or idle CPUs' timers (record -a has both)",
-				    unknown / all);
+	tally_buffer_printf(out, "who ended waits is known of %.0f%% of the time", woken / percent);
+	if (preempted / percent >= worth_saying)
+		tally_buffer_printf(out, "; for %.0f%% tasks could have run, and waited for a CPU", preempted / percent);
+	if (unknown / percent >= worth_saying)
+		tally_buffer_printf(out, "; for %.0f%% it was not recorded%s", unknown / percent,
+				    is_of_tasks(profile) ? ": other tasks, devices or timers, which record -a records" : "");
 }

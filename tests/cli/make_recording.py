@@ -419,6 +419,71 @@ def off_cpu_unknown(path):
     off_cpu(path, SAMPLE_ID_ALL | MMAP | COMM | MMAP2)
 
 
+def tracing_data(system, formats):
+    """What perf keeps of tracefs: formats of one system's tracepoints."""
+    out = b"\x17\x08\x44tracing" + b"0.6\0" + bytes([0, 8]) + u32(4096)
+    out += b"header_page\0" + u64(0) + b"header_event\0" + u64(0) + u32(0)
+    out += u32(1) + system.encode() + b"\0" + u32(len(formats)) + b"".join(u64(len(one)) + one.encode() for one in formats)
+    return out + u32(0) + u32(0) + u64(0)
+
+
+WAKING = """name: sched_waking
+ID: 375
+format:
+\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
+\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;
+\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;
+\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;
+
+\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;
+\tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;
+
+print fmt: "comm=%s pid=%d", REC->comm, REC->pid
+"""
+# What a test's kallsyms has there.
+SCHEDULE, WAIT, WAKE, ONE, TWO, HANDLER, ENTRY, BROKEN = (0xffffffff81001000 + 0x1000 * i for i in range(8))
+
+
+def off_cpu_wakers(path):
+    """tally record --off-cpu: waits, and who ended them."""
+    layout = IDENTIFIER | IP | TID | TIME | CPU | PERIOD | CALLCHAIN
+    waits = Event("offcpu-time", [5], type=1, config=3, period=1, sample_type=layout, flags=SAMPLE_ID_ALL | MMAP | COMM | SWITCH_EVENTS)
+    wakings = Event("sched:sched_waking", [6], type=2, config=375, period=1, sample_type=layout | RAW)
+
+    def trailer(tid, time, id=5):
+        return u32(LIBRARY_PID, tid) + u64(time) + u32(0, 0) + u64(id)
+
+    def sample(id, time, tid, functions, raw=b""):
+        body = u64(id, functions[0] + 4) + u32(LIBRARY_PID, tid) + u64(time) + u32(0, 0) + u64(1)
+        body += u64(1 + len(functions), -128, *[function + 4 for function in functions])
+        return (time, record("SAMPLE", body + (u32(len(raw)) + raw if id == 6 else b""), KERNEL))
+
+    def out(time, tid, preempted=0):
+        return [sample(5, time, tid, [SCHEDULE, WAIT]),
+                (time + 5, record("SWITCH", trailer(tid, time + 5), SWITCH_OUT | preempted))]
+
+    def back(time, tid):
+        return [(time, record("SWITCH", trailer(tid, time)))]
+
+    def waking(time, waker, woken, functions, flags=0):
+        raw = u16(375) + bytes([flags, 0]) + u32(waker) + b"woken".ljust(16, b"\0") + u32(woken)
+        return [sample(6, time, waker, [WAKE] + functions, raw)]
+    kernel_map = u32(0xffffffff, 0) + u64(0xffffffff81000000, 0x1000000, 0xffffffff81000000) + padded("[kernel.kallsyms]_text")
+    records = [(0, record("MMAP", kernel_map + trailer(0, 0), KERNEL))]
+    for tid, name in ((20, "first"), (21, "second")):
+        records.append((1, record("COMM", u32(LIBRARY_PID, tid) + padded(name) + trailer(tid, 1))))
+    records += out(10000, 11) + waking(10500, 20, 11, [ONE]) + back(10700, 11)
+    records += out(20000, 12) + waking(20100, 20, 12, [ONE]) + waking(20300, 21, 12, [TWO]) + back(20400, 12) # the last counts
+    records += waking(29990, 20, 13, [ONE]) + out(30000, 13) + back(30200, 13) # it was about to leave its CPU
+    records += out(40000, 14, 1 << 14) + back(40900, 14) # it could have run
+    records += out(50000, 15) + waking(50100, 20, 15, [HANDLER, ENTRY, BROKEN], 8) + back(50300, 15) # an interrupt
+    records += waking(60000, 20, 16, [ONE]) + out(1060000, 16) + back(1060050, 16) # long before
+    records += out(1070000, 17) + [sample(6, 1070005, 20, [WAKE, ONE], b"\x77\1\0\0")] + back(1070010, 17) # too short to tell whom
+    in_file = [entry[1] for entry in sorted(records, key=lambda entry: entry[0])]
+    features = {**common_features([waits, wakings]), 1: tracing_data("sched", [WAKING])}
+    write_file(path, [waits, wakings], in_file, features)
+
+
 IDLE, WORK = 0xffffffff81001000, 0xffffffff81003000 # what a test's kallsyms has there
 
 

@@ -30,6 +30,24 @@ if have python3; then
 		eval 'grep -q "^10 samples of offcpu-time (" out && grep -q "shown by the number of waits" err'
 	timeout 60 "$TALLY" report --stdio -i - <made.data >out 2>err
 	check "… and from a pipe" eval 'grep -q "^10 samples of offcpu-time (" out && grep -q "shown by the number of waits" err'
+	"$here/make_recording.py" off_cpu_wakers wakers.data
+	for i in 0:_text 1:schedule 2:waits_here 3:try_to_wake_up 4:one 5:two 6:handles_it 7:asm_sysvec_timer 8:broken_into 9:_end; do
+		echo "ffffffff8100${i%%:*}000 T ${i#*:}"
+	done >kallsyms
+	timeout 60 "$TALLY" fold --wakers --kallsyms kallsyms wakers.data 2>err | sed 's/^[^;]*;//' | sort >out
+	check "who ended a wait is the last to wake, if only a moment before; not a CPU that was free, nor what an interrupt broke into" \
+		diff out - <<'WAKERS'
+waits_here;[preempted, waits for a CPU] 900
+waits_here;[woken by an interrupt];handles_it;asm_sysvec_timer 300
+waits_here;[woken by first];one 200
+waits_here;[woken by first];one 700
+waits_here;[woken by second];two 400
+waits_here;[woken by what was not recorded] 10
+waits_here;[woken by what was not recorded] 50
+WAKERS
+	timeout 60 "$TALLY" report --stdio --wakers --kallsyms kallsyms wakers.data >out 2>err
+	check "… which is said of the time" \
+		grep -q "^who ended waits is known of 62% of the time; for 35% tasks could have run, and waited for a CPU; for 2% it was not$" out
 else
 	skip "times that are known" "there is no python3"
 fi

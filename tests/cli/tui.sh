@@ -77,8 +77,10 @@ keys t
 check "t tells threads apart" shows "TID"
 keys t c
 check "c switches the trees" shows "trees show"
+check "which of the events it is stands below, and the key for the next" shows "Tab: event 1/2"
 keys Tab
 check "Tab goes to the next event" shows "samples of minor-faults"
+check "... which is the second" shows "Tab: event 2/2"
 keys BTab
 check "and back" shows "samples of cpu-clock"
 if have less; then
@@ -98,6 +100,22 @@ tmux resize-window -t "pane$panes" -x 140 -y 40
 check "... when it grows, too" shows "d object"
 keys q
 check "q leaves, with 0" shows "left with 0"
+
+if "$TALLY" record -q --off-cpu -o waits.data -- sh -c '"$0" spin 0.2; sleep 0.2' "$WORKLOAD" >screen 2>&1 </dev/null; then
+	pane 80 24 "\"\$TALLY\" report -i waits.data"
+	check "a recording of waits opens at them" shows "samples of offcpu-time"
+	check "... with how many, the mean and the longest" grep -Eq "SELF +TIME +WAITS +MEAN +LONGEST" screen
+	check "... within the terminal's width" [ "$(wc -L <screen)" -le 80 ]
+	check "... and what ran beside" shows "Tab: event 2/2"
+	keys Tab
+	check "... a key away" shows "samples of c"
+	keys q
+	pane 140 40 "\"\$TALLY\" report -i waits.data --wakers"
+	check "who ended waits is browsed in trees" eval 'shows "TOTAL" && keys e && shows "[w"'
+	keys q
+else
+	skip "waits are browsed" "the kernel refuses"
+fi
 
 "$TALLY" record -q -e cpu-clock -F 999 -o two.data -- sh -c '"$0" recursion; "$0" recursion' "$WORKLOAD" >screen 2>&1 </dev/null
 pane 80 24 "\"\$TALLY\" report -i two.data --sort pid" # about half each
