@@ -290,6 +290,8 @@ static int take_sample(struct activity_reader *reader, const struct tally_raw_re
 		leave_out(reader, thread);
 		return 0;
 	}
+	if (tally_off_cpu_is_waking(&recording->off_cpu, raw->event))
+		return 0;
 	if (is_happening(raw->event))
 		return add_mark(reader, raw, sample, thread, cpu);
 	uint64_t span = span_of(attr, sample);

@@ -8,7 +8,7 @@ cd "$scratch" || exit 1
 export LC_ALL=C.UTF-8 HOME=$scratch
 
 have python3 || skip_all "there is no python3"
-"$here/make_recording.py" idle idle.data && "$here/make_recording.py" only_idle only.data || exit 1
+"$here/make_recording.py" idle_functions idle.data && "$here/make_recording.py" only_idle_functions only.data || exit 1
 printf '%s T %s\n' ffffffff81000000 _text ffffffff81001000 pv_native_safe_halt ffffffff81002000 between \
 	ffffffff81003000 handle_it ffffffff81004000 _end >kallsyms
 tally() { timeout 60 "$TALLY" "$@" --kallsyms kallsyms >out 2>err; }

@@ -487,7 +487,7 @@ def off_cpu_wakers(path):
 IDLE, WORK = 0xffffffff81001000, 0xffffffff81003000 # what a test's kallsyms has there
 
 
-def write_idle(path, busy):
+def write_idle_functions(path, busy):
     """A machine of 75 samples in the kernel's idle function, 5 of an interrupt in the idle task, 20 of a program's; and each way
     into the idle function as a tracepoint's hits, which are meant."""
     clock = Event("cpu-clock", [5], type=1, config=0, sample_type=IP | TID | TIME | PERIOD | IDENTIFIER)
@@ -505,14 +505,14 @@ def write_idle(path, busy):
     write_file(path, [clock, hits], records, common_features([clock, hits]))
 
 
-def idle(path):
+def idle_functions(path):
     """… some of the time."""
-    write_idle(path, True)
+    write_idle_functions(path, True)
 
 
-def only_idle(path):
+def only_idle_functions(path):
     """… all of the time."""
-    write_idle(path, False)
+    write_idle_functions(path, False)
 
 
 def bpf_output(path):

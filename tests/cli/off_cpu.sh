@@ -133,6 +133,8 @@ if timeout 60 "$TALLY" record --off-cpu -o wakers.data -- "$WAKERS" 10 >took 2>e
 	check "… of waits alone" eval '[ "$(grep -c "samples of" out)" = 1 ]'
 	timeout 60 "$TALLY" report --stdio -i wakers.data >out 2>err
 	check "without it wakings are no event to look at, and stacks end in waits" eval '! grep -q "sched_waking\|woken by" out'
+	timeout 60 "$TALLY" timeline -i wakers.data >out 2>err
+	check "… nor marks in a timeline" eval 'grep -q "2 tasks" out && ! grep -q sched_waking out'
 	timeout 60 "$TALLY" report --stdio -i wakers.data --event sched:sched_waking >out 2>err
 	check "… unless they are asked for" grep -q "samples of sched:sched_waking" out
 	timeout 60 "$TALLY" report --stdio --wakers --comm wakers --time 0%-100% -i wakers.data >out 2>err
