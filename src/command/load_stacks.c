@@ -121,6 +121,7 @@ static int load_recording(const struct tally_command *command, const char *path,
 	stacks->by_line = input->by_line;
 	stacks->with_full_names = input->with_full_names;
 	tally_command_jit_hint(profile); /* while it has its rows */
+	tally_profile_count_unstarted(profile);
 	result = take_profile(command, profile, stacks, err);
 	if (result == -ENOENT)
 		name_recording(path, err);

@@ -82,6 +82,24 @@ static void say_nothing_sampled(const struct record_request *request, double sec
 		fprintf(stderr, "hint: nothing was sampled: '%s' did not occur; 'tally stat' counts it\n", event->name);
 }
 
+/* One line, of what most of them lack. */
+static void say_incomplete(const struct tally_record_status *status)
+{
+	enum { WORTH_SAYING = 20 }; /* one of so many */
+	uint64_t incomplete = status->stacks_cut + status->stacks_lost + status->stacks_deep;
+	const char *why = "a lower rate (-F) or --call-graph dwarf,64512 copies more";
+	if (incomplete <= status->stacks / WORTH_SAYING)
+		return;
+	if (status->stacks_lost * 2 > incomplete)
+		why = "code without unwind rules keeps no frame pointers; its runtime may have an option for them";
+	else if (status->stacks_deep * 2 > incomplete)
+		why = "they are deeper than the frames that are kept";
+	else if (status->stacks_ended * 2 > status->stacks_cut)
+		why = "the kernel had no more to copy: exec replaced the program, or memory was never touched";
+	fprintf(stderr, "tally record: warning: %.0f%% of the stacks are incomplete: %s\n",
+		100 * (double)incomplete / (double)status->stacks, why);
+}
+
 static void say_warnings(const struct record_request *request, const struct tally_record_status *status)
 {
 	if (status->lost)
@@ -95,24 +113,10 @@ static void say_warnings(const struct record_request *request, const struct tall
 	if (request->quiet)
 		return;
 	if (status->stacks_completed)
-		fprintf(stderr, "tally: of %s stack%s %s %s completed from the tasks' memory, being longer than copied; "
-				"%s %s cut short\n", tally_number(status->stacks), plural(status->stacks),
-			tally_number(status->stacks_completed), status->stacks_completed == 1 ? "was" : "were",
-			tally_number(status->stacks_cut),
-			status->stacks_cut == 1 ? "is" : "are");
-	if (status->stacks_cut * 10 > status->stacks)
-		fprintf(stderr, "tally record: warning: %s of %s stack%s %s cut short; %s\n",
-			tally_number(status->stacks_cut), tally_number(status->stacks), plural(status->stacks),
-			status->stacks_cut == 1 ? "is" : "are",
-			status->stacks_ended * 2 > status->stacks_cut ?
-				"the kernel's copies end where exec replaces the program, a stack's memory was never touched, or a "
-				"signal handler's ends" :
-				"--call-graph dwarf,SIZE copies more (to 64512)");
-	if (status->stacks_deep)
-		fprintf(stderr,
-			"tally record: warning: %s of %s stack%s, deeper than the frames that are kept, %s\n",
-			tally_number(status->stacks_deep), tally_number(status->stacks), plural(status->stacks),
-			status->stacks_deep == 1 ? "lacks its root" : "lack their roots");
+		fprintf(stderr, "tally: %s of %s stacks were longer than their copy; %s completed from process memory\n",
+			tally_number(status->stacks_completed + status->stacks_cut), tally_number(status->stacks),
+			status->stacks_cut ? tally_number(status->stacks_completed) : "all");
+	say_incomplete(status);
 }
 
 /* A new task's clock begins anew: of one that lives for less than a period nothing is met, of others half a period is missed in

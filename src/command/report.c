@@ -296,6 +296,7 @@ static int show(const struct tally_command *command, struct request *request, st
 	if (!result)
 		fwrite(tally_buffer_string(&out), 1, out.length, stdout);
 	tally_pager_finish(&pager);
+	tally_profile_count_unstarted(profile);
 	tally_command_warn(command, profile->recording);
 	if (!result && request->shows_functions && request->json)
 		tally_command_jit_hint(profile);
@@ -325,6 +326,7 @@ static int browse(const struct tally_command *command, struct request *request, 
 		tally_error_set(&err, result, "out of memory");
 		return tally_command_fail(command, &err);
 	}
+	tally_profile_count_unstarted(profile);
 	tally_command_warn(command, profile->recording);
 	return TALLY_EXIT_OK;
 }

@@ -194,18 +194,6 @@ static bool runs_on(const struct tally_names *names, uint32_t pid, const char *c
 	       !strcmp(now, comm);
 }
 
-/* The kernel made the chains of user code.  Recorders that unwind copies keep these, or say so by a limit that it hasn't. */
-static bool follows_frame_pointers(const struct tally_perfdata *data)
-{
-	size_t count;
-	const struct tally_recorded_event *events = tally_perfdata_events(data, &count);
-	for (size_t i = 0; i < count; i++)
-		if (events[i].attr.sample_type & TALLY_SAMPLE_CALLCHAIN)
-			return !(events[i].attr.sample_type & TALLY_SAMPLE_STACK_USER) &&
-			       events[i].attr.sample_max_stack != UINT16_MAX;
-	return false;
-}
-
 static const struct runtime *runtime_of(const char *comm)
 {
 	for (size_t i = 0; i < sizeof(RUNTIMES) / sizeof(*RUNTIMES); i++)
@@ -319,7 +307,7 @@ static void put(const struct wording *wording, const struct sums *sums, struct t
 int tally_profile_jit_hint(const struct tally_profile *profile, enum tally_hint_form form, struct tally_buffer *out)
 {
 	const struct wording wording = { .names = &profile->recording->names, .form = form,
-					 .by_frame_pointers = follows_frame_pointers(profile->recording->data) };
+					 .by_frame_pointers = tally_profile_follows_frame_pointers(profile) };
 	struct sums sums = { 0 };
 	uint8_t *loops = find_loops(&profile->recording->names);
 	int result = loops ? 0 : -ENOMEM;

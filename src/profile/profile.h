@@ -118,4 +118,11 @@ int tally_profile_stacks(struct tally_profile *profile, uint32_t event, bool by_
  * stderr. */
 void tally_profile_warnings(const struct tally_recording *recording, struct tally_buffer *out);
 
+/* True when the kernel made the recording's chains of user code. */
+bool tally_profile_follows_frame_pointers(const struct tally_profile *profile);
+
+/* Sets counts.chains_unstarted of the recording: of the samples shown that the kernel made chains of, those whose
+ * outermost function is no start of a program or thread.  The profile has its names, and its rows. */
+void tally_profile_count_unstarted(struct tally_profile *profile);
+
 #endif

@@ -426,14 +426,16 @@ static int next_record(struct tally_recording *recording, struct tally_raw_recor
 	}
 }
 
-/* What of it is missing matters to who looks at it. */
+/* Counts chains that do not reach the start of their thread, so that reports can warn. */
 static void count_chain(struct tally_recording *recording, const struct tally_record *record)
 {
 	struct tally_recording_counts *counts = &recording->counts;
-	bool is_cut = record->header.misc & TALLY_MISC_STACK_CUT;
+	uint16_t misc = record->header.misc;
+	bool is_cut = misc & TALLY_MISC_STACK_CUT;
 	counts->chains_cut += is_cut;
-	counts->chains_ended += is_cut && record->header.misc & TALLY_MISC_STACK_ENDED;
-	counts->chains += record->sample.chain_length != 0;
+	counts->chains_ended += is_cut && misc & TALLY_MISC_STACK_ENDED;
+	counts->chains_lost += !is_cut && misc & TALLY_MISC_STACK_LOST;
+	counts->chains += record->sample.chain_length != 0 && !record->sample.stack;
 	counts->chains_full += recording->is_chain_full;
 }
 

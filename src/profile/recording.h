@@ -46,7 +46,8 @@ struct tally_recording_counts {
 	uint64_t unknown_ids;   /* values of groups whose id no event has; left out */
 	uint64_t stacks;        /* user stacks unwound here */
 	uint64_t stacks_cut;    /* of these: ended for want of bytes */
-	struct {
+	uint64_t stacks_lost;   /* of these: ended where nothing tells the caller */
+	struct tally_cut_stacks {
 		uint64_t too_large; /* of stacks_cut: no copy can be large enough */
 		uint64_t ended;     /* of stacks_cut: the kernel copied less than it was asked for, more isn't to be had */
 		uint64_t bytes;     /* what would have sufficed for the others */
@@ -56,7 +57,9 @@ struct tally_recording_counts {
 	uint64_t stacks_foreign; /* of machines whose rules aren't known */
 	uint64_t chains_cut;    /* samples given whose stack was cut when tally recorded it */
 	uint64_t chains_ended;  /* of these: the kernel copied less than it was asked for */
-	uint64_t chains;        /* samples given that have a chain, */
+	uint64_t chains_lost;   /* samples given whose stack ended, then, where nothing told the caller */
+	uint64_t chains;        /* samples given that have a chain, and no copy of the stack */
+	uint64_t chains_unstarted; /* of these, set by tally_profile_count_unstarted() */
 	uint64_t chains_full;   /* of these: as long as the kernel makes any, and callers left out */
 	uint32_t chain_limit;   /* … which is so long */
 	uint64_t first_time, last_time; /* of the samples given, ns */
@@ -185,6 +188,9 @@ int tally_recording_prepare_packing(struct tally_recording *recording);
 
 /* True when the event's periods are ns: of a clock, or waits that were measured. */
 bool tally_recording_tells_time(const struct tally_recording *recording, const struct tally_recorded_event *event);
+
+/* True for a function that has no caller: where programs and threads begin, with glibc, musl, in Go, and in the kernel. */
+bool tally_is_start(const char *name);
 
 /* True when the recording's samples carry stacks. */
 bool tally_recording_has_stacks(const struct tally_attr *attr);

@@ -103,7 +103,7 @@ bool tally_recording_find_packed(struct tally_recording *recording, struct tally
 	       tally_packed_stacks_at(recording->stacks.packed, recording->stacks.samples - 1, stack, need);
 }
 
-/* 1: the copy ended before the stack did. */
+/* 1: the stack does not reach the start of its thread. */
 static int push_user_stack(struct tally_recording *recording, const struct tally_attr *attr,
 			   const struct tally_record *record)
 {
@@ -127,13 +127,15 @@ static int push_user_stack(struct tally_recording *recording, const struct tally
 		return 0;
 	recording->counts.stacks++;
 	bool is_cut = stack.is_cut && stack.count < most;
+	bool is_lost = !stack.is_cut && !stack.is_complete && stack.count < most;
 	if (is_cut)
 		count_cut(recording, need);
+	recording->counts.stacks_lost += is_lost;
 	/* As perf does: the call is shown rather than the return. */
 	for (size_t i = 0; i < stack.count && i < most; i++)
 		if (push_frame(recording, stack.addresses[i] - !stack.is_exact[i], false, false) < 0)
 			return -ENOMEM;
-	return is_cut;
+	return is_cut || is_lost;
 }
 
 int tally_recording_addresses(struct tally_recording *recording, const struct tally_raw_record *raw,
@@ -190,12 +192,13 @@ int tally_recording_chain(struct tally_recording *recording, const struct tally_
 
 /* ---- chains as long as the kernel makes any ------------------------------------------------------------------ */
 
-/* Who has no caller: where programs and threads begin, with glibc, musl, and in Go. */
-static bool is_start(const char *name)
+bool tally_is_start(const char *name)
 {
 	static const char *const starts[] = {
 		"_start", "_start_c", "__libc_start_call_main", "__libc_start_main", "__libc_start_main_impl", "start_thread",
 		"thread_start", "clone", "__clone", "clone3", "__clone3", "runtime.goexit", "runtime.goexit.abi0",
+		"runtime.mstart", "runtime.mstart.abi0", "runtime.rt0_go", "runtime.rt0_go.abi0", "__start_context",
+		"ret_from_fork", "ret_from_fork_asm", "secondary_startup_64", "secondary_startup_64_no_verify",
 	};
 	for (unsigned i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
 		if (!strcmp(name, starts[i]))
@@ -219,7 +222,7 @@ static int is_whole(struct tally_recording *recording, const struct tally_record
 	struct tally_place place = tally_place_of(&recording->tasks, record->sample.pid, false, outermost);
 	place.before = walk.is_return;
 	uint32_t function = tally_names_function(names, &place, NULL);
-	return function == UINT32_MAX ? -ENOMEM : is_start(tally_names_plain_text(names, function));
+	return function == UINT32_MAX ? -ENOMEM : tally_is_start(tally_names_plain_text(names, function));
 }
 
 /* A chain that goes on in a copied stack, or in branch records of calls, ends where they do.  tally's recorder may have added

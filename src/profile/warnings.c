@@ -85,59 +85,88 @@ static void warn_jits(const struct tally_jits *jits, struct tally_buffer *out)
 				       "where code was replaced, names are wrong (perf record needs -k mono)\n");
 }
 
+/* ---- stacks ---------------------------------------------------------------------------------------------- */
+
+/* Why stacks don't reach the start of their thread, and of how many that is the reason. */
+struct reason {
+	uint64_t stacks;
+	void (*put)(const struct tally_recording_counts *counts, struct tally_buffer *out);
+};
+
+static void put_cut(const struct tally_recording_counts *counts, struct tally_buffer *out)
+{
+	const struct tally_cut_stacks *cut = &counts->cut;
+	if (cut->bytes && cut->is_at_least)
+		tally_buffer_printf(out, "their copies ended; record with more than --call-graph dwarf,%" PRIu64, cut->bytes);
+	else if (cut->bytes)
+		tally_buffer_printf(out, "their copies ended; --call-graph dwarf,%" PRIu64 " would have sufficed", cut->bytes);
+	else
+		tally_buffer_text(out, "they are longer than any copy (64512 bytes); 'tally record' completes them from memory");
+}
+
+static void put_cut_when_recorded(const struct tally_recording_counts *counts, struct tally_buffer *out)
+{
+	(void)counts;
+	tally_buffer_text(out, "their copies ended; a lower rate, -F, or --call-graph dwarf,64512 copies more");
+}
+
 /* The kernel copies up to a page that isn't there: behind the end of a stack, never touched, or gone with the program that
  * exec replaces. */
-static void put_ended(uint64_t ended, uint64_t cut, struct tally_buffer *out)
+static void put_ended(const struct tally_recording_counts *counts, struct tally_buffer *out)
 {
-	if (ended && ended < cut)
-		tally_buffer_printf(out, "; of %s the kernel copied less than it was asked for", tally_number(ended));
-	else if (ended)
-		tally_buffer_text(out, "; the kernel copied less than it was asked for");
-	if (ended)
-		tally_buffer_text(out, ": exec was replacing the program, a signal handler's own stack ends there, or memory "
-				       "begins that was never touched");
-}
-
-static void warn_cut(const struct tally_recording_counts *counts, struct tally_buffer *out)
-{
-	uint64_t too_large = counts->cut.too_large, ended = counts->cut.ended;
-	tally_buffer_printf(out, "%s of %s stack%s %s cut short: the copied stack ended", tally_number(counts->stacks_cut),
-			    tally_number(counts->stacks), either(counts->stacks, "", "s"), either(counts->stacks_cut, "is", "are"));
-	if (counts->cut.bytes && counts->cut.is_at_least)
-		tally_buffer_printf(out, "; record with more than --call-graph dwarf,%" PRIu64, counts->cut.bytes);
-	else if (counts->cut.bytes)
-		tally_buffer_printf(out, "; --call-graph dwarf,%" PRIu64 " would have sufficed%s", counts->cut.bytes,
-				    too_large + ended ? " for the others" : "");
-	if (too_large)
-		tally_buffer_printf(out, "; %s %s larger than any copy (64512 bytes)", tally_number(too_large),
-				    either(too_large, "is", "are"));
-	put_ended(ended, counts->stacks_cut, out);
-	tally_buffer_text(out, "\n");
-}
-
-static void warn_chains_cut(const struct tally_recording_counts *counts, struct tally_buffer *out)
-{
-	tally_buffer_printf(out, "%s stack%s recorded: the copied stack ended", tally_number(counts->chains_cut),
-			    either(counts->chains_cut, " was cut short when it was", "s were cut short when they were"));
-	if (counts->chains_cut > counts->chains_ended)
-		tally_buffer_text(out, "; record with a larger --call-graph dwarf,SIZE (to 64512), or a lower rate, -F");
-	put_ended(counts->chains_ended, counts->chains_cut, out);
-	tally_buffer_text(out, "\n");
+	(void)counts;
+	tally_buffer_text(out, "the kernel had no more to copy: exec replaced the program, or memory was never touched");
 }
 
 /* By frame pointers the kernel itself makes the chain, and ends it without a word. */
-static void warn_full(const struct tally_recording_counts *counts, struct tally_buffer *out)
+static void put_full(const struct tally_recording_counts *counts, struct tally_buffer *out)
 {
 	const uint32_t usual = tally_chain_limit(&(struct tally_attr){ .sample_max_stack = 0 });
-	tally_buffer_printf(out, "%s of %s stack%s %s cut short: the kernel keeps %u frames; ",
-			    tally_number(counts->chains_full), tally_number(counts->chains), either(counts->chains, "", "s"),
-			    either(counts->chains_full, "is", "are"), counts->chain_limit);
+	tally_buffer_printf(out, "the kernel keeps %u frames; ", counts->chain_limit);
 	if (counts->chain_limit < usual)
-		tally_buffer_text(out, "record with a larger --max-stack, or with --call-graph dwarf\n");
+		tally_buffer_text(out, "record with a larger --max-stack, or --call-graph dwarf");
 	else
-		tally_buffer_printf(out, "record with --call-graph dwarf, or first, as root: sysctl "
-				    "kernel.perf_event_max_stack=%u\n", 8 * (counts->chain_limit + 1));
+		tally_buffer_text(out, "record with --call-graph dwarf, or raise kernel.perf_event_max_stack");
 }
+
+static void put_lost(const struct tally_recording_counts *counts, struct tally_buffer *out)
+{
+	(void)counts;
+	tally_buffer_text(out, "code without unwind rules keeps no frame pointers; its runtime may have an option for them");
+}
+
+static void put_unstarted(const struct tally_recording_counts *counts, struct tally_buffer *out)
+{
+	(void)counts;
+	tally_buffer_text(out, "code without frame pointers hides callers; record with --call-graph dwarf");
+}
+
+/* Of thousands of stacks a few are always incomplete: trees show them as [truncated]. */
+static void warn_stacks(const struct tally_recording_counts *counts, struct tally_buffer *out)
+{
+	enum { WORTH_SAYING = 20 }; /* one of so many */
+	const struct reason reasons[] = {
+		{ counts->stacks_cut - counts->cut.ended, put_cut },
+		{ counts->chains_cut - counts->chains_ended, put_cut_when_recorded },
+		{ counts->cut.ended + counts->chains_ended, put_ended },
+		{ counts->chains_full, put_full },
+		{ counts->stacks_lost + counts->chains_lost, put_lost },
+		{ counts->chains_unstarted, put_unstarted },
+	};
+	const struct reason *most = reasons;
+	uint64_t incomplete = 0, stacks = counts->stacks + counts->chains;
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++) {
+		incomplete += reasons[i].stacks;
+		most = reasons[i].stacks > most->stacks ? &reasons[i] : most;
+	}
+	if (incomplete <= stacks / WORTH_SAYING)
+		return;
+	tally_buffer_printf(out, "%.0f%% of the stacks are incomplete: ", 100 * (double)incomplete / (double)stacks);
+	most->put(counts, out);
+	tally_buffer_text(out, "\n");
+}
+
+/* ---- the rest -------------------------------------------------------------------------------------------- */
 
 /* Sections that some other tool, or a later perf, has added. */
 static void warn_features(const struct tally_perfdata *data, struct tally_buffer *out)
@@ -268,12 +297,6 @@ int tally_recording_is_empty(const struct tally_recording *recording, uint64_t l
 	return -ENOENT;
 }
 
-/* Of thousands of stacks a few are always cut; where they matter, trees show them as [truncated]. */
-static bool is_worth_saying(uint64_t cut, uint64_t of)
-{
-	return cut && cut >= (double)of / 100;
-}
-
 void tally_profile_warnings(const struct tally_recording *recording, struct tally_buffer *out)
 {
 	const struct tally_recording_counts *counts = &recording->counts;
@@ -287,8 +310,7 @@ void tally_profile_warnings(const struct tally_recording *recording, struct tall
 	if (counts->throttled)
 		tally_buffer_printf(out, "the kernel throttled sampling %s time%s: the figures are too low there\n",
 				    tally_number(counts->throttled), either(counts->throttled, "", "s"));
-	if (is_worth_saying(counts->stacks_cut, counts->stacks))
-		warn_cut(counts, out);
+	warn_stacks(counts, out);
 	if (counts->stacks_foreign)
 		tally_buffer_printf(out, "%s copied stack%s not unwound: tally can do so for x86-64 and arm64 "
 				    "(record with frame pointers there, --call-graph fp)\n", tally_number(counts->stacks_foreign),
@@ -297,10 +319,6 @@ void tally_profile_warnings(const struct tally_recording *recording, struct tall
 		tally_buffer_printf(out, "%s copied stack%s of 32-bit programs and not unwound "
 				    "(record these with frame pointers, --call-graph fp)\n", tally_number(counts->stacks_32bit),
 				    either(counts->stacks_32bit, " is", "s are"));
-	if (is_worth_saying(counts->chains_cut, counts->chains))
-		warn_chains_cut(counts, out);
-	if (is_worth_saying(counts->chains_full, counts->chains))
-		warn_full(counts, out);
 	if (counts->undecodable)
 		tally_buffer_printf(out, "%s record%s own size and %s skipped\n", tally_number(counts->undecodable),
 				    either(counts->undecodable, " doesn't fit its", "s don't fit their"),

@@ -76,7 +76,7 @@ check "--max-size ends recording and command"
 # --- the flight recorder -----------------------------------------------------------------------------------------
 ./tally record --overwrite -m 16K -e cpu-clock -F 2000 --call-graph fp -o flight -- ./shares 1500 >out 2>&1 &
 recorder=$!
-until grep -q 'call graphs' out; do sleep 0.05; done
+until [ -s flight ]; do sleep 0.05; done # the events are open
 sleep 0.5
 kill -USR2 $recorder
 wait $recorder && [ "$(ls flight.[0-9]* | wc -l)" = 1 ] && [ -e flight ] && has 'samples, '
@@ -125,9 +125,10 @@ check "what was on was recorded, stop ends recording and command"
 
 # --- endings -----------------------------------------------------------------------------------------------------
 for signal in INT TERM HUP; do
+	rm -f ended
 	./tally record -e cpu-clock -F 1000 -o ended -- sleep 20 >out 2>&1 &
 	recorder=$!
-	until [ -e ended ] && grep -q 'call graphs' out; do sleep 0.05; done
+	until [ -s ended ]; do sleep 0.05; done
 	sleep 0.2
 	kill -$signal $recorder
 	wait $recorder

@@ -176,12 +176,12 @@ if have cc && cc -O1 -fomit-frame-pointer -fno-optimize-sibling-calls deep.c -o 
 	"$TALLY" script -i perf.data >out 2>&1
 	check "… but not in script" eval 'grep -q deep out && ! grep -qF "[truncated]" out'
 	"$TALLY" script --max-stack 3 -i perf.data >out 2>&1
-	check "… nor told of where so many frames are not asked for" eval 'grep -q deep out && ! grep -q "cut short" out'
-	bytes=$(sed -n 's/.* stacks are cut short: .*--call-graph dwarf,\([0-9]*\) would have sufficed$/\1/p' err)
+	check "… nor told of where so many frames are not asked for" eval 'grep -q deep out && ! grep -q "are incomplete" out'
+	bytes=$(sed -n 's/.* stacks are incomplete: .*--call-graph dwarf,\([0-9]*\) would have sufficed$/\1/p' err)
 	record -e cpu-clock -F 999 --call-graph "dwarf,${bytes:-8}" ./deep
 	"$TALLY" fold -i perf.data >folded 2>err
 	check "the stack copy's size that would have sufficed suffices (${bytes:-none})" \
-		eval '[ "${bytes:-0}" -lt 20000 ] && grep -q ";main;deep;" folded && ! grep -q "cut short" err && ! grep -qF "[truncated]" folded'
+		eval '[ "${bytes:-0}" -lt 20000 ] && grep -q ";main;deep;" folded && ! grep -q "are incomplete" err && ! grep -qF "[truncated]" folded'
 	cp err out
 	# The kernel's own chains end at its limit: deep() 61 times, main and what called it.
 	cc -O1 -fno-omit-frame-pointer -fno-optimize-sibling-calls deep.c -o deep_fp
@@ -189,10 +189,10 @@ if have cc && cc -O1 -fomit-frame-pointer -fno-optimize-sibling-calls deep.c -o 
 	"$TALLY" fold -i full.data >folded 2>err
 	check "a chain that the kernel ended at --max-stack is marked and counted" eval \
 		'grep -q "^deep_fp;\[truncated\];deep;" folded && ! grep -q "^deep_fp;deep" folded &&
-		grep -q "stacks are cut short: the kernel keeps 20 frames; record with a larger --max-stack" err'
+		grep -q "of the stacks are incomplete: the kernel keeps 20 frames; record with a larger --max-stack" err'
 	"$TALLY" fold --max-stack 4 -i full.data >folded 2>err
 	check "… but not where so many frames are not asked for" \
-		eval 'grep -q "^deep_fp;deep;deep;deep;deep " folded && ! grep -qE "(;.*){5}|truncated" folded && ! grep -q "cut short" err'
+		eval 'grep -q "^deep_fp;deep;deep;deep;deep " folded && ! grep -qE "(;.*){5}|truncated" folded && ! grep -q "are incomplete" err'
 	"$TALLY" flamegraph --max-stack 4 -o full.svg -i full.data >out 2>&1 &&
 		"$TALLY" export --max-stack 4 -f speedscope -o full.json -i full.data >>out 2>&1
 	check "… and a flame graph and an export are of so many" eval '[ "$(grep -o "<title>deep (" full.svg | wc -l)" = 4 ] &&
@@ -201,13 +201,13 @@ import json
 assert max(len(stack) for profile in json.load(open(\"full.json\"))[\"profiles\"] for stack in profile[\"samples\"]) == 4" >>out 2>&1'
 	for shown in "script -G" "report --stdio --no-children"; do
 		"$TALLY" $shown -i full.data >leaves 2>out
-		check "… nor where only leaves are shown: $shown" eval 'test -s leaves && ! grep -q "cut short" out'
+		check "… nor where only leaves are shown: $shown" eval 'test -s leaves && ! grep -q "are incomplete" out'
 	done
 	"$TALLY" record -q -o full.data -e cpu-clock -F 999 --call-graph fp --max-stack 120 -- ./deep_fp >out 2>&1
 	"$TALLY" fold -i full.data >folded 2>err
 	# Outside of main, where nothing keeps frame pointers, a chain may go round until it is full: one is none of ours.
 	check "… one that ends before the limit is not" eval \
-		'grep -q ";main;deep;" folded && ! grep -qF "[truncated];deep" folded && ! grep -q "stacks are cut short" err'
+		'grep -q ";main;deep;" folded && ! grep -qF "[truncated];deep" folded && ! grep -q "kernel keeps" err'
 	"$TALLY" record -q -o full.data -e cpu-clock --call-graph fp --max-stack 60000 -- true >out 2>&1
 	check "a larger --max-stack than the kernel's is refused with what would allow it" \
 		grep -q 'sysctl kernel.perf_event_max_stack=60000' out
@@ -242,12 +242,12 @@ C
 	cc -O1 -fomit-frame-pointer -fno-optimize-sibling-calls hole.c -o hole && record -e cpu-clock -F 999 --call-graph dwarf,8192 ./hole
 	"$TALLY" fold -i perf.data >folded 2>err
 	check "no larger copy is advised where the kernel copied less than it was asked for" \
-		eval 'grep -q "short: the copied stack ended; .*exec .*never touched" err && ! grep -q "call-graph dwarf," err'
+		eval 'grep -q "are incomplete: the kernel had no more to copy: exec .*never touched" err && ! grep -q "call-graph dwarf," err'
 	# What tally unwinds while it records keeps the mark, which perf does not see.
 	"$TALLY" record -o cut.data -e cpu-clock -F 999 --call-graph dwarf,1024 -- ./deep >out 2>&1
 	"$TALLY" fold -i cut.data >folded 2>err
 	check "a stack that was cut when tally recorded it is marked, too" eval 'grep -q "^deep;\[truncated\];deep;" folded &&
-		! grep -q "^deep;deep" folded && grep -q "^tally fold: warning: [0-9,]* stacks were cut short when they were recorded" err'
+		! grep -q "^deep;deep" folded && grep -q "^tally fold: warning: [0-9]*% of the stacks are incomplete: their copies ended; a lower rate" err'
 	# But for the way in and out, where perf names less of the C library.
 	perf script --no-inline -i cut.data 2>/dev/null | grep -v '(/.*\.so' >theirs
 	"$TALLY" script --no-inline -i cut.data 2>/dev/null | grep -v '(/.*\.so' >out

@@ -41,8 +41,8 @@ done
 
 run 2 "$TALLY" top --cgroup x && has "-G NAME" && run 2 "$TALLY" top -M intel && has "tally annotate"
 check "those of top that tally has not are refused with what to use instead"
-run 2 "$TALLY" top --call-graph dwarf && has "frame pointers" && run 2 "$TALLY" top --call-graph=fp,graph --no-such-thing && has "no option --no-such-thing"
-check "top's call graphs are by frame pointers"
+run 2 "$TALLY" top --call-graph=sideways && has "is none of fp, dwarf" && run 2 "$TALLY" top --call-graph=fp,graph --no-such-thing && has "no option --no-such-thing"
+check "top's call graphs are record's, and take what perf has behind fp"
 run 2 "$TALLY" diff -C bash,cc1 old new && has "--comm bash,cc1" && run 2 "$TALLY" report -n --stdio && has "-j has the samples" &&
 	run 2 "$TALLY" top -n -z && has "tally report -j"
 check "… and so are letters that mean something else in perf"
