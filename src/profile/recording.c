@@ -427,14 +427,17 @@ static int next_record(struct tally_recording *recording, struct tally_raw_recor
 }
 
 /* Counts chains that do not reach the start of their thread, so that reports can warn. */
-static void count_chain(struct tally_recording *recording, const struct tally_record *record)
+static void count_chain(struct tally_recording *recording, const struct tally_attr *attr,
+			const struct tally_record *record)
 {
 	struct tally_recording_counts *counts = &recording->counts;
 	uint16_t misc = record->header.misc;
 	bool is_cut = misc & TALLY_MISC_STACK_CUT;
 	counts->chains_cut += is_cut;
 	counts->chains_ended += is_cut && misc & TALLY_MISC_STACK_ENDED;
-	counts->chains_lost += !is_cut && misc & TALLY_MISC_STACK_LOST;
+	bool is_lost = !is_cut && misc & TALLY_MISC_STACK_LOST, is_unwound = attr->sample_max_stack == UINT16_MAX;
+	counts->chains_lost += is_lost && is_unwound;
+	counts->chains_astray += is_lost && !is_unwound;
 	counts->chains += record->sample.chain_length != 0 && !record->sample.stack;
 	counts->chains_full += recording->is_chain_full;
 }
@@ -455,7 +458,7 @@ static bool take(struct tally_recording *recording, const struct tally_raw_recor
 		return true;
 	if (recording->frames_max && !recording->keep_groups)
 		tally_recording_shorten(recording, record);
-	count_chain(recording, record);
+	count_chain(recording, &raw->event->attr, record);
 	return true;
 }
 

@@ -58,6 +58,7 @@ struct tally_recording_counts {
 	uint64_t chains_cut;    /* samples given whose stack was cut when tally recorded it */
 	uint64_t chains_ended;  /* of these: the kernel copied less than it was asked for */
 	uint64_t chains_lost;   /* samples given whose stack ended, then, where nothing told the caller */
+	uint64_t chains_astray; /* the same of those that the kernel made by frame pointers */
 	uint64_t chains;        /* samples given that have a chain, and no copy of the stack */
 	uint64_t chains_unstarted; /* of these, set by tally_profile_count_unstarted() */
 	uint64_t chains_full;   /* of these: as long as the kernel makes any, and callers left out */

@@ -151,7 +151,7 @@ static void warn_stacks(const struct tally_recording_counts *counts, struct tall
 		{ counts->cut.ended + counts->chains_ended, put_ended },
 		{ counts->chains_full, put_full },
 		{ counts->stacks_lost + counts->chains_lost, put_lost },
-		{ counts->chains_unstarted, put_unstarted },
+		{ counts->chains_unstarted + counts->chains_astray, put_unstarted },
 	};
 	const struct reason *most = reasons;
 	uint64_t incomplete = 0, stacks = counts->stacks + counts->chains;

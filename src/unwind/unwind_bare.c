@@ -114,8 +114,8 @@ static bool step_by_link(struct tally_unwind_walk *walk, uint64_t sp_slot)
 	const struct tally_unwind_layout *layout = walk->layout;
 	uint64_t registers[TALLY_UNWIND_REGISTERS] = { 0 }, known = 1ull << layout->fp | 1ull << layout->pc;
 	uint64_t fp = tally_unwind_get(walk, layout->fp), sp = tally_unwind_get(walk, layout->sp);
-	/* System V ABI for x86-64, 3.4.1: rbp is zero in the outermost frame.  Who was called may have it so by chance. */
-	if (tally_unwind_knows(walk, layout->fp) && !fp && !walk->is_exact)
+	/* A chain of frame pointers ends with zero (System V ABI for x86-64, 3.4.1).  Elsewhere rbp may be zero by chance. */
+	if (tally_unwind_knows(walk, layout->fp) && !fp && walk->is_by_pointer)
 		return tally_unwind_stop(walk, TALLY_UNWIND_COMPLETE);
 	if (!tally_unwind_knows(walk, layout->fp) || fp < sp || fp - sp >= STACK_BYTES || fp % WORD != 0)
 		return tally_unwind_stop(walk, TALLY_UNWIND_NO_RULES);

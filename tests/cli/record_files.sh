@@ -91,7 +91,7 @@ echo "snapshot to $end, last from $begin" >>out
 awk -v end="$end" -v begin="$begin" 'BEGIN { exit !(begin > end) }'
 check "what a snapshot had isn't dumped again"
 if [ "$(id -u)" = 0 ]; then
-	./tally record -a --overwrite -m 64K -e cpu-clock -F 500 -o storm -- sh -c 'for i in $(seq 300); do ./shares 2 >/dev/null; done' >out 2>&1 &&
+	./tally record -a --overwrite -m 64K --call-graph fp -e cpu-clock -F 500 -o storm -- sh -c 'for i in $(seq 300); do ./shares 2 >/dev/null; done' >out 2>&1 &&
 		./tally report --stdio --sort comm,sym -i storm >>out 2>&1
 	./tally report --stdio --sort sym -i storm 2>>out | grep -q half
 	check "of short-lived processes, too"
