@@ -20,7 +20,6 @@ SHAPES = [
     (r"(?<![\w.])(/[\w.+-]+)+/(?=[\w.+-]+)", ""),           # paths: their last part
     (r"\b(LazyCompile|Function|JS):[*~^+]?", "JS:"),       # what V8 calls a function
     (r"(\.js:\d+):\d+", r"\1"),                          # older ones leave out the column
-    (r"call graphs by .*: node .*", "call graphs: node"),   # Node.js has frame pointers, or none
     (r"\b(cpu-clock|cycles)(:[ukhp]+)?\b", "EVENT"),
     (r"\[libc\.so\.6(\+0x[0-9a-f]+)?\]|__libc_start_call_main", "LIBC"),
     (r"[KMG]?i?B\b", "B"),
