@@ -135,6 +135,23 @@ static void put_stat(struct tally_header_part *part)
 	tally_buffer_text(part->out, "# contains stat data\n");
 }
 
+/* simpleperf's: a key and a value each, in lines of their own where a value has more than one. */
+static void put_meta_info(struct tally_header_part *part)
+{
+	while (tally_reader_left(&part->reader)) {
+		const char *key = tally_reader_string(&part->reader), *value = tally_reader_string(&part->reader);
+		if (part->reader.failed)
+			return;
+		tally_buffer_printf(part->out, "# %s : ", key);
+		for (; *value; value++) {
+			tally_buffer_char(part->out, *value);
+			if (*value == '\n')
+				tally_buffer_text(part->out, "#   ");
+		}
+		tally_buffer_char(part->out, '\n');
+	}
+}
+
 static const struct {
 	const char *name;
 	tally_header_printer *print; /* NULL: nothing for people */
@@ -184,8 +201,13 @@ void tally_recording_header_feature(const struct tally_perfdata *data, unsigned 
 	/* Empty: a perf's mark, behind the last one that it knows, in a pipe. */
 	if (!bytes.bytes || (!bytes.size && feature > TALLY_FEATURE_PMU_CAPS))
 		return;
+	tally_reader_init(&part.reader, bytes.bytes, bytes.size, false);
 	if (feature >= TALLY_FEATURE_KNOWN_MAX) {
-		if (feature != TALLY_FEATURE_TALLY)
+		if (feature == TALLY_FEATURE_SIMPLEPERF_FILE)
+			tally_buffer_text(out, "# contains symbols (simpleperf's)\n");
+		else if (feature == TALLY_FEATURE_SIMPLEPERF_META_INFO)
+			put_meta_info(&part);
+		else if (feature != TALLY_FEATURE_TALLY)
 			tally_buffer_printf(out, "# feature section %u, which tally doesn't know: %zu bytes\n", feature,
 					    bytes.size);
 		return;
@@ -196,7 +218,6 @@ void tally_recording_header_feature(const struct tally_perfdata *data, unsigned 
 		tally_buffer_printf(out, "# %s info available, use -I to display\n", features[feature].name);
 		return;
 	}
-	tally_reader_init(&part.reader, bytes.bytes, bytes.size, false);
 	features[feature].print(&part);
 	if (part.reader.failed)
 		tally_buffer_printf(out, "# %s: cut short\n", features[feature].name);

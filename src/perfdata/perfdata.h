@@ -51,6 +51,8 @@ enum tally_feature {
 	TALLY_FEATURE_E_MACHINE,
 	TALLY_FEATURE_CLN_SIZE,
 	TALLY_FEATURE_KNOWN_MAX, /* of perf's */
+	TALLY_FEATURE_SIMPLEPERF_FILE = 128, /* simpleperf's own begin: symbols by file */
+	TALLY_FEATURE_SIMPLEPERF_META_INFO,  /* pairs of texts */
 	TALLY_FEATURE_TALLY = 255, /* tally's own: a number among readers, no bit in the file */
 	TALLY_FEATURE_MAX = 256
 };

@@ -3,6 +3,7 @@
 #include "base/buffer.h"
 #include "base/vector.h"
 #include "profile/kernel_modules.h"
+#include "profile/listed_names.h"
 #include "profile/perf_map_names.h"
 #include "symbol/lines.h"
 #include "task/jit.h"
@@ -28,6 +29,8 @@ static struct tally_name_table *kernel_table(struct tally_names *names)
 						    .kind = TALLY_FRAME_KERNEL };
 		table->object = tally_strings_intern(&names->strings, "[kernel.kallsyms]");
 		names->kernel_tried = true;
+		if (tally_listed_names_fill(names, table, TALLY_FILE_KERNEL) < 0)
+			return NULL;
 	}
 	return table;
 }
@@ -88,7 +91,9 @@ static int open_table(struct tally_names *names, struct tally_name_table *table,
 		snprintf(jit_path, sizeof(jit_path), "/tmp/perf-%u.map", file->pid);
 		if (table->symbols || strncmp(path, "/memfd:", 7))
 			path = jit_path; /* else a file in memory, which has a name to show */
-	} else if (!file->pid) {
+	} else if (!file->pid && tally_listed_names_fill(names, table, file_id) < 0) {
+		return -ENOMEM;
+	} else if (!file->pid && !table->is_listed) {
 		struct tally_object_entry *entry = tally_objects_get(&names->objects, names->tasks, file_id);
 		if (!entry || entry->lack == -ENOMEM)
 			return -ENOMEM;
@@ -117,7 +122,7 @@ struct tally_object_entry *tally_name_table_entry(struct tally_names *names, uin
 {
 	if (file == TALLY_FILE_KERNEL)
 		return names->kernel->is_read && names->vmlinux.state == TALLY_OBJECT_UNTRIED ? NULL : tally_kernel_object(names);
-	if (names->tables.items[file].is_jit || names->tasks->files.items[file].pid)
+	if (names->tables.items[file].is_jit || names->tables.items[file].is_listed || names->tasks->files.items[file].pid)
 		return NULL;
 	struct tally_object_entry *entry = tally_objects_get(&names->objects, names->tasks, file);
 	return entry && entry->object ? entry : NULL;
@@ -198,6 +203,10 @@ bool tally_name_table_address(const struct tally_names *names, const struct tall
 			      const struct tally_object_entry *entry, const struct tally_place *place,
 			      uint64_t *address)
 {
+	if (table->is_listed && !table->is_kernel) {
+		*address = place->address + table->listed_shift;
+		return true;
+	}
 	*address = place->address - (table->is_kernel ? (uint64_t)names->kernel_shift : 0);
 	return table->is_kernel || table->is_jit ||
 	       (entry && tally_object_address_of_offset(entry->object, place->address, address));

@@ -23,6 +23,8 @@ struct tally_name_table {
 	bool is_open, is_read, lines_tried, data_tried;
 	bool is_jit, is_kernel; /* addresses are raw ones */
 	bool is_partial; /* the kernel without its modules */
+	bool is_listed;  /* `symbols` are the recording's (listed_names.h), and no file of this machine has others */
+	uint64_t listed_shift; /* of those: their addresses above offsets in the file */
 	bool is_vmlinux; /* the kernel's symbols are those of its file */
 	bool differs, hidden; /* there are none of the kernel, for the reasons of struct tally_names_gaps */
 	uint32_t object; /* string id */

@@ -137,6 +137,7 @@ struct tally_names {
 	const struct tally_text_pokes *text_pokes; /* by which the kernel's code is read; NULL: none */
 	const struct tally_perf_maps *perf_maps; /* held while recording; NULL: none, they are looked for where they lie */
 	struct tally_disk_cache *cache; /* NULL: nothing is kept for the next run */
+	struct { const void *bytes; size_t size; } listed; /* symbols by file, of simpleperf's recordings; NULL: none */
 	struct { const void *bytes; size_t size; bool is_read, code_is_read; } packed_section; /* NULL: none */
 	struct tally_packed_names *packed; /* what the recording says of its places; NULL: nothing */
 	struct tally_packed_codes *packed_codes; /* the code that it has; NULL: none, or nobody asked */

@@ -88,6 +88,11 @@ static int start(struct tally_perfdata *data, struct tally_recording **out, stru
 		recording->stacks.section = packed.bytes;
 		recording->stacks.section_size = packed.size;
 	}
+	struct tally_feature_bytes listed = tally_perfdata_feature(data, TALLY_FEATURE_SIMPLEPERF_FILE);
+	if (listed.bytes && !tally_perfdata_is_pipe(data) && !tally_perfdata_is_swapped(data)) {
+		recording->names.listed.bytes = listed.bytes;
+		recording->names.listed.size = listed.size;
+	}
 	*out = recording;
 	return 0;
 }

@@ -172,8 +172,11 @@ static void warn_stacks(const struct tally_recording_counts *counts, struct tall
 static void warn_features(const struct tally_perfdata *data, struct tally_buffer *out)
 {
 	unsigned unknown = 0;
-	for (unsigned feature = TALLY_FEATURE_KNOWN_MAX; feature < TALLY_FEATURE_MAX; feature++)
-		unknown += feature != TALLY_FEATURE_TALLY && tally_perfdata_feature(data, feature).size;
+	for (unsigned feature = TALLY_FEATURE_KNOWN_MAX; feature < TALLY_FEATURE_MAX; feature++) {
+		bool is_known = feature == TALLY_FEATURE_TALLY || feature == TALLY_FEATURE_SIMPLEPERF_FILE ||
+				feature == TALLY_FEATURE_SIMPLEPERF_META_INFO;
+		unknown += !is_known && tally_perfdata_feature(data, feature).size;
+	}
 	if (unknown)
 		tally_buffer_printf(out, "%u feature section%s skipped\n", unknown,
 				    either(unknown, " of an unknown kind was", "s of unknown kinds were"));

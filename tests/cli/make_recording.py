@@ -663,6 +663,36 @@ def tool_records(known_to_perf):
     return records
 
 
+def simpleperf_file(name, kind, min_vaddr, symbols, tail=b""):
+    body = name.encode() + b"\0" + u32(kind) + u64(min_vaddr) + u32(len(symbols))
+    body += b"".join(u64(at) + u32(size) + symbol.encode() + b"\0" for at, size, symbol in symbols)
+    return u32(len(body) + len(tail)) + body + tail
+
+
+def simpleperf(path):
+    """Of a phone, with the symbols of what was sampled; /bin/sh is there, too, and is another one."""
+    event = Event("cpu-cycles", [5], type=0, sample_type=IP | TID | TIME)
+    kernel, who = 0xffffff8008080000, u32(7, 7)
+    files = simpleperf_file("[kernel.kallsyms]", 0, 0, [(kernel + 0x100, 0x40, "el0_irq"), (kernel + 0x200, 0x40, "schedule")])
+    files += simpleperf_file("/system/lib64/libz.so", 2, 0x3000, [(0x3100, 0x80, "inflate"), (0x3200, 0x10, "_ZN2ns1fEi")], u64(0x2000))
+    files += simpleperf_file("/bin/sh", 2, 0x1000, [(0x1080, 0x20, "of_the_phone")])
+    files += simpleperf_file("/data/app/base.vdex", 3, 0, [(0x5000, 0x100, "com.example.Main.run")], u32(1) + u64(0x4f00))
+    maps = [(-1, kernel, 0x1000000, 0, "[kernel.kallsyms]"), (7, 0x7100000000, 0x10000, 0x2000, "/system/lib64/libz.so"),
+            (7, 0x5500000000, 0x10000, 0x4000, "/bin/sh"), (7, 0x7200000000, 0x10000, 0, "/data/app/base.vdex"),
+            (7, 0x7300000000, 0x10000, 0, "/system/lib64/libc.so")]
+    records = [record("MMAP", u32(pid, pid) + u64(start, size, offset) + padded(name) + u32(pid, pid) + u64(1), KERNEL if pid < 0 else USER)
+               for pid, start, size, offset, name in maps]
+    records.append(record("COMM", who + padded("app") + who + u64(2)))
+    for number, ip in enumerate((kernel + 0x123, 0x7100000110, 0x7100000204, 0x5500000090, 0x72000050ff, 0x7300000000, 0x7100000ff0)):
+        records.append(record("SAMPLE", u64(ip) + who + u64(10 + number), KERNEL if ip > kernel else USER))
+    features = common_features([event])
+    features[SPECIAL["arch"]] = text("aarch64")
+    del features[SPECIAL["event_desc"]]
+    features[128] = files
+    features[129] = b"simpleperf_version\x001.build.9\0event_type_info\0cpu-cycles,0,0\ncpu-clock,1,0\0"
+    write_file(path, [event], records, features)
+
+
 def user_in_kernel(path):
     """Addresses of programs where the kernel is said to run."""
     kernel, program = 0xffffffff81000000, 0x401000
