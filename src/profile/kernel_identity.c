@@ -55,17 +55,22 @@ bool tally_kernel_may_be_at(uint64_t recorded, uint64_t now, enum tally_arch arc
 	return (recorded - now) % (is_x86_64 ? X86_64_STEP : STEP_MIN) == 0;
 }
 
-bool tally_kernel_is_another(const struct tally_record *record, char release[TALLY_KERNEL_RELEASE_BYTES])
+static bool is_kernels(const struct tally_record *record)
 {
-	const char *name = record->mmap.filename;
+	return (record->header.misc & TALLY_MISC_CPUMODE_MASK) == TALLY_MISC_KERNEL && record->mmap.pid == UINT32_MAX;
+}
+
+bool tally_kernel_module_is_anothers(const struct tally_record *record, char release[TALLY_KERNEL_RELEASE_BYTES])
+{
 	struct utsname here;
-	*release = '\0';
-	if ((record->header.misc & TALLY_MISC_CPUMODE_MASK) != TALLY_MISC_KERNEL)
-		return false;
-	if (take_release(name, release))
-		return uname(&here) == 0 && strcmp(release, here.release) != 0;
-	if (strncmp(name, kernel_prefix, sizeof(kernel_prefix) - 1) != 0 || !name[sizeof(kernel_prefix) - 1])
-		return false;
-	const char *symbol = name + sizeof(kernel_prefix) - 1;
-	return !tally_kernel_may_be_at(record->mmap.file_offset, tally_kernel_running_address(symbol), tally_arch_host());
+	return is_kernels(record) && take_release(record->mmap.filename, release) && uname(&here) == 0 &&
+	       strcmp(release, here.release) != 0;
+}
+
+const char *tally_kernel_map_symbol(const struct tally_record *record)
+{
+	const char *name = record->mmap.filename, *symbol = name + sizeof(kernel_prefix) - 1;
+	if (!is_kernels(record) || strncmp(name, kernel_prefix, sizeof(kernel_prefix) - 1) != 0)
+		return NULL;
+	return !strcmp(symbol, "_text") || !strcmp(symbol, "_stext") ? symbol : NULL;
 }

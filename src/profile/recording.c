@@ -311,15 +311,28 @@ static int make_chain(struct tally_recording *recording, const struct tally_attr
 	return sample->regs_user.words && sample->chain ? tally_recording_complete_chain(recording, attr, sample) : 0;
 }
 
+/* False: the running kernel does not explain where a symbol of the recorded one is.  Asked once: kallsyms is read for it. */
+static bool fits_running_kernel(struct tally_recording *recording, const struct tally_record *record)
+{
+	const char *symbol = recording->kernel.is_located ? NULL : tally_kernel_map_symbol(record);
+	if (!symbol)
+		return true;
+	recording->kernel.is_located = true;
+	return tally_kernel_may_be_at(record->mmap.file_offset, tally_kernel_running_address(symbol), tally_arch_host());
+}
+
 /* Without build-id and release, what the kernel's maps say is all there is. */
 static void see_kernel_map(struct tally_recording *recording, const struct tally_record *record)
 {
 	const struct tally_names *names = &recording->names;
 	char release[TALLY_KERNEL_RELEASE_BYTES];
-	bool is_told = names->kernel_build_id.size || names->kernel_release;
-	if (is_told || record->mmap.pid != UINT32_MAX || !tally_kernel_is_another(record, release))
+	if (names->kernel_build_id.size || names->kernel_release)
 		return;
-	memcpy(recording->kernel.release, release, sizeof(release));
+	bool is_module = tally_kernel_module_is_anothers(record, release);
+	if (is_module)
+		memcpy(recording->kernel.release, release, sizeof(release));
+	if (!is_module && fits_running_kernel(recording, record))
+		return;
 	recording->kernel.is_another = true;
 	see_machine(recording);
 }

@@ -79,6 +79,7 @@ struct tally_recording {
 	struct tally_recording_counts counts;
 	struct { /* by its maps' records, where neither its build-id nor its release is told */
 		bool is_another; /* than the running one */
+		bool is_located; /* the address of a symbol of it was looked at */
 		char release[TALLY_KERNEL_RELEASE_BYTES]; /* "": not known */
 	} kernel;
 	size_t build_ids_seen;
