@@ -1,23 +1,30 @@
-/** Java whose shares of the process's CPU time are known: a compiled leaf, a sort with a comparator, strings. */
+/**
+ * Java whose shares of the process's CPU time are known: a compiled leaf, a sort with a
+ * comparator, strings.
+ */
 import java.lang.management.ManagementFactory;
 import java.util.Arrays;
 import java.util.function.LongUnaryOperator;
 
-public class Truth {
+public class Truth
+{
 	static final String[] NAMES = { "leaf", "sorting", "building" };
 	static final long[] PARTS = new long[NAMES.length];
 
-	static long now() {
+	static long now()
+	{
 		return ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
 	}
 
-	static long leaf(long value) {
+	static long leaf(long value)
+	{
 		for (int i = 0; i < 1000000; i++)
 			value = value * 6364136223846793005L + 1442695040888963407L;
 		return value;
 	}
 
-	static long sorting(long value) {
+	static long sorting(long value)
+	{
 		Long[] numbers = new Long[10000];
 		for (int i = 0; i < numbers.length; i++)
 			numbers[i] = value = value * 6364136223846793005L + 1442695040888963407L;
@@ -25,14 +32,16 @@ public class Truth {
 		return numbers[numbers.length / 2];
 	}
 
-	static long building(long value) {
+	static long building(long value)
+	{
 		StringBuilder text = new StringBuilder();
 		for (int i = 0; i < 20000; i++)
 			text.append(value + i).append(',');
 		return value + text.toString().hashCode();
 	}
 
-	static long spend(int part, long milliseconds, LongUnaryOperator call, long value) {
+	static long spend(int part, long milliseconds, LongUnaryOperator call, long value)
+	{
 		long start = now(), at = start;
 		while (at - start < milliseconds * 1000000) {
 			value = call.applyAsLong(value);
@@ -42,7 +51,8 @@ public class Truth {
 		return value;
 	}
 
-	static long drive(long value) {
+	static long drive(long value)
+	{
 		for (int i = 0; i < 28; i++) {
 			value = spend(0, 75, Truth::leaf, value);
 			value = spend(1, 45, Truth::sorting, value);
@@ -51,9 +61,11 @@ public class Truth {
 		return value;
 	}
 
-	public static void main(String[] arguments) {
+	public static void main(String[] arguments)
+	{
 		long value = drive(1);
-		// The compilers and collectors have threads of their own: the shares are of this thread's time.
+		// The compilers and collectors have threads of their own: the shares are of this
+		// thread's time.
 		double whole = now() / 100.0;
 		for (int i = 0; i < NAMES.length; i++)
 			System.out.printf("%s %.2f%n", NAMES[i], PARTS[i] / whole);

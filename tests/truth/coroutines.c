@@ -1,8 +1,8 @@
-/* Stacks that are not a thread's own: one by makecontext(3), one that a few instructions of assembly switch to, as libraries of
- * coroutines do. */
+/* Stacks that are not a thread's own: one by makecontext(3), one that a few instructions of
+ * assembly switch to, as libraries of coroutines do. */
+#include "truth.h"
 #include <string.h>
 #include <ucontext.h>
-#include "truth.h"
 
 enum { HALF, THIRD, FIFTH, PARTS };
 enum { ROUNDS = 12, STACK_BYTES = 256 << 10 };
@@ -27,7 +27,8 @@ TRUTH_FUNCTION uint64_t fifth(uint64_t value)
 static ucontext_t main_context, coroutine_context;
 static void *main_stack, *other_stack;
 
-/* void switch_stacks(void **from, void *to): keeps what a callee must keep, and changes the stack. */
+/* void switch_stacks(void **from, void *to): keeps what a callee must keep, and changes the stack.
+ */
 void switch_stacks(void **from, void *to);
 __asm__(".text\n"
 	".globl switch_stacks\n"
@@ -94,7 +95,8 @@ int main(void)
 	coroutine_context.uc_stack.ss_sp = stack;
 	coroutine_context.uc_stack.ss_size = STACK_BYTES;
 	makecontext(&coroutine_context, coroutine, 0);
-	/* As if switch_stacks had been called from nowhere: six registers, the function, and no address to return to. */
+	/* As if switch_stacks had been called from nowhere: six registers, the function, and no
+	 * address to return to. */
 	*--top = NULL;
 	*--top = (void *)other_coroutine;
 	top -= 6;

@@ -1,5 +1,5 @@
-"""A Python program whose time is in libraries below the interpreter, and in the interpreter itself; prints its shares of CPU
-time.  With -X perf its own functions have names."""
+"""A Python program whose time is in libraries below the interpreter, and in the interpreter itself;
+prints its shares of CPU time.  With -X perf its own functions have names."""
 import hashlib
 import time
 import zlib

@@ -1,11 +1,14 @@
-/* The C library's functions that are written by hand in assembly, the vdso's clock, printing, and a comparator that qsort calls. */
-#include <string.h>
+/* The C library's functions that are written by hand in assembly, the vdso's clock, printing, and a
+ * comparator that qsort calls. */
 #include "truth.h"
+#include <string.h>
 
 enum { COPYING, SEARCHING, ASKING, PRINTING, SORTING, PARTS };
 enum { ROUNDS = 12, BYTES = 64 << 10, NUMBERS = 2000 };
 
-static struct truth_part parts[PARTS] = { { "copying", 0 }, { "searching", 0 }, { "asking", 0 }, { "printing", 0 }, { "sorting", 0 } };
+static struct truth_part parts[PARTS] = {
+	{ "copying", 0 }, { "searching", 0 }, { "asking", 0 }, { "printing", 0 }, { "sorting", 0 }
+};
 static char from[BYTES], to[BYTES];
 
 TRUTH_FUNCTION uint64_t copying(uint64_t value)
@@ -22,7 +25,8 @@ TRUTH_FUNCTION uint64_t searching(uint64_t value)
 {
 	for (int i = 0; i < 50; i++) {
 		value += strlen(from + value % 2);
-		value += (uint64_t)(strchr(from, 'z') != NULL) + (uint64_t)(memchr(from, 'z', BYTES) != NULL);
+		value += (uint64_t)(strchr(from, 'z') != NULL) +
+			 (uint64_t)(memchr(from, 'z', BYTES) != NULL);
 		value += (uint64_t)(strcmp(from, from + 1) > 0);
 	}
 	return value;
@@ -42,7 +46,8 @@ TRUTH_FUNCTION uint64_t printing(uint64_t value)
 {
 	char text[200];
 	for (int i = 0; i < 500; i++)
-		value += (uint64_t)snprintf(text, sizeof(text), "%lu %s %.3f %x", (unsigned long)value, "text", (double)i * 1.1, i);
+		value += (uint64_t)snprintf(text, sizeof(text), "%lu %s %.3f %x",
+					    (unsigned long)value, "text", (double)i * 1.1, i);
 	return value;
 }
 

@@ -1,7 +1,8 @@
-/* An executable with frame pointers that spends most of its time in libraries without: in libcrypto's hand-written assembly, and in
- * the C library's sort with a comparator of the executable's.  Waits for its recorder where it is told to (truth_begin). */
-#include <dlfcn.h>
+/* An executable with frame pointers that spends most of its time in libraries without: in
+ * libcrypto's hand-written assembly, and in the C library's sort with a comparator of the
+ * executable's.  Waits for its recorder where it is told to (truth_begin). */
 #include "truth.h"
+#include <dlfcn.h>
 
 enum { HASHING, SORTING, OWN, PARTS };
 enum { ROUNDS = 12, BYTES = 64 << 10, NUMBERS = 2000 };
@@ -53,7 +54,8 @@ int main(void)
 	uint64_t value = 1;
 	if (!library)
 		library = dlopen("libcrypto.so.1.1", RTLD_NOW);
-	if (!library || !(sha256 = (unsigned char *(*)(const unsigned char *, size_t, unsigned char *))dlsym(library, "SHA256"))) {
+	if (!library || !(sha256 = (unsigned char *(*)(const unsigned char *, size_t,
+						       unsigned char *))dlsym(library, "SHA256"))) {
 		puts("skip no libcrypto here: apt-get install libssl3");
 		return 0;
 	}

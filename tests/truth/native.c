@@ -1,7 +1,8 @@
-/* Calls and leaves as compilers make them: one thread spends half of the CPU time, a second one the rest.  Compiled with and
- * without frame pointers, by several compilers, static, stripped, with another C library. */
-#include <pthread.h>
+/* Calls and leaves as compilers make them: one thread spends half of the CPU time, a second one the
+ * rest.  Compiled with and without frame pointers, by several compilers, static, stripped, with
+ * another C library. */
 #include "truth.h"
+#include <pthread.h>
 
 enum { HALF, THIRD, FIFTH, PARTS };
 enum { ROUNDS = 12 };

@@ -1,42 +1,52 @@
-// C++ as it is written: a comparator inlined in the library's sort, virtual calls, a map, and exceptions, whose throwing is the
-// unwinder's own work.
+// C++ as it is written: a comparator inlined in the library's sort, virtual calls, a map, and
+// exceptions, whose throwing is the unwinder's own work.
+#include "truth.h"
 #include <algorithm>
 #include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
-#include "truth.h"
 
 enum { SORTING, CALLING, THROWING, PARTS };
 static truth_part parts[PARTS] = { { "sorting", 0 }, { "calling", 0 }, { "throwing", 0 } };
 
-namespace shapes {
+namespace shapes
+{
 struct shape {
 	virtual ~shape() = default;
 	virtual uint64_t area(uint64_t value) const = 0;
 };
 struct square : shape {
-	TRUTH_FUNCTION uint64_t area(uint64_t value) const override { return truth_work(value) + 1; }
+	TRUTH_FUNCTION uint64_t area(uint64_t value) const override
+	{
+		return truth_work(value) + 1;
+	}
 };
 struct circle : shape {
-	TRUTH_FUNCTION uint64_t area(uint64_t value) const override { return truth_work(value) + 2; }
+	TRUTH_FUNCTION uint64_t area(uint64_t value) const override
+	{
+		return truth_work(value) + 2;
+	}
 };
-}
+} // namespace shapes
 
 TRUTH_FUNCTION static uint64_t sorting(uint64_t value)
 {
 	std::vector<std::string> words;
 	for (int i = 0; i < 2000; i++)
-		words.push_back(std::to_string((value = value * 6364136223846793005u + 1442695040888963407u) >> 20));
-	std::sort(words.begin(), words.end(), [](const std::string &a, const std::string &b) { return a > b; });
+		words.push_back(std::to_string(
+			(value = value * 6364136223846793005u + 1442695040888963407u) >> 20));
+	std::sort(words.begin(), words.end(),
+		  [](const std::string &a, const std::string &b) { return a > b; });
 	std::map<std::string, int> counts;
 	for (const std::string &word : words)
 		counts[word.substr(0, 3)]++;
 	return value + counts.size();
 }
 
-TRUTH_FUNCTION static uint64_t calling(const std::vector<std::unique_ptr<shapes::shape>> &all, uint64_t value)
+TRUTH_FUNCTION static uint64_t calling(const std::vector<std::unique_ptr<shapes::shape>> &all,
+				       uint64_t value)
 {
 	for (const auto &one : all)
 		value = one->area(value);

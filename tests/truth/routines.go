@@ -1,4 +1,5 @@
-// Go: the main goroutine, another one, the runtime's own assembly (copying memory) and its garbage collector.
+// Go: the main goroutine, another one, the runtime's own assembly (copying memory) and its garbage
+// collector.
 package main
 
 import (
@@ -81,8 +82,11 @@ func main() {
 	// The garbage collector has threads of its own: shares are of all that the process used.
 	var used syscall.Rusage
 	syscall.Getrusage(0, &used)
-	total := float64((used.Utime.Sec+used.Stime.Sec)*1000000000+(used.Utime.Usec+used.Stime.Usec)*1000) / 100
-	fmt.Printf("leaf %.2f\nordering %.2f\ncopying %.2f\n", float64(leaves)/total, float64(ordered)/total, float64(copied)/total)
+	seconds, microseconds := used.Utime.Sec+used.Stime.Sec, used.Utime.Usec+used.Stime.Usec
+	total := float64(seconds*1000000000+microseconds*1000) / 100
+	fmt.Printf("leaf %.2f\n", float64(leaves)/total)
+	fmt.Printf("ordering %.2f\n", float64(ordered)/total)
+	fmt.Printf("copying %.2f\n", float64(copied)/total)
 	if value == 42 {
 		fmt.Println()
 	}

@@ -1,4 +1,5 @@
-// JavaScript whose shares of the process's CPU time are known: code that V8 compiles, and its own functions.
+// JavaScript whose shares of the process's CPU time are known: code that V8 compiles, and its own
+// functions.
 'use strict';
 const parts = { leaf: 0, sorting: 0, matching: 0 };
 

@@ -1,6 +1,8 @@
-"""Programs that run before they are recorded: started, made to work, asked for their CPU time, and stopped.
+"""Programs that run before they are recorded: started, made to work, asked for their CPU time, and
+stopped.
 
-A session has start(), which returns the processes to be recorded, work(), which returns {part: percent}, and stop().
+A session has start(), which returns the processes to be recorded, work(), which returns
+{part: percent}, and stop().  `pids` has the parts that are processes of their own.
 """
 import ctypes
 import os
@@ -27,13 +29,20 @@ def truths(output):
     skip = re.search(r"^skip (.*)$", output, re.M)
     if skip:
         raise Skip(skip.group(1))
-    return {match.group(1): float(match.group(2)) for match in re.finditer(r"^([\w.-]+) ([0-9.]+)$", output, re.M)}
+    return {
+        match.group(1): float(match.group(2))
+        for match in re.finditer(r"^([\w.-]+) ([0-9.]+)$", output, re.M)
+    }
 
 
 def time_report(output, errors):
     """What gcc's -ftime-report says: user and system time of the phases."""
     used = {}
-    for name, row in (("parsing", "phase parsing"), ("generating", "phase opt and generate"), ("whole", "TOTAL")):
+    for name, row in (
+        ("parsing", "phase parsing"),
+        ("generating", "phase opt and generate"),
+        ("whole", "TOTAL"),
+    ):
         match = re.search(rf"^ *{row} *: *([0-9.]+) *(?:\([^)]*\))? *([0-9.]+)", errors, re.M)
         if not match:
             raise Skip("this gcc's -ftime-report has other rows")
@@ -42,7 +51,8 @@ def time_report(output, errors):
 
 
 class Waiting:
-    """A program of ours that waits to be recorded (truth_begin), as another user where this one may."""
+    """A program of ours that waits to be recorded (truth_begin), as another user where this one
+    may."""
 
     def __init__(self, tools, command):
         self.command, self.program = command, None
@@ -50,8 +60,15 @@ class Waiting:
 
     def start(self, here, env):
         user = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.getuid() == 0 else {}
-        self.program = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=here,
-                                        env={**env, "TRUTH_WAITS": "1"}, **user)
+        self.program = subprocess.Popen(
+            self.command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=here,
+            env={**env, "TRUTH_WAITS": "1"},
+            **user,
+        )
         line = self.program.stdout.readline()
         if line.startswith("skip"):
             truths(line)
@@ -86,8 +103,17 @@ class Server:
         if user:
             os.chown(folder, NOBODY, NOBODY)
         with open(os.path.join(here, "server.log"), "ab") as log:
-            self.server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=folder, env=env,
-                                           start_new_session=True, preexec_fn=self.die_with_parent, **user)
+            self.server = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=folder,
+                env=env,
+                start_new_session=True,
+                preexec_fn=self.die_with_parent,
+                **user,
+            )
         return self.server
 
     def die_with_parent(self):
@@ -120,30 +146,84 @@ class Server:
 
 
 class Postgres(Server):
-    """Two backends, one of which sorts and one of which counts; each one's CPU time is its process's."""
+    """Two backends, one of which sorts and one of which counts; each one's CPU time is its
+    process's."""
 
     stop_signal = signal.SIGQUIT  # at once: nothing of it is kept
     QUERIES = {
-        "sorting": "select max(b) from (select (a::bigint * 7919 % 100003)::text b from generate_series(1, 1000000) a order by 1) c",
+        "sorting": "select max(b) from (select (a::bigint * 7919 % 100003)::text b "
+        "from generate_series(1, 1000000) a order by 1) c",
         "counting": "select count(*) from generate_series(1, 8000000) a where a % 3 = 0",
     }
 
     def start(self, here, env):
         initdb, postgres, self.psql = self.tools
         data = os.path.join(here, "server", "data")
-        made = self.start_server([initdb, "-D", data, "-A", "trust", "-U", "truth", "-N", "--no-instructions", "-E", "UTF8",
-                                  "--locale=C"], here, env)
+        made = self.start_server(
+            [
+                initdb,
+                "-D",
+                data,
+                "-A",
+                "trust",
+                "-U",
+                "truth",
+                "-N",
+                "--no-instructions",
+                "-E",
+                "UTF8",
+                "--locale=C",
+            ],
+            here,
+            env,
+        )
         if made.wait(timeout=100):
             raise Failed(f"initdb: {self.log()}")
         folder = os.path.join(here, "server")
-        self.start_server([postgres, "-D", data, "-k", folder, "-c", "listen_addresses=", "-c", "fsync=off", "-c", "jit=off",
-                           "-c", "max_parallel_workers_per_gather=0", "-c", "work_mem=256MB"], here, env)
+        self.start_server(
+            [
+                postgres,
+                "-D",
+                data,
+                "-k",
+                folder,
+                "-c",
+                "listen_addresses=",
+                "-c",
+                "fsync=off",
+                "-c",
+                "jit=off",
+                "-c",
+                "max_parallel_workers_per_gather=0",
+                "-c",
+                "work_mem=256MB",
+            ],
+            here,
+            env,
+        )
         self.until(lambda: os.path.exists(os.path.join(folder, ".s.PGSQL.5432")))
         self.clients = {}
         for part in self.QUERIES:
             for _ in range(100):
-                client = subprocess.Popen([self.psql, "-h", folder, "-U", "truth", "-d", "postgres", "-qtAX", "-v", "ON_ERROR_STOP=1"], text=True,
-                                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env)
+                client = subprocess.Popen(
+                    [
+                        self.psql,
+                        "-h",
+                        folder,
+                        "-U",
+                        "truth",
+                        "-d",
+                        "postgres",
+                        "-qtAX",
+                        "-v",
+                        "ON_ERROR_STOP=1",
+                    ],
+                    text=True,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                    env=env,
+                )
                 client.stdin.write("select pg_backend_pid();\n")
                 client.stdin.flush()
                 answer = client.stdout.readline()
@@ -180,12 +260,30 @@ class Redis(Server):
     COMMANDS = {
         "sorting": (b"SORT", b"list", b"ALPHA", b"LIMIT", b"0", b"1"),
         "joining": (b"ZUNIONSTORE", b"both", b"2", b"one", b"other"),
-        "scripting": (b"EVAL", b"local s = 0; for i = 1, 500000 do s = s + i % 7 end; return s", b"0"),
+        "scripting": (
+            b"EVAL",
+            b"local s = 0; for i = 1, 500000 do s = s + i % 7 end; return s",
+            b"0",
+        ),
     }
 
     def start(self, here, env):
         path = os.path.join(here, "server", "socket")
-        self.start_server([self.tools[0], "--port", "0", "--unixsocket", path, "--save", "", "--appendonly", "no"], here, env)
+        self.start_server(
+            [
+                self.tools[0],
+                "--port",
+                "0",
+                "--unixsocket",
+                path,
+                "--save",
+                "",
+                "--appendonly",
+                "no",
+            ],
+            here,
+            env,
+        )
         self.until(lambda: os.path.exists(path))
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.connect(path)
@@ -197,7 +295,10 @@ class Redis(Server):
         return [self.server.pid]
 
     def ask(self, *words):
-        self.socket.sendall(b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in words))
+        self.socket.sendall(
+            b"*%d\r\n" % len(words)
+            + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in words)
+        )
         answer = self.file.readline()
         if answer.startswith(b"-"):
             raise Failed(f"redis: {answer}")
@@ -224,14 +325,16 @@ class Redis(Server):
 
 
 class Nginx(Server):
-    """A worker that compresses a file, and matches a regular expression that takes long; its clock is read between."""
+    """A worker that compresses a file, and matches a regular expression that takes long; its clock
+    is read between."""
 
     CONFIGURATION = """
         daemon off; worker_processes 1; pid nginx.pid; error_log /dev/null crit;
         events {{ }}
         http {{
-            access_log off; client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi;
-            uwsgi_temp_path uwsgi; scgi_temp_path scgi; gzip on; gzip_comp_level 9; gzip_types *; gzip_http_version 1.0;
+            access_log off; client_body_temp_path body; proxy_temp_path proxy;
+            fastcgi_temp_path fastcgi; uwsgi_temp_path uwsgi; scgi_temp_path scgi;
+            gzip on; gzip_comp_level 9; gzip_types *; gzip_http_version 1.0;
             server {{
                 listen unix:{folder}/socket; root {folder};
                 location ~ "^/(a+)+$" {{ return 204; }}
@@ -250,7 +353,11 @@ class Nginx(Server):
             file.write(self.CONFIGURATION.format(folder=folder))
         with open(os.path.join(folder, "text"), "w", encoding="ascii") as file:
             file.write(" ".join(str(number * 7919 % 100003) for number in range(100000)))
-        self.start_server([self.tools[0], "-p", folder, "-c", os.path.join(folder, "nginx.conf"), "-e", "stderr"], here, env)
+        self.start_server(
+            [self.tools[0], "-p", folder, "-c", os.path.join(folder, "nginx.conf"), "-e", "stderr"],
+            here,
+            env,
+        )
         self.until(lambda: os.path.exists(self.path) and self.children())
         self.worker = self.children()[0]
         return [self.worker]

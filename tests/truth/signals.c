@@ -1,13 +1,15 @@
-/* Time in signal handlers: of a signal that the program raises, on its stack and on one of the handler's own, and of a timer that
- * interrupts a function anywhere. */
+/* Time in signal handlers: of a signal that the program raises, on its stack and on one of the
+ * handler's own, and of a timer that interrupts a function anywhere. */
+#include "truth.h"
 #include <signal.h>
 #include <sys/time.h>
-#include "truth.h"
 
 enum { HALF, THIRD, TIMED, INTERRUPTED, PARTS };
 enum { ROUNDS = 12, STACK_BYTES = 256 << 10, TIMER_US = 20000 };
 
-static struct truth_part parts[PARTS] = { { "half", 0 }, { "third", 0 }, { "timed", 0 }, { "interrupted", 0 } };
+static struct truth_part parts[PARTS] = {
+	{ "half", 0 }, { "third", 0 }, { "timed", 0 }, { "interrupted", 0 }
+};
 static uint64_t handled_ns;
 
 TRUTH_FUNCTION uint64_t half(uint64_t value)

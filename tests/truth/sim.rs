@@ -1,4 +1,5 @@
-//! Rust as `rustc -O` makes it: functions with and without frames, the library's sort with a closure, a hash map, a thread.
+//! Rust as `rustc -O` makes it: functions with and without frames, the library's sort with a
+//! closure, a hash map, a thread.
 use std::collections::HashMap;
 use std::hint::black_box;
 
@@ -90,7 +91,8 @@ fn run_rest(parts: &mut (u64, u64), cells: &[u64]) {
 
 fn main() {
     let mut cells: Vec<u64> = (0..1000).collect();
-    let others: Vec<u64> = (0..1000).map(|cell: u64| cell.wrapping_mul(0x9e3779b97f4a7c15)).collect();
+    let mixed = |cell: u64| cell.wrapping_mul(0x9e3779b97f4a7c15);
+    let others: Vec<u64> = (0..1000).map(mixed).collect();
     let thread = std::thread::spawn(move || {
         let mut parts = (0, 0);
         run_rest(&mut parts, &others);
@@ -100,5 +102,7 @@ fn main() {
     run_steps(&mut step, &mut cells);
     let (order, count) = thread.join().unwrap();
     let total = (step + order + count) as f64 / 100.0;
-    println!("step {:.2}\norder {:.2}\ncount {:.2}", step as f64 / total, order as f64 / total, count as f64 / total);
+    for (name, part) in [("step", step), ("order", order), ("count", count)] {
+        println!("{} {:.2}", name, part as f64 / total);
+    }
 }

@@ -1,4 +1,5 @@
-"""Samples of a recording as lists of frames, and whether a list reaches to where its thread begins."""
+"""Samples of a recording as lists of frames, and whether a list reaches to where its thread
+begins."""
 import re
 import struct
 import subprocess
@@ -7,15 +8,35 @@ from collections import namedtuple
 Frame = namedtuple("Frame", "name address file")
 Sample = namedtuple("Sample", "comm pid tid frames")  # the innermost frame first
 
-# Functions in which a process or a thread begins.  Those of libraries without symbols are found by their files, below.
+# Functions in which a process or a thread begins.  Those of libraries without symbols are found by
+# their files, below.
 STARTS = {
-    "_start", "_dl_start_user", "_dl_start", "__start",
-    "clone", "__clone", "clone3", "__clone3", "__GI___clone", "__GI___clone3", "__clone_internal",
+    "_start",
+    "_dl_start_user",
+    "_dl_start",
+    "__start",
+    "clone",
+    "__clone",
+    "clone3",
+    "__clone3",
+    "__GI___clone",
+    "__GI___clone3",
+    "__clone_internal",
     "__start_context",
     # Go's own list (topofstack() of its runtime): stacks that the runtime itself takes for whole.
-    "runtime.goexit", "runtime.goexit.abi0", "runtime.mstart", "runtime.mstart.abi0", "runtime.rt0_go",
-    "runtime.rt0_go.abi0", "runtime.mcall", "runtime.mcall.abi0", "_rt0_amd64_linux", "runtime.clone.abi0", "runtime.clone",
-    "ret_from_fork_asm", "ret_from_fork",
+    "runtime.goexit",
+    "runtime.goexit.abi0",
+    "runtime.mstart",
+    "runtime.mstart.abi0",
+    "runtime.rt0_go",
+    "runtime.rt0_go.abi0",
+    "runtime.mcall",
+    "runtime.mcall.abi0",
+    "_rt0_amd64_linux",
+    "runtime.clone.abi0",
+    "runtime.clone",
+    "ret_from_fork_asm",
+    "ret_from_fork",
 }
 FRAME = re.compile(r"\s+([0-9a-f]+) (.*) \(([^()]*(?:\([^()]*\))?[^()]*)\)$")
 HEAD = re.compile(r"(\S.*?)\s+(-?\d+)/(-?\d+)\b")
@@ -24,7 +45,8 @@ CLONES = re.compile(r"\.(?:constprop|isra|part|cold|llvm|lto_priv)(?:\.?\d+)*")
 
 
 def plain(name):
-    """A function's name without offset, parameters, version, and what compilers append to copies of it."""
+    """A function's name without offset, parameters, version, and what compilers append to copies of
+    it."""
     name = re.sub(r"\+0x[0-9a-f]+$", "", name)
     name = re.sub(r"@@?[A-Z]+_[0-9.]+$", "", name)
     name = CLONES.sub("", name)
@@ -33,11 +55,19 @@ def plain(name):
 
 def in_kernel(frame):
     """The kernel and its modules stand in brackets; so do a program's own pseudo-files."""
-    return frame.file.startswith("[") and frame.file not in ("[vdso]", "[vsyscall]", "[heap]", "[stack]", "[unknown]", "[anon]")
+    return frame.file.startswith("[") and frame.file not in (
+        "[vdso]",
+        "[vsyscall]",
+        "[heap]",
+        "[stack]",
+        "[unknown]",
+        "[anon]",
+    )
 
 
 def samples(lines):
-    """Reads what `script -F comm,pid,tid,ip,sym,symoff,dso` of tally or perf prints: addresses are those in the files."""
+    """Reads what `script -F comm,pid,tid,ip,sym,symoff,dso` of tally or perf prints: addresses are
+    those in the files."""
     head, frames = None, []
     for line in lines:
         line = line.rstrip("\n")
@@ -60,8 +90,9 @@ def samples(lines):
 
 
 class Starts:
-    """Knows where threads and processes begin by the files themselves: at an executable's entry, and where the unwinding
-    information says that nothing called the function (the return address is undefined), as glibc's clone does."""
+    """Knows where threads and processes begin by the files themselves: at an executable's entry,
+    and where the unwinding information says that nothing called the function (the return address is
+    undefined), as glibc's clone does."""
 
     def __init__(self, more=()):
         self.names = STARTS | set(more)
@@ -76,7 +107,9 @@ class Starts:
         return self.ranges[path]
 
     def holds(self, frame):
-        if frame.name in self.names or any(re.fullmatch(name, frame.name) for name in self.names if "*" in name):
+        if frame.name in self.names or any(
+            re.fullmatch(name, frame.name) for name in self.names if "*" in name
+        ):
             return True
         return any(first <= frame.address < end for first, end in self.of_file(frame.file))
 
@@ -95,10 +128,21 @@ def read_starts(path):
         entry_size, entries = struct.unpack_from("<HH", header, 54)
         file.seek(programs_at)
         programs = [struct.unpack_from("<IIQQQQQQ", file.read(entry_size)) for _ in range(entries)]
-    loaded = [(address, address + size, offset - address) for kind, _, offset, address, _, size, _, _ in programs if kind == 1]
+    loaded = [
+        (address, address + size, offset - address)
+        for kind, _, offset, address, _, size, _, _ in programs
+        if kind == 1
+    ]
     found = [(entry, entry + ENTRY_BYTES)] if entry else []
-    listing = subprocess.run(["readelf", "--debug-dump=frames", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                             text=True, errors="replace", check=False, env={"LC_ALL": "C", "PATH": "/usr/bin:/bin"}).stdout
+    listing = subprocess.run(
+        ["readelf", "--debug-dump=frames", path],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        errors="replace",
+        check=False,
+        env={"LC_ALL": "C", "PATH": "/usr/bin:/bin"},
+    ).stdout
     extent = None
     for line in listing.splitlines():
         match = re.search(r" FDE .*pc=([0-9a-f]+)\.\.([0-9a-f]+)", line)
@@ -116,7 +160,8 @@ def read_starts(path):
 
 
 def has_path(sample, path):
-    """Whether the functions stand in the stack, callers first, each calling the next.  "..." is any number of frames."""
+    """Whether the functions stand in the stack, callers first, each calling the next.  "..." is any
+    number of frames."""
     names = [frame.name for frame in reversed(sample.frames) if not in_kernel(frame)]
     return any(follows(names, at, path) for at in range(len(names)))
 
@@ -124,7 +169,7 @@ def has_path(sample, path):
 def follows(names, at, path):
     for number, wanted in enumerate(path):
         if wanted == "...":
-            rest = path[number + 1:]
+            rest = path[number + 1 :]
             return any(follows(names, later, rest) for later in range(at, len(names)))
         if at >= len(names) or not re.fullmatch(wanted, names[at]):
             return False

@@ -1,8 +1,8 @@
-/* Preloaded into a program that is not ours: measures the CPU time of the library calls that it makes, and prints their share of
- * the process's at its end: "deflate 62.10". */
+/* Preloaded into a program that is not ours: measures the CPU time of the library calls that it
+ * makes, and prints their share of the process's at its end: "deflate 62.10". */
 #define _GNU_SOURCE
-#include <dlfcn.h>
 #include "truth.h"
+#include <dlfcn.h>
 
 static uint64_t deflate_ns;
 
@@ -25,5 +25,6 @@ __attribute__((destructor)) static void print(void)
 {
 	struct timespec used;
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-	printf("deflate %.2f\n", 100 * (double)deflate_ns / ((double)used.tv_sec * 1e9 + (double)used.tv_nsec));
+	printf("deflate %.2f\n",
+	       100 * (double)deflate_ns / ((double)used.tv_sec * 1e9 + (double)used.tv_nsec));
 }

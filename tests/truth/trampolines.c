@@ -1,14 +1,16 @@
-/* Code that a program makes while it runs, exactly as CPython's perf trampolines do (Python/asm_trampoline.S): one copy of a few
- * instructions for each function of the interpreted program, which calls the interpreter, and a line of /tmp/perf-PID.map for
- * each.  The code has no unwinding information but for what its kind says:
- *   plain    moves the stack pointer by 8 (CPython 3.12)
- *   frames   keeps a frame pointer (later versions, built with frame pointers)
- *   dump     as plain, in a jitdump (/tmp/jit-PID.dump, -X perf_jit) that has unwinding information for each copy
+/* Code that a program makes while it runs, exactly as CPython's perf trampolines do
+ * (Python/asm_trampoline.S): one copy of a few instructions for each function of the interpreted
+ * program, which calls the interpreter, and a line of /tmp/perf-PID.map for each.  The argument says
+ * what unwinding information the copies have:
+ *
+ *   plain    none; a copy moves the stack pointer by 8 (CPython 3.12)
+ *   frames   a frame pointer (later versions, built with frame pointers)
+ *   dump     as plain, and a jitdump (/tmp/jit-PID.dump, -X perf_jit) has an .eh_frame for each copy
  */
+#include "truth.h"
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
-#include "truth.h"
 
 enum { HALF, THIRD, FIFTH, PARTS };
 enum { ROUNDS = 12, CODE_BYTES = 32, ARENA_BYTES = 65536 };
@@ -17,7 +19,8 @@ static struct truth_part parts[PARTS] = { { "half", 0 }, { "third", 0 }, { "fift
 
 struct state;
 typedef uint64_t evaluator(struct state *state, const int *function, int throwing);
-typedef uint64_t trampoline(struct state *state, const int *function, int throwing, evaluator *evaluate);
+typedef uint64_t trampoline(struct state *state, const int *function, int throwing,
+			    evaluator *evaluate);
 
 struct state {
 	trampoline *copies[PARTS];
@@ -26,9 +29,11 @@ struct state {
 };
 
 /* sub $8,%rsp; call *%rcx; add $8,%rsp; ret */
-static const unsigned char plain[] = { 0xf3, 0x0f, 0x1e, 0xfa, 0x48, 0x83, 0xec, 0x08, 0xff, 0xd1, 0x48, 0x83, 0xc4, 0x08, 0xc3 };
+static const unsigned char plain[] = { 0xf3, 0x0f, 0x1e, 0xfa, 0x48, 0x83, 0xec, 0x08,
+				       0xff, 0xd1, 0x48, 0x83, 0xc4, 0x08, 0xc3 };
 /* push %rbp; mov %rsp,%rbp; call *%rcx; pop %rbp; ret */
-static const unsigned char frames[] = { 0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5, 0xff, 0xd1, 0x5d, 0xc3 };
+static const unsigned char frames[] = { 0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48,
+					0x89, 0xe5, 0xff, 0xd1, 0x5d, 0xc3 };
 
 TRUTH_FUNCTION uint64_t half(uint64_t value)
 {
@@ -45,7 +50,8 @@ TRUTH_FUNCTION uint64_t fifth(uint64_t value)
 	return truth_work(value) + 3;
 }
 
-/* The interpreter: its frame has what an interpreter's has, registers that it keeps and some memory. */
+/* The interpreter: its frame has what an interpreter's has, registers that it keeps and some
+ * memory. */
 TRUTH_FUNCTION uint64_t evaluate(struct state *state, const int *function, int throwing)
 {
 	volatile uint64_t operands[12];
@@ -90,7 +96,8 @@ static FILE *open_dump(void)
 	FILE *dump;
 	snprintf(path, sizeof(path), "/tmp/jit-%d.dump", (int)getpid());
 	dump = fopen(path, "w+");
-	if (!dump || mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fileno(dump), 0) == MAP_FAILED)
+	if (!dump ||
+	    mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fileno(dump), 0) == MAP_FAILED)
 		return NULL;
 	put(dump, 0x4a695444, 4); /* magic */
 	put(dump, 1, 4);
@@ -103,23 +110,30 @@ static FILE *open_dump(void)
 	return dump;
 }
 
-/* An .eh_frame of one function whose code lies right before it, padded to 16 bytes (the code is no longer). */
+/* An .eh_frame of one function whose code lies right before it, padded to 16 bytes (the code is no
+ * longer). */
+// clang-format off
 static const unsigned char eh_frame[] = {
-	20, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1, 0, 0, /* CIE: cfa rsp+8 */
-	24, 0, 0, 0, 28, 0, 0, 0, 0xe0, 0xff, 0xff, 0xff, sizeof(plain), 0, 0, 0, 0,
-	0x48, 0x0e, 16, /* 8 bytes on, behind the sub: cfa rsp+16 */
-	0x46, 0x0e, 8,  /* 6 bytes on, behind the add: cfa rsp+8 */
+	/* CIE: "zR", the return address is 16, the CFA is rsp+8 */
+	20, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1, 0, 0,
+	/* FDE: the code's address, set for each copy, and size */
+	24, 0, 0, 0, 28, 0, 0, 0, 0, 0, 0, 0, sizeof(plain), 0, 0, 0, 0,
+	0x48, 0x0e, 16, /* 8 bytes on, behind the sub: rsp+16 */
+	0x46, 0x0e, 8,  /* 6 bytes on, behind the add: rsp+8 */
 	0, 0, 0, 0, 0,
 };
+// clang-format on
+enum { FRAME_BYTES = sizeof(eh_frame), ADDRESS_AT = 32, CODE_ROOM = 16 };
 
-static void dump_copy(FILE *dump, const void *made, const unsigned char *code, size_t size, const char *name, uint64_t number)
+static void dump_copy(FILE *dump, const void *made, const unsigned char *code, size_t size,
+		      const char *name, uint64_t number)
 {
 	char text[64];
 	size_t name_bytes = (size_t)snprintf(text, sizeof(text), "py::%s:/tmp/script.py", name) + 1;
-	unsigned char frame[sizeof(eh_frame)];
-	int32_t to_code = -(int32_t)(16 + 24 + 8); /* from the FDE's address field to the code's start */
+	unsigned char frame[FRAME_BYTES];
+	int32_t to_code = -(CODE_ROOM + ADDRESS_AT); /* from that field */
 	memcpy(frame, eh_frame, sizeof(frame));
-	memcpy(frame + 32, &to_code, sizeof(to_code));
+	memcpy(frame + ADDRESS_AT, &to_code, sizeof(to_code));
 	put_head(dump, JIT_UNWINDING_INFO, 24 + sizeof(frame));
 	put(dump, sizeof(frame), 8);
 	put(dump, 0, 8); /* bytes of an .eh_frame_hdr */
@@ -138,7 +152,8 @@ static void dump_copy(FILE *dump, const void *made, const unsigned char *code, s
 
 /* ---- the copies ---- */
 
-static trampoline *copy(unsigned char **at, const unsigned char *code, size_t size, const char *name, FILE *map, FILE *dump)
+static trampoline *copy(unsigned char **at, const unsigned char *code, size_t size,
+			const char *name, FILE *map, FILE *dump)
 {
 	void *made = *at;
 	memcpy(made, code, size);
@@ -158,7 +173,8 @@ int main(int argc, char **argv)
 	int with_frames = argc > 1 && !strcmp(argv[1], "frames");
 	const unsigned char *code = with_frames ? frames : plain;
 	size_t size = with_frames ? sizeof(frames) : sizeof(plain);
-	unsigned char *arena = mmap(NULL, ARENA_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned char *arena = mmap(NULL, ARENA_BYTES, PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	unsigned char *at = arena;
 	int with_dump = argc > 1 && !strcmp(argv[1], "dump");
 	FILE *map, *dump = with_dump ? open_dump() : NULL;

@@ -1,8 +1,9 @@
 /* truth.h: what the programs of known truth have in common.
  *
- * A program spends CPU time in parts, measures each part by its thread's own CPU clock, and prints the parts' shares when it
- * ends: "half 50.02".  A part lasts tens of milliseconds at a time, many periods of a sampling clock, so that samples at even
- * distances miss its share by little: an edge of a part is off by less than a sample.
+ * A program spends CPU time in parts, measures each part by its thread's own CPU clock, and prints
+ * the parts' shares when it ends: "half 50.02".  A part lasts tens of milliseconds at a time, many
+ * periods of a sampling clock, so that samples at even distances miss its share by little: an edge
+ * of a part is off by less than a sample.
  */
 #ifndef TRUTH_H
 #define TRUTH_H
@@ -32,14 +33,14 @@ static inline uint64_t truth_now_ns(void)
 }
 
 /* Repeats a call for so many milliseconds of CPU time, and adds them to a part. */
-#define TRUTH_SPEND(part, milliseconds, call)                                               \
-	do {                                                                                \
-		uint64_t truth_start = truth_now_ns(), truth_now = truth_start;             \
-		while (truth_now - truth_start < (milliseconds) * (uint64_t)1000000) {      \
-			call;                                                               \
-			truth_now = truth_now_ns();                                         \
-		}                                                                           \
-		(part)->ns += truth_now - truth_start;                                      \
+#define TRUTH_SPEND(part, milliseconds, call) \
+	do { \
+		uint64_t truth_start = truth_now_ns(), truth_now = truth_start; \
+		while (truth_now - truth_start < (milliseconds) * (uint64_t)1000000) { \
+			call; \
+			truth_now = truth_now_ns(); \
+		} \
+		(part)->ns += truth_now - truth_start; \
 	} while (0)
 
 /* About 0.2 ms of arithmetic, without a call. */
@@ -52,7 +53,8 @@ static inline __attribute__((always_inline)) uint64_t truth_work(uint64_t value)
 	return value;
 }
 
-/* Where a recorder attaches to the program: waits until a line (or the end) comes on standard input. */
+/* Where a recorder attaches to the program: waits until a line (or the end) comes on standard
+ * input. */
 static inline void truth_begin(void)
 {
 	if (!getenv("TRUTH_WAITS"))

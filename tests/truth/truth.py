@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""Programs of every kind whose shares of CPU time are known, recorded with the default options: of the samples at least 99 %
-must have a stack that reaches to where its thread begins, and each part's calls must have its share within 2 points.
+"""Programs of every kind whose shares of CPU time are known, recorded with the default options: of
+the samples at least 99 % must have a stack that reaches to where its thread begins, and each part's
+calls must have its share within 2 points.
 
-usage: truth.py TALLY KIND...     a test of each kind, TAP
-       truth.py TALLY --table [KIND...]   the table of docs/accuracy.md: tally's default, and perf's two ways beside it
-       truth.py --list            the kinds
+usage: truth.py TALLY [KIND...]           a test of each kind, TAP
+       truth.py TALLY --table [KIND...]   the table of docs/accuracy.md: tally's default options,
+                                          perf's two ways beside it
+       truth.py --list                    the kinds
 
-A program measures its shares itself, by its threads' CPU clocks, in parts that last many sampling periods (truth.h), so that
-2 points are far more than sampling can be off by.  A kind whose compiler or package is not there is skipped.
+A program measures its shares itself, by its threads' CPU clocks, in parts that last many sampling
+periods (truth.h): 2 points are far more than sampling can be off by.  A kind whose compiler or
+package is missing is skipped.
 """
 import contextlib
 import os
@@ -49,15 +52,27 @@ class Recorder:
         self.name, self.record, self.script = name, record, script
 
     def record_command(self, here, command, env):
-        done = subprocess.run([*self.record, "-o", f"{here}/recording", "--", *command], stdin=subprocess.DEVNULL, cwd=here,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", env=env,
-                              timeout=SECONDS_MAX, check=False)
+        done = subprocess.run(
+            [*self.record, "-o", f"{here}/recording", "--", *command],
+            stdin=subprocess.DEVNULL,
+            cwd=here,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            env=env,
+            timeout=SECONDS_MAX,
+            check=False,
+        )
         if done.returncode:
-            raise Failed(f"{' '.join(self.record)} ended with {done.returncode}: {done.stderr[-2000:]}")
+            raise Failed(
+                f"{' '.join(self.record)} ended with {done.returncode}: {done.stderr[-2000:]}"
+            )
         return done.stdout, done.stderr
 
     def record_running(self, here, session, how, env):
-        """Records processes that are there already, from before the session's work until it is done: {part: percent}."""
+        """Records processes that are there already, from before the session's work until it is
+        done: {part: percent}."""
         control, acknowledged = f"{here}/control", f"{here}/acknowledged"
         os.mkfifo(control)
         os.mkfifo(acknowledged)
@@ -65,9 +80,21 @@ class Recorder:
             targets = session.start(here, env)
             ends.callback(session.stop)
             with open(f"{here}/said", "w+b") as said:
-                recorder = subprocess.Popen([*self.record, *how(targets), "-o", f"{here}/recording",
-                                             "--control", f"fifo:{control},{acknowledged}"], stdin=subprocess.DEVNULL, cwd=here,
-                                            stdout=said, stderr=said, env=env)
+                recorder = subprocess.Popen(
+                    [
+                        *self.record,
+                        *how(targets),
+                        "-o",
+                        f"{here}/recording",
+                        "--control",
+                        f"fifo:{control},{acknowledged}",
+                    ],
+                    stdin=subprocess.DEVNULL,
+                    cwd=here,
+                    stdout=said,
+                    stderr=said,
+                    env=env,
+                )
                 ends.callback(stop, recorder)
                 control_to = opened(control, os.O_WRONLY, recorder, said)
                 answers = opened(acknowledged, os.O_RDONLY, recorder, said)
@@ -75,7 +102,9 @@ class Recorder:
                 if not select.select([answers], [], [], 30)[0] or not os.read(answers, 100):
                     raise Failed(f"{' '.join(self.record)} does not answer: {text_of(said)}")
                 true = session.work()
-                with contextlib.suppress(OSError):  # one of processes that ended has ended with them
+                with contextlib.suppress(
+                    OSError
+                ):  # one of processes that ended has ended with them
                     os.write(control_to, b"stop\n")
                 recorder.wait(timeout=SECONDS_MAX)
                 os.close(control_to)
@@ -83,8 +112,15 @@ class Recorder:
                 return true, text_of(said), targets
 
     def samples(self, here, env):
-        with subprocess.Popen([*self.script, "-i", f"{here}/recording", "-F", FIELDS], stdout=subprocess.PIPE,
-                              stderr=subprocess.DEVNULL, text=True, errors="replace", cwd=here, env=env) as script:
+        with subprocess.Popen(
+            [*self.script, "-i", f"{here}/recording", "-F", FIELDS],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            errors="replace",
+            cwd=here,
+            env=env,
+        ) as script:
             yield from stacks.samples(script.stdout)
         if script.returncode:
             raise Failed(f"{' '.join(self.script)} ended with {script.returncode}")
@@ -129,7 +165,8 @@ def stop(process):
 
 
 def places(tool):
-    """Where a tool may be: an ordinary user's PATH lacks servers, Debian's postgres, and versions of Python."""
+    """Where a tool may be: an ordinary user's PATH lacks servers, Debian's postgres, and versions
+    of Python."""
     yield shutil.which(tool)
     yield f"/usr/sbin/{tool}"
     yield from sorted(pathlib.Path("/usr/lib/postgresql").glob(f"*/bin/{tool}"), reverse=True)
@@ -138,12 +175,22 @@ def places(tool):
 
 
 def find(tool):
-    """A tool's path; None where it is absent, or only a version manager's stand-in for a version that is."""
+    """A tool's path; None where it is absent, or only a version manager's stand-in for a version
+    that is."""
     asks = {"go": "version", "nginx": "-v"}.get(tool, "--version")
     for path in places(tool):
-        if path and os.access(path, os.X_OK) and subprocess.run(
-                [path, asks], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                check=False).returncode == 0:
+        if (
+            path
+            and os.access(path, os.X_OK)
+            and subprocess.run(
+                [path, asks],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                check=False,
+            ).returncode
+            == 0
+        ):
             return str(path)
     return None
 
@@ -165,8 +212,16 @@ def find_or_skip(tool):
 
 def build(kind, here, env):
     for command in kind.build:
-        done = subprocess.run(fill(command, here), cwd=here, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              timeout=SECONDS_MAX, check=False)
+        done = subprocess.run(
+            fill(command, here),
+            cwd=here,
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=SECONDS_MAX,
+            check=False,
+        )
         if done.returncode:
             raise Failed(f"{' '.join(command)}: {done.stdout[-2000:]}")
 
@@ -185,9 +240,13 @@ class Result:
             own = [sample for sample in samples if sample.pid == owners.get(name, sample.pid)]
             leaf = sum(stacks.has_path(sample, path[-1:]) for sample in own)
             whole = sum(stacks.has_path(sample, path) for sample in own)
-            self.parts.append((name, true[name], percent(leaf, self.count), percent(whole, self.count)))
+            self.parts.append(
+                (name, true[name], percent(leaf, self.count), percent(whole, self.count))
+            )
         self.ends = common(sample_end(sample) for sample in samples if not starts.complete(sample))
-        self.stacks = common(abridged([frame.name for frame in reversed(sample.frames)]) for sample in samples)
+        self.stacks = common(
+            abridged([frame.name for frame in reversed(sample.frames)]) for sample in samples
+        )
 
     def worst(self):
         """The largest distance of a path's share from the truth, in points."""
@@ -199,7 +258,9 @@ def percent(part, whole):
 
 
 def sample_end(sample):
-    return " < ".join(f"{frame.name} ({os.path.basename(frame.file)})" for frame in sample.frames[-3:])
+    return " < ".join(
+        f"{frame.name} ({os.path.basename(frame.file)})" for frame in sample.frames[-3:]
+    )
 
 
 def abridged(names):
@@ -214,19 +275,31 @@ def common(texts):
 
 
 def measure(kind, recorder, here):
-    env = {**os.environ, "LC_ALL": "C.UTF-8", "XDG_CACHE_HOME": here, **kind.env,
-           "GOCACHE": os.path.join(tempfile.gettempdir(), f"tally-truth-go-{os.getuid()}"), "GO111MODULE": "off", "GOFLAGS": ""}
+    env = {
+        **os.environ,
+        "LC_ALL": "C.UTF-8",
+        "XDG_CACHE_HOME": here,
+        "GOCACHE": os.path.expanduser("~/.cache/go-build"),  # or Go compiles its library each time
+        "GO111MODULE": "off",
+        "GOFLAGS": "",
+    }
     build(kind, here, env)
     owners = {}  # parts that are processes of their own
     if kind.session:
-        session = kind.session([find_or_skip(tool) for tool in kind.needs], fill(kind.run, here) if kind.run else [])
+        session = kind.session(
+            [find_or_skip(tool) for tool in kind.needs], fill(kind.run, here) if kind.run else []
+        )
         true, said, pids = recorder.record_running(here, session, HOW[kind.how], env)
         owners = session.pids
     else:
         output, said = recorder.record_command(here, fill(kind.run, here), env)
         true, pids = kind.truths(output, said) if kind.truths else truths(output), ()
-    samples = [sample for sample in recorder.samples(here, env)
-               if (not kind.comm or re.fullmatch(kind.comm, sample.comm)) and (not pids or sample.pid in pids)]
+    samples = [
+        sample
+        for sample in recorder.samples(here, env)
+        if (not kind.comm or re.fullmatch(kind.comm, sample.comm))
+        and (not pids or sample.pid in pids)
+    ]
     for pid in {sample.pid for sample in samples}:  # what run-time compilers left for profilers
         for path in (f"/tmp/perf-{pid}.map", f"/tmp/jit-{pid}.dump"):
             pathlib.Path(path).unlink(missing_ok=True)
@@ -242,7 +315,9 @@ def scratch():
     """A folder for a kind, and a limit of time."""
     signal.signal(signal.SIGALRM, too_long)
     signal.alarm(SECONDS_MAX)
-    with contextlib.ExitStack() as ends, tempfile.TemporaryDirectory(prefix="tally-truth-", ignore_cleanup_errors=True) as here:
+    with contextlib.ExitStack() as ends, tempfile.TemporaryDirectory(
+        prefix="tally-truth-", ignore_cleanup_errors=True
+    ) as here:
         ends.callback(signal.alarm, 0)
         os.chmod(here, 0o755)  # servers run as another user
         yield here
@@ -272,11 +347,19 @@ def test(kinds, recorder):
                 line(False, f"{kind.name}: runs", str(why))
                 continue
         said = "\n".join(said.splitlines()[-4:])
-        ends = "\n".join([said, "stacks that are not complete end (innermost of the last three first):"] +
-                         [f"{count:6} {end}" for end, count in result.ends[:8]])
-        shown = "\n".join([said, "the stacks:"] + [f"{count:6} {stack}" for stack, count in result.stacks[:12]])
+        ends = "\n".join(
+            [said, "stacks that are not complete end (innermost of the last three first):"]
+            + [f"{count:6} {end}" for end, count in result.ends[:8]]
+        )
+        shown = "\n".join(
+            [said, "the stacks:"] + [f"{count:6} {stack}" for stack, count in result.stacks[:12]]
+        )
         line(result.count >= SAMPLES_MIN, f"{kind.name}: {result.count} samples", said)
-        line(result.complete >= COMPLETE_PERCENT, f"{kind.name}: {result.complete:.1f} % of the stacks are complete", ends)
+        line(
+            result.complete >= COMPLETE_PERCENT,
+            f"{kind.name}: {result.complete:.1f} % of the stacks are complete",
+            ends,
+        )
         for name, true, leaf, whole in result.parts:
             for what, share in ((f"{name} has", leaf), (f"{name} with its callers has", whole)):
                 good = abs(share - true) <= SHARE_POINTS
@@ -286,7 +369,9 @@ def test(kinds, recorder):
 
 
 def table(kinds, recorders):
-    version = subprocess.run(["perf", "--version"], stdout=subprocess.PIPE, text=True, check=False).stdout.strip()
+    version = subprocess.run(
+        ["perf", "--version"], stdout=subprocess.PIPE, text=True, check=False
+    ).stdout.strip()
     print(f"{os.uname().release}, {os.cpu_count()} CPUs; {version}\n")
     print("| kind | " + " | ".join(f"{recorder.name}" for recorder in recorders) + " |")
     print("|---|" + "---|" * len(recorders))
@@ -320,8 +405,14 @@ def main(arguments):
     program = os.path.abspath(arguments[0])
     tally = Recorder("tally", [program, "record"], [program, "script"])
     if arguments[1:2] == ["--table"]:
-        perf = [Recorder(f"perf {' '.join(how)}", ["perf", "record", "-F", "999", *how], ["perf", "script", "--no-inline"])
-                for how in (["-g"], ["--call-graph", "dwarf"])]
+        perf = [
+            Recorder(
+                f"perf {' '.join(how)}",
+                ["perf", "record", "-F", "999", *how],
+                ["perf", "script", "--no-inline"],
+            )
+            for how in (["-g"], ["--call-graph", "dwarf"])
+        ]
         table(chosen(arguments[2:]), [tally, *perf])
     else:
         test(chosen(arguments[1:]), tally)
