@@ -74,11 +74,11 @@ func main() {
 	value := uint64(1)
 	done := make(chan uint64)
 	go worker(&copied, done)
+	value += <-done
 	for i := 0; i < 12; i++ {
 		spend(&leaves, 75, func() { value = leaf(value) })
 		spend(&ordered, 45, func() { value = ordering(value) })
 	}
-	value += <-done
 	// The garbage collector has threads of its own: shares are of all that the process used.
 	var used syscall.Rusage
 	syscall.Getrusage(0, &used)

@@ -98,9 +98,9 @@ fn main() {
         run_rest(&mut parts, &others);
         parts
     });
+    let (order, count) = thread.join().unwrap();
     let mut step = 0;
     run_steps(&mut step, &mut cells);
-    let (order, count) = thread.join().unwrap();
     let total = (step + order + count) as f64 / 100.0;
     for (name, part) in [("step", step), ("order", order), ("count", count)] {
         println!("{} {:.2}", name, part as f64 / total);
