@@ -2,7 +2,7 @@
 #include "truth.h"
 
 enum { SHALLOW, DEEP, PARTS };
-enum { ROUNDS = 12, DEPTH = 3000 };
+enum { ROUNDS = 6, DEPTH = 3000 };
 
 static struct truth_part parts[PARTS] = { { "shallow", 0 }, { "deep", 0 } };
 

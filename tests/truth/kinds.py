@@ -82,13 +82,7 @@ INTERPRETER = ("Py_BytesMain", "Py_RunMain", "...", "_PyEval_EvalFrameDefault", 
 PYTHON = {"packing": (*INTERPRETER, "deflate"), "hashing": (*INTERPRETER, "PKCS5_PBKDF2_HMAC")}
 PYTHON_PERF = paths(
     "packing hashing looping",
-    "main",
-    "...",
-    "py::drive:.*",
-    "...",
-    "py::spend:.*",
-    "...",
-    "py::{}:.*",
+    *("Py_BytesMain", "...", "py::drive:.*", "...", "py::spend:.*", "...", "py::{}:.*"),
 )
 NODE = paths("leaf sorting matching", "node::Start.*", "...", "JS:[~^*+]*{} .*")
 JAVA = paths("leaf sorting building", "JavaMain", "...", r"(?:.* )?Truth\.{}\b.*")

@@ -1,5 +1,6 @@
 """Samples of a recording as lists of frames, and whether a list reaches to where its thread
 begins."""
+import functools
 import re
 import struct
 import subprocess
@@ -68,25 +69,33 @@ def in_kernel(frame):
 def samples(lines):
     """Reads what `script -F comm,pid,tid,ip,sym,symoff,dso` of tally or perf prints: addresses are
     those in the files."""
-    head, frames = None, []
+    head, frames, known = None, [], {}
     for line in lines:
         line = line.rstrip("\n")
         if not line.strip():
             if head:
-                yield Sample(*head, frames)
+                yield Sample(*head, tuple(frames))
             head, frames = None, []
         elif line[0].isspace() and head:
-            match = FRAME.match(line)
-            if not match:  # a remark, as "[truncated]" is
-                frames.append(Frame(line.strip(), 0, ""))
-            elif match.group(3) != "inlined":
-                frames.append(Frame(plain(match.group(2)), int(match.group(1), 16), match.group(3)))
+            if line not in known:
+                known[line] = read_frame(line)
+            frames += known[line]
         else:
             match = HEAD.match(line)
             if match:
                 head = match.group(1), int(match.group(2)), int(match.group(3))
     if head:
-        yield Sample(*head, frames)
+        yield Sample(*head, tuple(frames))
+
+
+def read_frame(line):
+    """The frame of a line, in a list; none for an inlined one, which has no address of its own."""
+    match = FRAME.match(line)
+    if not match:  # a remark, as "[truncated]" is
+        return [Frame(line.strip(), 0, "")]
+    if match.group(3) == "inlined":
+        return []
+    return [Frame(plain(match.group(2)), int(match.group(1), 16), match.group(3))]
 
 
 class Starts:
@@ -159,19 +168,29 @@ def read_starts(path):
                 yield first + offset, end + offset
 
 
-def has_path(sample, path):
+def has_path(frames, path):
     """Whether the functions stand in the stack, callers first, each calling the next.  "..." is any
     number of frames."""
-    names = [frame.name for frame in reversed(sample.frames) if not in_kernel(frame)]
-    return any(follows(names, at, path) for at in range(len(names)))
-
-
-def follows(names, at, path):
-    for number, wanted in enumerate(path):
-        if wanted == "...":
-            rest = path[number + 1 :]
-            return any(follows(names, later, rest) for later in range(at, len(names)))
-        if at >= len(names) or not re.fullmatch(wanted, names[at]):
+    names = [frame.name for frame in reversed(frames) if not in_kernel(frame)]
+    at = 0
+    for part in parts_of(path):
+        while at + len(part) <= len(names):
+            if all(wanted(name) for wanted, name in zip(part, names[at:])):
+                break
+            at += 1
+        else:
             return False
-        at += 1
+        at += len(part)
     return True
+
+
+@functools.lru_cache(None)
+def parts_of(path):
+    """The runs of functions between "...", as matchers of names."""
+    runs = [[]]
+    for name in path:
+        if name == "...":
+            runs.append([])
+        else:
+            runs[-1].append(re.compile(name).fullmatch)
+    return runs

@@ -12,6 +12,7 @@ A program measures its shares itself, by its threads' CPU clocks, in parts that 
 periods (truth.h): 2 points are far more than sampling can be off by.  A kind whose compiler or
 package is missing is skipped.
 """
+import collections
 import contextlib
 import os
 import pathlib
@@ -238,8 +239,8 @@ class Result:
             if name not in true:
                 raise Failed(f"the program says nothing of {name}: {true}")
             own = [sample for sample in samples if sample.pid == owners.get(name, sample.pid)]
-            leaf = sum(stacks.has_path(sample, path[-1:]) for sample in own)
-            whole = sum(stacks.has_path(sample, path) for sample in own)
+            leaf = having(own, path[-1:])
+            whole = having(own, path)
             self.parts.append(
                 (name, true[name], percent(leaf, self.count), percent(whole, self.count))
             )
@@ -251,6 +252,12 @@ class Result:
     def worst(self):
         """The largest distance of a path's share from the truth, in points."""
         return max((abs(whole - true) for _, true, _, whole in self.parts), default=0.0)
+
+
+def having(samples, path):
+    """How many samples have the path.  Most have a stack that another has, too."""
+    counts = collections.Counter(sample.frames for sample in samples)
+    return sum(count for frames, count in counts.items() if stacks.has_path(frames, path))
 
 
 def percent(part, whole):
@@ -268,10 +275,7 @@ def abridged(names):
 
 
 def common(texts):
-    counts = {}
-    for text in texts:
-        counts[text] = counts.get(text, 0) + 1
-    return sorted(counts.items(), key=lambda item: -item[1])
+    return collections.Counter(texts).most_common()
 
 
 def measure(kind, recorder, here):
