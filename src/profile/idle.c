@@ -57,13 +57,14 @@ static int compare_names(const void *wanted, const void *listed)
 	return strcmp(wanted, *(const char *const *)listed);
 }
 
-bool tally_function_is_idle(const struct tally_names *names, uint32_t function)
+bool tally_function_is_idle(const struct tally_names *names, uint32_t function, bool is_idle_task)
 {
 	enum { LONGEST = 40 };
 	char name[LONGEST];
-	if (function >= names->functions.count || names->functions.items[function].kind != TALLY_FRAME_KERNEL ||
-	    names->functions.items[function].name == TALLY_STRING_NONE)
+	if (function >= names->functions.count || names->functions.items[function].kind != TALLY_FRAME_KERNEL)
 		return false;
+	if (names->functions.items[function].name == TALLY_STRING_NONE)
+		return is_idle_task;
 	const char *text = tally_names_text(names, function);
 	size_t length = strcspn(text, ".");
 	if (length >= sizeof(name))
@@ -81,13 +82,23 @@ bool tally_event_meets_idle(const struct tally_attr *attr)
 	return tally_attr_is_clock(attr) || !is_hit;
 }
 
-/* By function of names: 0 not known yet, 1 no, 2 yes. */
-static bool is_idle(const struct tally_profile *profile, uint32_t place, uint8_t *answers)
+static bool is_idle_task(const struct tally_profile *profile, const struct tally_class *class)
+{
+	const struct tally_tasks *tasks = &profile->recording->tasks;
+	if (class->thread < tasks->threads.count)
+		return !tasks->threads.items[class->thread].tid;
+	return !strcmp(tally_strings_text(&tasks->strings, class->comm), "swapper");
+}
+
+/* By function of names, for the idle task and for others apart: 0 not known yet, 1 no, 2 yes. */
+static bool is_idle(const struct tally_profile *profile, const struct tally_class *class, uint32_t place, uint8_t *answers)
 {
 	uint32_t function = tally_profile_function(profile, place);
-	if (!answers[function])
-		answers[function] = tally_function_is_idle(&profile->recording->names, function) ? 2 : 1;
-	return answers[function] == 2;
+	bool is_task = is_idle_task(profile, class);
+	uint8_t *answer = &answers[2 * (size_t)function + is_task];
+	if (!*answer)
+		*answer = tally_function_is_idle(&profile->recording->names, function, is_task) ? 2 : 1;
+	return *answer == 2;
 }
 
 static void take_out_of_spread(struct tally_profile *profile, uint32_t event, const struct tally_row *row)
@@ -120,7 +131,7 @@ int tally_profile_leave_out_idle(struct tally_profile *profile)
 	struct tally_row_table *table = &profile->rows;
 	size_t events, kept = 0, bytes = 0, count = table->rows.count;
 	const struct tally_recorded_event *recorded = tally_perfdata_events(profile->recording->data, &events);
-	uint8_t *answers = calloc(profile->recording->names.functions.count + 1, 1);
+	uint8_t *answers = calloc(profile->recording->names.functions.count + 1, 2);
 	int result = answers ? 0 : -ENOMEM;
 	for (size_t i = 0; !result && i < count; i++) {
 		struct tally_row row = table->rows.items[i];
@@ -128,7 +139,7 @@ int tally_profile_leave_out_idle(struct tally_profile *profile)
 		uint32_t event = profile->classes.items[row.class].event;
 		size_t size = stack ? (size_t)(end - stack) : 0;
 		bool may_be = size && event < events && tally_event_meets_idle(&recorded[event].attr);
-		if (may_be && is_idle(profile, tally_stack_next_place(&at), answers)) {
+		if (may_be && is_idle(profile, &profile->classes.items[row.class], tally_stack_next_place(&at), answers)) {
 			result = leave_out(profile, event, &row);
 			continue;
 		}

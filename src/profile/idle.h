@@ -8,8 +8,8 @@
 #include "base/buffer.h"
 #include "profile/profile.h"
 
-/* Whether the kernel idles in the function. */
-bool tally_function_is_idle(const struct tally_names *names, uint32_t function);
+/* Whether the kernel idles in the function.  Where its functions have no names, all that the idle task does counts as that. */
+bool tally_function_is_idle(const struct tally_names *names, uint32_t function, bool is_idle_task);
 
 /* Whether the event's samples are taken by time or hardware, rather than where something happens. */
 bool tally_event_meets_idle(const struct tally_attr *attr);

@@ -36,6 +36,9 @@ tally flamegraph -o idle.svg --idle idle.data
 check "… unless --idle wants them" grep -q safe_halt idle.svg
 tally flamegraph -o only.svg only.data
 check "… and has nothing to draw where there is nothing else" eval 'grep -qF "100% of it is idle" err'
+timeout 60 "$TALLY" report --stdio idle.data --event cpu-clock >out 2>err
+check "where the kernel's functions have no names it is the idle task that is left out" \
+	eval 'has "20 samples of cpu-clock" && has "80% of it is idle" && grep -q "100.00%.*busy\|command busy" out'
 tally fold idle.data
 check "fold has all" has safe_halt
 if timeout 60 "$TALLY" record -q -a -e cpu-clock -o all.data -- sleep 0.5 2>err && timeout 60 "$TALLY" script --stdio -i all.data 2>err | grep -q 'default_idle'; then

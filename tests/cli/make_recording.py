@@ -502,7 +502,8 @@ def write_idle_functions(path, busy):
     records += [sample(2000 + i, WORK + 4) for i in range(5 if busy else 0)]
     records += [sample(3000 + i, WORK + 4, pids) for i in range(20 if busy else 0)]
     records += [sample(4000 + i, IDLE + 8, id=6) for i in range(3)]
-    write_file(path, [clock, hits], records, common_features([clock, hits]))
+    features = {**common_features([clock, hits]), SPECIAL["osrelease"]: text("1.0-elsewhere")}
+    write_file(path, [clock, hits], records, features)
 
 
 def idle_functions(path):
