@@ -35,16 +35,19 @@ static void say_idle(struct report_browser *view)
 	view->idle_said_of = view->options.event + 1;
 	tally_idle_text(&view->report.idle, view->report.period, &text);
 	if (text.length)
-		snprintf(view->browser.message, sizeof(view->browser.message), "%s", tally_buffer_string(&text));
+		snprintf(view->browser.message, sizeof(view->browser.message), "%s",
+			 tally_buffer_string(&text));
 	tally_buffer_release(&text);
 }
 
 static bool has_samples(const struct report_browser *view, uint32_t event)
 {
 	size_t count;
-	const struct tally_recorded_event *events = tally_perfdata_events(view->profile->recording->data, &count);
+	const struct tally_recorded_event *events = tally_perfdata_events(
+		view->profile->recording->data, &count);
 	uint64_t samples, period;
-	if (event != view->request->report.event && tally_off_cpu_serves(&view->profile->recording->off_cpu, &events[event]))
+	if (event != view->request->report.event &&
+	    tally_off_cpu_serves(&view->profile->recording->off_cpu, &events[event]))
 		return false;
 	tally_profile_totals(view->profile, event, &samples, &period);
 	return samples || tally_profile_idle(view->profile, event).samples;

@@ -42,7 +42,8 @@ static void count_others(const struct tally_profile *profile, uint32_t chosen, s
 	}
 }
 
-static void say_left_out(const struct tally_command *command, const struct tally_profile *profile, uint32_t event)
+static void say_left_out(const struct tally_command *command, const struct tally_profile *profile,
+			 uint32_t event)
 {
 	const struct tally_left_out idle = tally_profile_idle(profile, event);
 	struct tally_buffer text = { 0 };
@@ -56,7 +57,8 @@ static void say_left_out(const struct tally_command *command, const struct tally
 	tally_buffer_release(&text);
 }
 
-static int take_profile(const struct tally_command *command, struct tally_profile *profile, struct tally_stacks *stacks, struct tally_error *err)
+static int take_profile(const struct tally_command *command, struct tally_profile *profile,
+			struct tally_stacks *stacks, struct tally_error *err)
 {
 	uint32_t event;
 	size_t count;
@@ -102,7 +104,9 @@ static int load_recording(const struct tally_command *command, const char *path,
 	if (input->with_wakers && !recording->off_cpu.has_wakings) {
 		tally_recording_close(recording);
 		tally_error_set(err, -ENOENT, "%s does not tell who ended waits", path);
-		tally_error_hint(err, "record --off-cpu records it into a file, for root and who else may sample tracepoints");
+		tally_error_hint(
+			err,
+			"record --off-cpu records it into a file, for root and who else may sample tracepoints");
 		return -ENOENT;
 	}
 	options.filter = input->filter;

@@ -102,13 +102,15 @@ static bool may_sample(const struct record_request *request, const struct tally_
 static int add_off_cpu(struct record_request *request, struct tally_error *err)
 {
 	struct tally_error ignored = TALLY_ERROR_NONE;
-	int result = tally_event_parse("context-switches/period=1,name=" TALLY_OFF_CPU_NAME "/", &request->catalogue,
-				       &request->arena, &request->events, err);
+	int result = tally_event_parse("context-switches/period=1,name=" TALLY_OFF_CPU_NAME "/",
+				       &request->catalogue, &request->arena, &request->events, err);
 	size_t count = request->events.count;
 	if (result < 0 || request->no_wakers || has_event(&request->events, TALLY_WAKING_NAME))
 		return result;
-	bool is_known = tally_event_parse(TALLY_WAKING_NAME, &request->catalogue, &request->arena, &request->events, &ignored) >= 0;
-	if (is_known && request->events.count == count + 1 && may_sample(request, &request->events.items[count])) {
+	bool is_known = tally_event_parse(TALLY_WAKING_NAME, &request->catalogue, &request->arena,
+					  &request->events, &ignored) >= 0;
+	if (is_known && request->events.count == count + 1 &&
+	    may_sample(request, &request->events.items[count])) {
 		struct tally_event *waking = &request->events.items[count];
 		waking->has_period = true; /* whatever the rate of the others is */
 		waking->attr.sample_period = 1;

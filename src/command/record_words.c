@@ -52,7 +52,8 @@ void record_say_notes(const struct record_request *request, const struct tally_r
 	if (graph)
 		fprintf(stderr, "tally: %s\n", graph);
 	if (request->lacks_wakers)
-		fputs("tally: who wakes the tasks that wait is not recorded: this user may not sample tracepoints (root may)\n", stderr);
+		fputs("tally: who wakes the tasks that wait is not recorded: this user may not sample tracepoints (root may)\n",
+		      stderr);
 	for (const char *line = tally_buffer_string(notes); *line; line += strcspn(line, "\n") + 1)
 		fprintf(stderr, "tally: %.*s\n", (int)strcspn(line, "\n"), line);
 }

@@ -191,8 +191,8 @@ static int apply_option(void *taker, int id, const char *value, struct tally_err
 	return result;
 }
 
-/* The event that is shown first: that asked for, or the waits, which are recorded only where they are asked for, or the first
- * with samples. */
+/* The event that is shown first: that asked for, or the waits, which are recorded only where
+ * they are asked for, or the first with samples. */
 static int choose_event(const struct tally_profile *profile, const struct request *request, uint32_t *event,
 			struct tally_error *err)
 {
@@ -349,7 +349,8 @@ static int read_profile(const struct tally_command *command, struct request *req
 		tally_recording_close(recording);
 		return tally_command_fail(command, &err);
 	}
-	/* Who woke stands above the wait: the tree goes there from its callers, and a leaf is the waker's outermost caller. */
+	/* Who woke stands above the wait: the tree goes there from its callers, and a leaf is
+	 * the waker's outermost caller. */
 	if (request->with_wakers && report->tree == TALLY_TREE_NONE)
 		report->tree = TALLY_TREE_CALLER;
 	if (request->with_wakers)

@@ -35,7 +35,7 @@ struct tally_browser {
 	struct tally_report_options *options;
 	bool live;       /* `tally top` */
 	bool has_stacks, has_threads; /* that the report can be built with */
-	unsigned event_number, event_count; /* which of those that have samples is shown, from 1; count 1 or 0: the only one */
+	unsigned event_number, event_count; /* of those with samples, from 1; count 1 or 0: the only one */
 	bool errors;     /* sampling errors, on narrow screens too */
 	enum tally_browser_mode mode;
 	unsigned menu;   /* the line that is chosen; of the help, the first that is seen */

@@ -38,7 +38,8 @@ static double percent_of(const struct tally_browser *browser, uint64_t weight)
 
 static int lead_width(const struct fit *fit)
 {
-	return 1 + GAP + (fit->total + fit->self) * (SHARE_WIDTH + (fit->errors ? ERROR_WIDTH : 0)) +
+	return 1 + GAP +
+	       (fit->total + fit->self) * (SHARE_WIDTH + (fit->errors ? ERROR_WIDTH : 0)) +
 	       (fit->waits ? TALLY_WAIT_COLUMNS * TALLY_WAIT_WIDTH : 0);
 }
 
@@ -58,7 +59,8 @@ static void put_share(struct tally_drawn_row *row, const struct tally_browser *b
 /* A column of waits. */
 static void put_right(struct tally_drawn_row *row, unsigned style, const char *text)
 {
-	int width = tally_text_width(text), blanks = width < TALLY_WAIT_WIDTH ? TALLY_WAIT_WIDTH - width : 0;
+	int width = tally_text_width(text),
+	    blanks = width < TALLY_WAIT_WIDTH ? TALLY_WAIT_WIDTH - width : 0;
 	tally_row_put(row, style, "", blanks);
 	tally_row_put(row, style, text, TALLY_WAIT_WIDTH - blanks);
 }
@@ -70,12 +72,15 @@ static void put_share_title(struct tally_drawn_row *row, const struct fit *fit, 
 		tally_row_put(row, TALLY_STYLE_DIM, row->screen->ascii ? "     +-" : "      ±", ERROR_WIDTH);
 }
 
-/* On the narrowest, errors go, then the share that lines are not sorted by.  Of waits nothing is left to chance. */
+/* On the narrowest, errors go, then the share that lines are not sorted by.  Of waits nothing is
+ * left to chance. */
 static void fit_shares(const struct tally_browser *browser, int columns, struct fit *fit)
 {
 	bool of_waits = browser->browse.report.of_waits;
-	*fit = (struct fit){ .total = browser->options->children, .self = true,
-			     .errors = !of_waits && (browser->errors || columns >= TALLY_REPORT_ERROR_COLUMNS) };
+	*fit = (struct fit){ .total = browser->options->children,
+			     .self = true,
+			     .errors = !of_waits &&
+				       (browser->errors || columns >= TALLY_REPORT_ERROR_COLUMNS) };
 	if (of_waits && fit->total && columns < TALLY_REPORT_WAIT_COLUMNS)
 		*(browser->options->by_self ? &fit->total : &fit->self) = false;
 	fit->waits = of_waits;
@@ -246,7 +251,8 @@ static void describe_place(const struct tally_browser *browser, char *out, size_
 	const struct tally_browse *browse = &browser->browse;
 	int n = 0;
 	if (browser->event_count > 1)
-		n += snprintf(out + n, size - (size_t)n, " Tab: event %u/%u ", browser->event_number, browser->event_count);
+		n += snprintf(out + n, size - (size_t)n, " Tab: event %u/%u ",
+			      browser->event_number, browser->event_count);
 	if (browse->object != TALLY_STRING_NONE) {
 		const char *path = tally_strings_text(&browse->names->strings, browse->object), *slash = strrchr(path, '/');
 		n += snprintf(out + n, size - (size_t)n, " %.40s ", slash ? slash + 1 : path);

@@ -71,15 +71,19 @@ void tally_report_cell(const struct tally_names *names, const struct tally_repor
 
 const char *tally_report_wait_title(unsigned column)
 {
-	static const char *const titles[TALLY_WAIT_COLUMNS] = { "TIME", "WAITS", "MEAN", "LONGEST" };
+	static const char *const titles[TALLY_WAIT_COLUMNS] = { "TIME", "WAITS", "MEAN",
+								"LONGEST" };
 	return titles[column];
 }
 
-void tally_report_wait_cell(const struct tally_report_entry *entry, bool of_total, unsigned column, char *out, size_t size)
+void tally_report_wait_cell(const struct tally_report_entry *entry, bool of_total, unsigned column,
+			    char *out, size_t size)
 {
-	uint64_t waits = of_total ? entry->total_samples : entry->self_samples, time = of_total ? entry->total : entry->self;
+	uint64_t waits = of_total ? entry->total_samples : entry->self_samples,
+		 time = of_total ? entry->total : entry->self;
 	const uint64_t times[TALLY_WAIT_COLUMNS] = { time, 0, waits ? time / waits : 0,
-						     of_total ? entry->total_longest : entry->self_longest };
+						     of_total ? entry->total_longest
+							      : entry->self_longest };
 	struct tally_buffer text = { 0 };
 	if (column == 1)
 		tally_buffer_text(&text, tally_number(waits));

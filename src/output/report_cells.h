@@ -16,7 +16,8 @@ void tally_report_function(const struct tally_names *names, uint32_t function, c
 void tally_report_cell(const struct tally_names *names, const struct tally_report_entry *entry, enum tally_sort_key key,
 		       char *out, size_t size);
 
-/* Columns of a report of waits, of its totals where it has such: how long, how often, in the mean and at most. */
+/* Columns of a report of waits, of its totals where it has such: how long, how often, in the
+ * mean and at most. */
 enum { TALLY_WAIT_COLUMNS = 4, TALLY_WAIT_WIDTH = 10 };
 
 /* A terminal that has room for them and for both shares. */
@@ -24,7 +25,8 @@ enum { TALLY_REPORT_WAIT_COLUMNS = 110 };
 
 /* Right-aligned, as all of them. */
 const char *tally_report_wait_title(unsigned column);
-void tally_report_wait_cell(const struct tally_report_entry *entry, bool of_total, unsigned column, char *out, size_t size);
+void tally_report_wait_cell(const struct tally_report_entry *entry, bool of_total, unsigned column,
+			    char *out, size_t size);
 
 /* Whether a key has a column: one command alone stands in the head. */
 bool tally_report_is_column(const struct tally_report *report, const struct tally_report_options *options,

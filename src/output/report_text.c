@@ -85,16 +85,19 @@ static bool has_errors(const struct table *table)
 	return table->view->errors && !table->report->of_waits;
 }
 
-/* Where waits have their columns, a narrow terminal has room for one share: that which rows are sorted by. */
+/* Where waits have their columns, a narrow terminal has room for one share: that which rows are
+ * sorted by. */
 static bool has_total(const struct table *table)
 {
-	bool is_narrow = table->report->of_waits && table->view->columns && table->view->columns < TALLY_REPORT_WAIT_COLUMNS;
+	bool is_narrow = table->report->of_waits && table->view->columns &&
+			 table->view->columns < TALLY_REPORT_WAIT_COLUMNS;
 	return table->options->children && !(is_narrow && table->options->by_self);
 }
 
 static bool has_self(const struct table *table)
 {
-	bool is_narrow = table->report->of_waits && table->view->columns && table->view->columns < TALLY_REPORT_WAIT_COLUMNS;
+	bool is_narrow = table->report->of_waits && table->view->columns &&
+			 table->view->columns < TALLY_REPORT_WAIT_COLUMNS;
 	return !has_total(table) || !is_narrow;
 }
 
@@ -107,7 +110,8 @@ static int share_width(const struct table *table)
 /* Columns before the first of choose_columns(). */
 static int lead_width(const struct table *table)
 {
-	return share_width(table) + (table->report->of_waits ? TALLY_WAIT_COLUMNS * TALLY_WAIT_WIDTH : 0);
+	return share_width(table) +
+	       (table->report->of_waits ? TALLY_WAIT_COLUMNS * TALLY_WAIT_WIDTH : 0);
 }
 
 /* Where a narrow terminal leaves the last column too little room, commands and objects give of theirs. */
@@ -284,7 +288,8 @@ static void put_wakers_note(const struct table *table)
 	tally_profile_wakers_text(table->profile, &note);
 	if (note.length) {
 		tally_buffer_char(table->out, '\n');
-		tally_wrap_text(table->out, tally_buffer_string(&note), table->view->columns ? (int)table->view->columns : 120);
+		tally_wrap_text(table->out, tally_buffer_string(&note),
+				table->view->columns ? (int)table->view->columns : 120);
 	}
 	table->out->failed |= note.failed;
 	tally_buffer_release(&note);
@@ -303,11 +308,13 @@ static void put_titles(struct table *table)
 	tally_buffer_text(table->out, colour(table, "\x1b[2m"));
 	const char *error = !has_errors(table) ? "" : table->view->ascii ? "     +-" : "      ±";
 	if (has_total(table))
-		tally_buffer_printf(table->out, "%s%s", has_self(table) ? "  TOTAL" : "   TOTAL", error);
+		tally_buffer_printf(table->out, "%s%s", has_self(table) ? "  TOTAL" : "   TOTAL",
+				    error);
 	if (has_self(table))
 		tally_buffer_printf(table->out, "    SELF%s", error);
 	for (unsigned i = 0; table->report->of_waits && i < TALLY_WAIT_COLUMNS; i++)
-		tally_buffer_printf(table->out, "%*s", TALLY_WAIT_WIDTH, tally_report_wait_title(i));
+		tally_buffer_printf(table->out, "%*s", TALLY_WAIT_WIDTH,
+				    tally_report_wait_title(i));
 	tally_buffer_text(table->out, "  ");
 	for (unsigned i = 0; i < table->column_count; i++) {
 		bool last = i + 1 == table->column_count;
@@ -329,7 +336,8 @@ static void put_waits_of(struct table *table, const struct tally_report_entry *e
 	char cell[NAME_BYTES];
 	for (unsigned i = 0; i < TALLY_WAIT_COLUMNS; i++) {
 		tally_report_wait_cell(entry, table->options->children, i, cell, sizeof(cell));
-		tally_buffer_printf(table->out, "%*s%s", TALLY_WAIT_WIDTH - tally_text_width(cell), "", cell);
+		tally_buffer_printf(table->out, "%*s%s", TALLY_WAIT_WIDTH - tally_text_width(cell),
+				    "", cell);
 	}
 }
 
@@ -339,12 +347,13 @@ static void put_row(struct table *table, const struct tally_report_entry *entry)
 	int used = lead_width(table);
 	char cell[NAME_BYTES];
 	if (has_total(table)) {
-		tally_buffer_printf(table->out, "%s%*.2f%%%s", heat(table, total), has_self(table) ? 6 : 7, total,
-				    colour(table, "\x1b[0m"));
+		tally_buffer_printf(table->out, "%s%*.2f%%%s", heat(table, total),
+				    has_self(table) ? 6 : 7, total, colour(table, "\x1b[0m"));
 		put_error(table, entry->total, entry->total_samples);
 	}
 	if (has_self(table)) {
-		tally_buffer_printf(table->out, "%s%7.2f%%%s", heat(table, self), self, colour(table, "\x1b[0m"));
+		tally_buffer_printf(table->out, "%s%7.2f%%%s", heat(table, self), self,
+				    colour(table, "\x1b[0m"));
 		put_error(table, entry->self, entry->self_samples);
 	}
 	if (table->report->of_waits)

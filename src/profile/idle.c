@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sorted.  perf top hides most of these; the others are of newer kernels, and of hypervisors' guests.  A name ends before a dot:
- * "mwait_idle_with_hints.constprop.0". */
+/* Sorted.  perf top hides most of these; the others are of newer kernels, and of hypervisors'
+ * guests.  A name ends before a dot: "mwait_idle_with_hints.constprop.0". */
 static const char *const idle_functions[] = {
 	"acpi_idle_do_entry",
 	"acpi_idle_enter",
@@ -61,7 +61,8 @@ bool tally_function_is_idle(const struct tally_names *names, uint32_t function, 
 {
 	enum { LONGEST = 40 };
 	char name[LONGEST];
-	if (function >= names->functions.count || names->functions.items[function].kind != TALLY_FRAME_KERNEL)
+	if (function >= names->functions.count ||
+	    names->functions.items[function].kind != TALLY_FRAME_KERNEL)
 		return false;
 	if (names->functions.items[function].name == TALLY_STRING_NONE)
 		return is_idle_task;
@@ -71,8 +72,8 @@ bool tally_function_is_idle(const struct tally_names *names, uint32_t function, 
 		return false;
 	memcpy(name, text, length);
 	name[length] = '\0';
-	return bsearch(name, idle_functions, sizeof(idle_functions) / sizeof(*idle_functions), sizeof(*idle_functions),
-		       compare_names);
+	return bsearch(name, idle_functions, sizeof(idle_functions) / sizeof(*idle_functions),
+		       sizeof(*idle_functions), compare_names);
 }
 
 bool tally_event_meets_idle(const struct tally_attr *attr)
@@ -91,17 +92,20 @@ static bool is_idle_task(const struct tally_profile *profile, const struct tally
 }
 
 /* By function of names, for the idle task and for others apart: 0 not known yet, 1 no, 2 yes. */
-static bool is_idle(const struct tally_profile *profile, const struct tally_class *class, uint32_t place, uint8_t *answers)
+static bool is_idle(const struct tally_profile *profile, const struct tally_class *class,
+		    uint32_t place, uint8_t *answers)
 {
 	uint32_t function = tally_profile_function(profile, place);
 	bool is_task = is_idle_task(profile, class);
 	uint8_t *answer = &answers[2 * (size_t)function + is_task];
 	if (!*answer)
-		*answer = tally_function_is_idle(&profile->recording->names, function, is_task) ? 2 : 1;
+		*answer = tally_function_is_idle(&profile->recording->names, function, is_task) ? 2
+												: 1;
 	return *answer == 2;
 }
 
-static void take_out_of_spread(struct tally_profile *profile, uint32_t event, const struct tally_row *row)
+static void take_out_of_spread(struct tally_profile *profile, uint32_t event,
+			       const struct tally_row *row)
 {
 	if (event >= profile->spreads.count || !row->samples)
 		return;
@@ -130,7 +134,8 @@ int tally_profile_leave_out_idle(struct tally_profile *profile)
 {
 	struct tally_row_table *table = &profile->rows;
 	size_t events, kept = 0, bytes = 0, count = table->rows.count;
-	const struct tally_recorded_event *recorded = tally_perfdata_events(profile->recording->data, &events);
+	const struct tally_recorded_event *recorded = tally_perfdata_events(
+		profile->recording->data, &events);
 	uint8_t *answers = calloc(profile->recording->names.functions.count + 1, 2);
 	int result = answers ? 0 : -ENOMEM;
 	for (size_t i = 0; !result && i < count; i++) {
@@ -138,8 +143,10 @@ int tally_profile_leave_out_idle(struct tally_profile *profile)
 		const uint8_t *end, *stack = tally_row_stack(table, i, &end), *at = stack;
 		uint32_t event = profile->classes.items[row.class].event;
 		size_t size = stack ? (size_t)(end - stack) : 0;
-		bool may_be = size && event < events && tally_event_meets_idle(&recorded[event].attr);
-		if (may_be && is_idle(profile, &profile->classes.items[row.class], tally_stack_next_place(&at), answers)) {
+		bool may_be = size && event < events &&
+			      tally_event_meets_idle(&recorded[event].attr);
+		if (may_be && is_idle(profile, &profile->classes.items[row.class],
+				      tally_stack_next_place(&at), answers)) {
 			result = leave_out(profile, event, &row);
 			continue;
 		}
@@ -162,13 +169,16 @@ int tally_profile_leave_out_idle(struct tally_profile *profile)
 
 struct tally_left_out tally_profile_idle(const struct tally_profile *profile, uint32_t event)
 {
-	return event < profile->idle.count ? profile->idle.items[event] : (struct tally_left_out){ .samples = 0 };
+	return event < profile->idle.count ? profile->idle.items[event]
+					   : (struct tally_left_out){ .samples = 0 };
 }
 
 void tally_idle_text(const struct tally_left_out *idle, uint64_t period, struct tally_buffer *out)
 {
 	double share = 100 * (double)idle->period / ((double)idle->period + (double)period);
 	if (idle->samples)
-		tally_buffer_printf(out, "%.*f%% of it is idle and left out: percentages are of the rest; --idle shows it",
-				    share < 10 ? 1 : 0, share);
+		tally_buffer_printf(
+			out,
+			"%.*f%% of it is idle and left out: percentages are of the rest; --idle shows it",
+			share < 10 ? 1 : 0, share);
 }

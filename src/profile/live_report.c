@@ -58,7 +58,8 @@ static int compare_keys(const void *a, const void *b)
 
 static bool is_left_out(const struct live_report *self, const struct tally_live_sum *sum)
 {
-	return self->options->leaves_out_idle && tally_function_is_idle(self->sums->names, sum->function, !sum->tid);
+	return self->options->leaves_out_idle &&
+	       tally_function_is_idle(self->sums->names, sum->function, !sum->tid);
 }
 
 /* ---- entries ------------------------------------------------------------------------------------------- */
@@ -179,7 +180,8 @@ static int count_tasks(struct live_report *self)
 	for (size_t i = 0; !result && i < self->sums->sums.count; i++) {
 		const struct tally_live_sum *sum = &self->sums->sums.items[i];
 		if (sum->event == self->options->event && !is_left_out(self, sum) &&
-		    (!tally_map_put(&comms, sum->comm, NULL) || !tally_map_put(&threads, sum->tid, NULL)))
+		    (!tally_map_put(&comms, sum->comm, NULL) ||
+		     !tally_map_put(&threads, sum->tid, NULL)))
 			result = -ENOMEM;
 	}
 	self->report->comms = comms.count;
@@ -257,7 +259,8 @@ static int make_trees(struct live_report *self)
 {
 	int result = 0;
 	for (size_t i = 0; !result && i < self->sums->sums.count; i++)
-		if (self->sums->sums.items[i].event == self->options->event && self->sums->sums.items[i].count &&
+		if (self->sums->sums.items[i].event == self->options->event &&
+		    self->sums->sums.items[i].count &&
 		    !is_left_out(self, &self->sums->sums.items[i]))
 			result = add_stack(self, &self->sums->sums.items[i]);
 	for (size_t i = 0; !result && i < self->report->entries.count; i++)

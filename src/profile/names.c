@@ -164,9 +164,12 @@ static uint32_t name_waker(struct tally_names *names, const struct tally_place *
 {
 	char text[64];
 	switch (place->address >> 32 & 0xffff) {
-	case TALLY_PLACE_WAKER_INTERRUPT: return tally_strings_intern(&names->strings, "[woken by an interrupt]");
-	case TALLY_PLACE_WAKER_PREEMPTED: return tally_strings_intern(&names->strings, "[preempted, waits for a CPU]");
-	case TALLY_PLACE_WAKER_UNKNOWN: return tally_strings_intern(&names->strings, "[woken by what was not recorded]");
+	case TALLY_PLACE_WAKER_INTERRUPT:
+		return tally_strings_intern(&names->strings, "[woken by an interrupt]");
+	case TALLY_PLACE_WAKER_PREEMPTED:
+		return tally_strings_intern(&names->strings, "[preempted, waits for a CPU]");
+	case TALLY_PLACE_WAKER_UNKNOWN:
+		return tally_strings_intern(&names->strings, "[woken by what was not recorded]");
 	default:
 		snprintf(text, sizeof(text), "[woken by %s]",
 			 tally_strings_text(&names->tasks->strings, (uint32_t)place->address));

@@ -22,10 +22,11 @@ struct tally_text_pokes;
 /* The address, with TALLY_FILE_NONE, of what isn't known of a stack whose copy ended: named "[truncated]". */
 #define TALLY_PLACE_CUT (UINT64_MAX - 1)
 
-/* The address, with TALLY_FILE_NONE, of what joins a wait's stack and that of who ended it: no machine has such addresses.  With
- * the string id of a command in tasks, or one of these. */
+/* The address, with TALLY_FILE_NONE, of what joins a wait's stack and that of who ended it: no
+ * machine has such addresses.  With the string id of a command in tasks, or one of these. */
 #define TALLY_PLACE_WAKER (UINT64_C(0x80aa) << 48)
-enum { TALLY_PLACE_WAKER_INTERRUPT = 1, TALLY_PLACE_WAKER_PREEMPTED, TALLY_PLACE_WAKER_UNKNOWN, TALLY_PLACE_WAKER_TASK };
+enum { TALLY_PLACE_WAKER_INTERRUPT = 1, TALLY_PLACE_WAKER_PREEMPTED, TALLY_PLACE_WAKER_UNKNOWN,
+       TALLY_PLACE_WAKER_TASK };
 
 struct tally_place {
 	uint32_t file;    /* of tasks, or TALLY_FILE_NONE, TALLY_FILE_KERNEL */

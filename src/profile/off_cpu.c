@@ -120,14 +120,17 @@ static int begin_wait(struct measuring *measuring, const struct tally_sample *sa
 	if (waits && set_state(measuring, sample->tid, off_cpu->waits.count) < 0)
 		return -ENOMEM;
 	if (off_cpu->wants_wakers &&
-	    tally_vector_push(&off_cpu->wakers,
-			      waits ? tally_waking_before(&measuring->wakings, sample->tid, sample->time) : 0) < 0)
+	    tally_vector_push(
+		    &off_cpu->wakers,
+		    waits ? tally_waking_before(&measuring->wakings, sample->tid, sample->time)
+			  : 0) < 0)
 		return -ENOMEM;
 	return tally_vector_push(&off_cpu->waits, waits ? sample->time : 0);
 }
 
 /* A task that is woken more than once is so by the last one before it runs. */
-static int see_waking(struct measuring *measuring, const struct tally_raw_record *raw, const struct tally_sample *sample)
+static int see_waking(struct measuring *measuring, const struct tally_raw_record *raw,
+		      const struct tally_sample *sample)
 {
 	struct tally_off_cpu *off_cpu = measuring->off_cpu;
 	struct tally_waking waking;
@@ -142,12 +145,14 @@ static int see_waking(struct measuring *measuring, const struct tally_raw_record
 	return 0;
 }
 
-static int measure_sample(struct measuring *measuring, const struct tally_raw_record *raw, const struct tally_sample *sample)
+static int measure_sample(struct measuring *measuring, const struct tally_raw_record *raw,
+			  const struct tally_sample *sample)
 {
 	see_time(measuring, sample->time);
 	if (tally_is_off_cpu(&raw->event->attr, raw->event->name))
 		return begin_wait(measuring, sample);
-	if (measuring->off_cpu->wants_wakers && tally_is_waking(&raw->event->attr, raw->event->name))
+	if (measuring->off_cpu->wants_wakers &&
+	    tally_is_waking(&raw->event->attr, raw->event->name))
 		return see_waking(measuring, raw, sample);
 	return 0;
 }
@@ -156,7 +161,8 @@ static int measure_record(struct measuring *measuring, const struct tally_raw_re
 {
 	const struct tally_sample_id *id = &record->sample_id;
 	switch (record->header.type) {
-	case TALLY_RECORD_SAMPLE: return measure_sample(measuring, raw, &record->sample);
+	case TALLY_RECORD_SAMPLE:
+		return measure_sample(measuring, raw, &record->sample);
 	case TALLY_RECORD_SWITCH:
 	case TALLY_RECORD_SWITCH_CPU_WIDE:
 		if (!id->present)
@@ -230,7 +236,9 @@ int tally_off_cpu_measure(struct tally_recording *recording, struct tally_error 
 bool tally_off_cpu_take(struct tally_off_cpu *off_cpu, struct tally_sample *sample)
 {
 	if (off_cpu->wants_wakers)
-		off_cpu->waker = off_cpu->next < off_cpu->wakers.count ? off_cpu->wakers.items[off_cpu->next] : 0;
+		off_cpu->waker = off_cpu->next < off_cpu->wakers.count
+					 ? off_cpu->wakers.items[off_cpu->next]
+					 : 0;
 	uint64_t wait = off_cpu->next < off_cpu->waits.count ? off_cpu->waits.items[off_cpu->next++] : 0;
 	sample->period = wait;
 	sample->type |= TALLY_SAMPLE_PERIOD;
@@ -239,7 +247,9 @@ bool tally_off_cpu_take(struct tally_off_cpu *off_cpu, struct tally_sample *samp
 
 void tally_off_cpu_take_waking(struct tally_off_cpu *off_cpu)
 {
-	off_cpu->waker = off_cpu->next_waking < off_cpu->wakings.count ? off_cpu->wakings.items[off_cpu->next_waking++] : 0;
+	off_cpu->waker = off_cpu->next_waking < off_cpu->wakings.count
+				 ? off_cpu->wakings.items[off_cpu->next_waking++]
+				 : 0;
 }
 
 void tally_off_cpu_release(struct tally_off_cpu *off_cpu)

@@ -29,10 +29,10 @@ struct tally_off_cpu {
 	size_t next;  /* of these: the next sample's */
 
 	bool has_wakings;  /* of a file with off-CPU samples: those who wake are recorded, too */
-	bool wants_wakers; /* set by who wants to know them: samples of that event are then given whatever is filtered out */
+	bool wants_wakers; /* set by who wants to know them: filters then leave no waking out */
 	struct { uint32_t *items; size_t count, capacity; } wakers;  /* by samples of waits, as `waits` */
-	struct { uint32_t *items; size_t count, capacity; } wakings; /* by samples of wakings: the number of the task and its stack */
-	struct { bool *items; size_t count, capacity; } interrupts;  /* by that number - 1: it was in an interrupt's handler */
+	struct { uint32_t *items; size_t count, capacity; } wakings; /* by samples of wakings: their numbers */
+	struct { bool *items; size_t count, capacity; } interrupts;  /* by number - 1: was it an interrupt's? */
 	size_t next_waking;
 	uint32_t waker; /* of the sample given last: its wait's, or its own number */
 };
@@ -51,13 +51,15 @@ static inline bool tally_off_cpu_measured(const struct tally_off_cpu *off_cpu, c
 /* Gives the next sample of the event its period; false: it has none, and is left out.  The event's waits were measured. */
 bool tally_off_cpu_take(struct tally_off_cpu *off_cpu, struct tally_sample *sample);
 
-static inline bool tally_off_cpu_is_waking(const struct tally_off_cpu *off_cpu, const struct tally_recorded_event *event)
+static inline bool tally_off_cpu_is_waking(const struct tally_off_cpu *off_cpu,
+					   const struct tally_recorded_event *event)
 {
 	return off_cpu->has_wakings && tally_is_waking(&event->attr, event->name);
 }
 
 /* Whether the event was recorded for this alone: views show it where it is named. */
-static inline bool tally_off_cpu_serves(const struct tally_off_cpu *off_cpu, const struct tally_recorded_event *event)
+static inline bool tally_off_cpu_serves(const struct tally_off_cpu *off_cpu,
+					const struct tally_recorded_event *event)
 {
 	return off_cpu->is_measured && tally_off_cpu_is_waking(off_cpu, event);
 }

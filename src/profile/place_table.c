@@ -7,8 +7,8 @@
 uint32_t tally_place_table_intern(struct tally_place_table *table, const struct tally_place *place)
 {
 	const struct tally_place unknown = { .file = TALLY_FILE_NONE };
-	if (table->merges_unknown && place->file == TALLY_FILE_NONE && place->address != TALLY_PLACE_CUT &&
-	    !tally_place_is_waker(place))
+	if (table->merges_unknown && place->file == TALLY_FILE_NONE &&
+	    place->address != TALLY_PLACE_CUT && !tally_place_is_waker(place))
 		place = &unknown;
 	uint64_t key = tally_hash64(place->address << 1 | place->before) + place->file;
 	for (;; key++) {

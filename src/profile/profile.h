@@ -35,7 +35,7 @@ struct tally_profile_options {
 	bool leaves_out_idle; /* samples of idle CPUs (idle.h) */
 	bool arranges_waits;  /* without the scheduler's frames, and the longest is noted (wait_stacks.h) */
 	bool shows_scheduler; /* with arranges_waits: its frames stay */
-	bool with_wakers;     /* with arranges_waits: stacks of waits go on with who ended them, where that was recorded */
+	bool with_wakers;     /* with arranges_waits: stacks of waits go on with who ended them */
 	bool hides_functions; /* nobody is told which have no names */
 	uint64_t time_quantum_ns; /* times are told apart by so much; 0: 100 ms */
 	/* And their names, with merge_threads: rows are of event and leaf alone, and whoever has ended is forgotten, so that
@@ -71,9 +71,9 @@ struct tally_profile {
 	bool of_costs;    /* periods are what accesses cost */
 	struct tally_profile_filter asked; /* what the samples passed */
 	struct tally_map leaves_left_out; /* functions, for a hint: a set */
-	struct { uint64_t *items; size_t count, capacity; } longest; /* by row: the longest wait, ns; fewer than rows: the rest are 0 */
+	struct { uint64_t *items; size_t count, capacity; } longest; /* ns, by row; beyond: 0 */
 	bool notes_longest;
-	struct { uint64_t woken_ns, preempted_ns, unknown_ns; } wakers; /* of all waits, with wakers: who ended them */
+	struct { uint64_t woken_ns, preempted_ns, unknown_ns; } wakers; /* who ended waits, with_wakers */
 	struct { struct tally_left_out *items; size_t count, capacity; } idle; /* by event: left out as idle */
 	size_t filtered; /* samples left out for their leaf; recording->counts.filtered has those left out before */
 };

@@ -466,7 +466,8 @@ static bool take(struct tally_recording *recording, const struct tally_raw_recor
 	bool is_sample = record->header.type == TALLY_RECORD_SAMPLE;
 	bool waits = is_sample && tally_off_cpu_measured(&recording->off_cpu, raw->event);
 	recording->off_cpu.waker = TALLY_WAKER_UNKNOWN;
-	if (is_sample && recording->off_cpu.wants_wakers && tally_off_cpu_is_waking(&recording->off_cpu, raw->event)) {
+	if (is_sample && recording->off_cpu.wants_wakers &&
+	    tally_off_cpu_is_waking(&recording->off_cpu, raw->event)) {
 		tally_off_cpu_take_waking(&recording->off_cpu);
 		return true;
 	}

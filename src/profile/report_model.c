@@ -97,10 +97,12 @@ int tally_report_build(const struct tally_profile *profile, const struct tally_r
 {
 	struct tally_report_builder builder = { .profile = profile, .options = options, .report = report };
 	size_t events;
-	const struct tally_recorded_event *recorded = tally_perfdata_events(profile->recording->data, &events);
+	const struct tally_recorded_event *recorded = tally_perfdata_events(
+		profile->recording->data, &events);
 	*report = (struct tally_report){ 0 };
 	report->of_waits = profile->notes_longest && options->event < events &&
-			   tally_off_cpu_measured(&profile->recording->off_cpu, &recorded[options->event]);
+			   tally_off_cpu_measured(&profile->recording->off_cpu,
+						  &recorded[options->event]);
 	tally_profile_totals(profile, options->event, &report->samples, &report->period);
 	report->idle = tally_profile_idle(profile, options->event);
 	report->spread = tally_profile_spread(profile, options->event);

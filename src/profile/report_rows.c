@@ -26,7 +26,7 @@ struct summer {
 	struct { uint32_t *items; size_t count, capacity; } keys; /* distinct ones of a row; the leaf's first */
 	uint64_t *bits_of_place; /* its key's; NULL: there are too many keys, or places */
 	uint32_t root;
-	uint64_t longest;        /* the longest wait of the row that is summed up */
+	uint64_t longest; /* the longest wait of the row that is summed up */
 };
 
 /* The function by which a row comes to a key. */

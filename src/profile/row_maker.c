@@ -64,18 +64,23 @@ struct tally_row_maker {
 
 /* ---- stacks -------------------------------------------------------------------------------------------- */
 
-/* Where a wait's stack ends without the scheduler's frames, as it will be shown; others end at their leaf. */
+/* Where a wait's stack ends without the scheduler's frames, as it will be shown; others end at
+ * their leaf. */
 static uint32_t leaf_function(const struct tally_row_maker *maker, uint32_t class, size_t stack)
 {
 	const struct tally_profile *profile = maker->profile;
 	const struct tally_profile_options *options = maker->options;
-	bool folds = options->arranges_waits && !options->shows_scheduler && tally_class_is_of_waits(profile, class);
-	const uint8_t *at = maker->stack.items + stack, *end = maker->stack.items + maker->stack.count;
+	bool folds = options->arranges_waits && !options->shows_scheduler &&
+		     tally_class_is_of_waits(profile, class);
+	const uint8_t *at = maker->stack.items + stack,
+		      *end = maker->stack.items + maker->stack.count;
 	uint32_t function;
 	do {
 		uint32_t place = tally_stack_next_place(&at);
-		function = tally_names_function(&maker->profile->recording->names, &profile->places.places.items[place], NULL);
-	} while (folds && at < end && tally_function_is_scheduler(&profile->recording->names, function));
+		function = tally_names_function(&maker->profile->recording->names,
+						&profile->places.places.items[place], NULL);
+	} while (folds && at < end &&
+		 tally_function_is_scheduler(&profile->recording->names, function));
 	return function;
 }
 

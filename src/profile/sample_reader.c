@@ -141,11 +141,13 @@ static const struct known_task *task_of(struct tally_sample_reader *reader, cons
 	uint32_t waker = reader->recording->off_cpu.waker;
 	uint32_t hash = tid + event * 31 + cpu * 7 + (uint32_t)cgroup * 13 + waker * 17;
 	struct known_task *there = &reader->tasks[hash % TASKS];
-	if (there->era == reader->era && there->event == event && there->pid == pid && there->tid == tid &&
-	    there->cpu == cpu && there->cgroup == cgroup && there->waker == waker)
+	if (there->era == reader->era && there->event == event && there->pid == pid &&
+	    there->tid == tid && there->cpu == cpu && there->cgroup == cgroup &&
+	    there->waker == waker)
 		return there;
-	const struct known_task wanted = { .event = event, .pid = pid, .tid = tid, .cpu = cpu, .cgroup = cgroup,
-					   .waker = waker };
+	const struct known_task wanted = {
+		.event = event, .pid = pid, .tid = tid, .cpu = cpu, .cgroup = cgroup, .waker = waker
+	};
 	return another_task(reader, there, &wanted, raw->event);
 }
 

@@ -1,6 +1,6 @@
-/* Rows are made anew from the finished ones, since stacks that were different may now be the same: a task that waits with a limit
- * of time and one that waits without are both in what called the scheduler.
- */
+/* Rows are made anew from the finished ones, since stacks that were different may now be the
+ * same: a task that waits with a limit of time and one that waits without are both in what
+ * called the scheduler. / */
 #include "profile/wait_stacks.h"
 
 #include "base/vector.h"
@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sorted.  By these a task gives up its CPU, and the kernel notes that; a name ends before a dot. */
+/* Sorted.  By these a task gives up its CPU, and the kernel notes that; a name ends before a
+ * dot. */
 static const char *const scheduler_functions[] = {
 	"___perf_sw_event",
 	"__cond_resched",
@@ -75,7 +76,8 @@ static const char *const waking_functions[] = {
 	"woken_wake_function",
 };
 
-/* A list of functions, and what of it is known by function of names: 0 not yet, 1 not listed, 2 listed. */
+/* A list of functions, and what of it is known by function of names: 0 not yet, 1 not listed, 2
+ * listed. */
 struct name_list {
 	const char *const *names;
 	size_t count;
@@ -92,12 +94,21 @@ struct arranger {
 	struct tally_profile *profile;
 	const struct tally_profile_options *options;
 	struct name_list scheduler, waking;
-	uint8_t *is_of_waits;  /* by class */
-	uint32_t *class_of;    /* by class: the same without a waker */
-	struct { struct waker *items; size_t count, capacity; } wakers; /* by number - 1 */
-	struct { uint8_t *items; size_t count, capacity; } stack;      /* the one that is put together */
+	uint8_t *is_of_waits; /* by class */
+	uint32_t *class_of;   /* by class: the same without a waker */
+	struct {
+		struct waker *items;
+		size_t count, capacity;
+	} wakers; /* by number - 1 */
+	struct {
+		uint8_t *items;
+		size_t count, capacity;
+	} stack;                     /* the one that is put together */
 	struct tally_row_table rows; /* the new ones */
-	struct { uint64_t *items; size_t count, capacity; } longest; /* by new row */
+	struct {
+		uint64_t *items;
+		size_t count, capacity;
+	} longest; /* by new row */
 };
 
 static int compare_names(const void *wanted, const void *listed)
@@ -123,7 +134,9 @@ static bool is_in(const struct name_list *list, const struct tally_names *names,
 
 bool tally_function_is_scheduler(const struct tally_names *names, uint32_t function)
 {
-	const struct name_list list = { scheduler_functions, sizeof(scheduler_functions) / sizeof(*scheduler_functions), NULL };
+	const struct name_list list = { scheduler_functions,
+					sizeof(scheduler_functions) / sizeof(*scheduler_functions),
+					NULL };
 	return function < names->functions.count && is_in(&list, names, function);
 }
 
@@ -136,9 +149,10 @@ static bool has_place(const struct arranger *arranger, const struct name_list *l
 	return *answer == 2;
 }
 
-/* Where the stack begins without the listed functions; one of these stays where there is nothing else. */
-static const uint8_t *fold(const struct arranger *arranger, const struct name_list *list, const uint8_t *stack,
-			   const uint8_t *end)
+/* Where the stack begins without the listed functions; one of these stays where there is nothing
+ * else. */
+static const uint8_t *fold(const struct arranger *arranger, const struct name_list *list,
+			   const uint8_t *stack, const uint8_t *end)
 {
 	const uint8_t *next = stack;
 	while (next < end && has_place(arranger, list, tally_stack_next_place(&next)) && next < end)
@@ -148,14 +162,17 @@ static const uint8_t *fold(const struct arranger *arranger, const struct name_li
 
 /* ---- who woke whom ------------------------------------------------------------------------------------- */
 
-/* What an interrupt broke into has nothing to do with who is woken: the stack ends where it came in. */
-static const uint8_t *cut_interrupted(const struct arranger *arranger, const uint8_t *stack, const uint8_t *end)
+/* What an interrupt broke into has nothing to do with who is woken: the stack ends where it came
+ * in. */
+static const uint8_t *cut_interrupted(const struct arranger *arranger, const uint8_t *stack,
+				      const uint8_t *end)
 {
 	const struct tally_names *names = &arranger->profile->recording->names;
 	const uint8_t *next = stack;
 	while (next < end) {
 		const uint8_t *at = next;
-		uint32_t function = tally_profile_function(arranger->profile, tally_stack_next_place(&next));
+		uint32_t function = tally_profile_function(arranger->profile,
+							   tally_stack_next_place(&next));
 		bool is_kernel = names->functions.items[function].kind == TALLY_FRAME_KERNEL;
 		if (!is_kernel)
 			return at;
@@ -169,24 +186,29 @@ static const uint8_t *cut_interrupted(const struct arranger *arranger, const uin
 static int put_place(struct arranger *arranger, const struct tally_place *place)
 {
 	uint32_t number = tally_place_table_intern(&arranger->profile->places, place);
-	if (number == UINT32_MAX || tally_vector_reserve(&arranger->stack, arranger->stack.count + TALLY_PLACE_BYTES_MAX) < 0)
+	if (number == UINT32_MAX ||
+	    tally_vector_reserve(&arranger->stack, arranger->stack.count + TALLY_PLACE_BYTES_MAX) <
+		    0)
 		return -ENOMEM;
 	uint8_t *at = tally_stack_put_place(arranger->stack.items + arranger->stack.count, number);
 	arranger->stack.count = (size_t)(at - arranger->stack.items);
 	return 0;
 }
 
-/* The waker's stack, its outermost caller first, since it is to lie on top of the waiter's, back to front. */
+/* The waker's stack, its outermost caller first, since it is to lie on top of the waiter's, back
+ * to front. */
 static int put_waker(struct arranger *arranger, const struct waker *waker, bool in_interrupt)
 {
-	const uint8_t *end, *stack = tally_row_stack(&arranger->profile->rows, waker->row - 1, &end);
+	const uint8_t *end,
+		*stack = tally_row_stack(&arranger->profile->rows, waker->row - 1, &end);
 	if (!stack)
 		return 0;
 	if (!arranger->options->shows_scheduler)
 		stack = fold(arranger, &arranger->waking, stack, end);
 	if (in_interrupt)
 		end = cut_interrupted(arranger, stack, end);
-	if (tally_vector_reserve(&arranger->stack, arranger->stack.count + (size_t)(end - stack)) < 0)
+	if (tally_vector_reserve(&arranger->stack, arranger->stack.count + (size_t)(end - stack)) <
+	    0)
 		return -ENOMEM;
 	uint8_t *at = arranger->stack.items + arranger->stack.count;
 	while (end > stack)
@@ -200,7 +222,9 @@ static int put_end(struct arranger *arranger, const struct tally_row *row)
 {
 	const struct tally_off_cpu *off_cpu = &arranger->profile->recording->off_cpu;
 	uint32_t number = arranger->profile->classes.items[row->class].waker;
-	const struct waker *waker = number - 1 < arranger->wakers.count ? &arranger->wakers.items[number - 1] : NULL;
+	const struct waker *waker = number - 1 < arranger->wakers.count
+					    ? &arranger->wakers.items[number - 1]
+					    : NULL;
 	struct tally_place place = tally_place_of_waker(TALLY_PLACE_WAKER_UNKNOWN, 0);
 	uint64_t *time = &arranger->profile->wakers.unknown_ns;
 	int result = 0;
@@ -208,9 +232,10 @@ static int put_end(struct arranger *arranger, const struct tally_row *row)
 		place = tally_place_of_waker(TALLY_PLACE_WAKER_PREEMPTED, 0);
 		time = &arranger->profile->wakers.preempted_ns;
 	} else if (waker && waker->row) {
-		bool in_interrupt = number - 1 < off_cpu->interrupts.count && off_cpu->interrupts.items[number - 1];
-		place = in_interrupt ? tally_place_of_waker(TALLY_PLACE_WAKER_INTERRUPT, 0) :
-				       tally_place_of_waker(TALLY_PLACE_WAKER_TASK, waker->comm);
+		bool in_interrupt = number - 1 < off_cpu->interrupts.count &&
+				    off_cpu->interrupts.items[number - 1];
+		place = in_interrupt ? tally_place_of_waker(TALLY_PLACE_WAKER_INTERRUPT, 0)
+				     : tally_place_of_waker(TALLY_PLACE_WAKER_TASK, waker->comm);
 		time = &arranger->profile->wakers.woken_ns;
 		result = put_waker(arranger, waker, in_interrupt);
 	}
@@ -223,14 +248,16 @@ static int list_wakers(struct arranger *arranger)
 {
 	const struct tally_profile *profile = arranger->profile;
 	for (size_t i = 0; i < profile->rows.rows.count; i++) {
-		uint32_t class = (uint32_t)profile->rows.rows.items[i].class, number = profile->classes.items[class].waker;
+		uint32_t class = (uint32_t)profile->rows.rows.items[i].class,
+			 number = profile->classes.items[class].waker;
 		if (!number || number == TALLY_WAKER_NOBODY || arranger->is_of_waits[class])
 			continue;
 		while (arranger->wakers.count < number)
 			if (tally_vector_push(&arranger->wakers, (struct waker){ .row = 0 }) < 0)
 				return -ENOMEM;
-		arranger->wakers.items[number - 1] = (struct waker){ .row = (uint32_t)i + 1,
-								     .comm = profile->classes.items[class].comm };
+		arranger->wakers.items[number - 1] = (struct waker){
+			.row = (uint32_t)i + 1, .comm = profile->classes.items[class].comm
+		};
 	}
 	return 0;
 }
@@ -244,8 +271,10 @@ int tally_profile_prepare_wakers(struct tally_profile *profile)
 	}
 	for (size_t i = 0; i < profile->classes.count; i++) {
 		const struct tally_class *class = &profile->classes.items[i];
-		const struct tally_place place = tally_place_of_waker(TALLY_PLACE_WAKER_TASK, class->comm);
-		if (class->waker && tally_place_table_intern(&profile->places, &place) == UINT32_MAX)
+		const struct tally_place place = tally_place_of_waker(TALLY_PLACE_WAKER_TASK,
+								      class->comm);
+		if (class->waker &&
+		    tally_place_table_intern(&profile->places, &place) == UINT32_MAX)
 			return -ENOMEM;
 	}
 	return 0;
@@ -253,10 +282,12 @@ int tally_profile_prepare_wakers(struct tally_profile *profile)
 
 /* ---- rows ---------------------------------------------------------------------------------------------- */
 
-static int put_row(struct arranger *arranger, const struct tally_row *row, const uint8_t *stack, size_t size, uint64_t longest)
+static int put_row(struct arranger *arranger, const struct tally_row *row, const uint8_t *stack,
+		   size_t size, uint64_t longest)
 {
 	uint32_t class = arranger->class_of[row->class];
-	uint32_t number = tally_row_table_put(&arranger->rows, tally_row_table_hash(class, stack, size), class, stack, size);
+	uint32_t number = tally_row_table_put(
+		&arranger->rows, tally_row_table_hash(class, stack, size), class, stack, size);
 	if (number == UINT32_MAX)
 		return -ENOMEM;
 	while (arranger->longest.count <= number)
@@ -298,7 +329,8 @@ static int put_rows(struct arranger *arranger)
 		if (arranger->is_of_waits[row->class])
 			result = put_wait(arranger, i);
 		else
-			result = put_row(arranger, row, stack ? stack : none, stack ? (size_t)(end - stack) : 0,
+			result = put_row(arranger, row, stack ? stack : none,
+					 stack ? (size_t)(end - stack) : 0,
 					 tally_profile_longest(profile, i));
 	}
 	return result;
@@ -316,7 +348,8 @@ static bool find_waits(struct arranger *arranger)
 	return any;
 }
 
-/* Classes that differ in who woke alone become one.  Those that are made here stand behind the others. */
+/* Classes that differ in who woke alone become one.  Those that are made here stand behind the
+ * others. */
 static int join_classes(struct arranger *arranger)
 {
 	struct tally_profile *profile = arranger->profile;
@@ -363,20 +396,26 @@ static void take_over(struct arranger *arranger)
 	arranger->longest.count = arranger->longest.capacity = 0;
 }
 
-int tally_profile_arrange_waits(struct tally_profile *profile, const struct tally_profile_options *options)
+int tally_profile_arrange_waits(struct tally_profile *profile,
+				const struct tally_profile_options *options)
 {
-	size_t functions = profile->recording->names.functions.count + 1, classes = profile->classes.count + 1;
+	size_t functions = profile->recording->names.functions.count + 1,
+	       classes = profile->classes.count + 1;
 	struct arranger arranger = {
 		.profile = profile,
 		.options = options,
-		.scheduler = { scheduler_functions, sizeof(scheduler_functions) / sizeof(*scheduler_functions),
+		.scheduler = { scheduler_functions,
+			       sizeof(scheduler_functions) / sizeof(*scheduler_functions),
 			       calloc(functions, 1) },
-		.waking = { waking_functions, sizeof(waking_functions) / sizeof(*waking_functions), calloc(functions, 1) },
+		.waking = { waking_functions, sizeof(waking_functions) / sizeof(*waking_functions),
+			    calloc(functions, 1) },
 		.is_of_waits = calloc(classes, 1),
 		.class_of = calloc(classes, sizeof(*arranger.class_of)),
 	};
-	int result = arranger.scheduler.answers && arranger.waking.answers && arranger.is_of_waits && arranger.class_of ?
-			     0 : -ENOMEM;
+	int result = arranger.scheduler.answers && arranger.waking.answers &&
+				     arranger.is_of_waits && arranger.class_of
+			     ? 0
+			     : -ENOMEM;
 	if (!result && find_waits(&arranger)) {
 		result = join_classes(&arranger);
 		if (!result)
@@ -391,7 +430,8 @@ int tally_profile_arrange_waits(struct tally_profile *profile, const struct tall
 uint32_t tally_profile_waits(const struct tally_profile *profile)
 {
 	size_t count;
-	const struct tally_recorded_event *events = tally_perfdata_events(profile->recording->data, &count);
+	const struct tally_recorded_event *events = tally_perfdata_events(profile->recording->data,
+									  &count);
 	for (uint32_t i = 0; i < count; i++) {
 		uint64_t samples, period;
 		if (!tally_off_cpu_measured(&profile->recording->off_cpu, &events[i]))
@@ -407,7 +447,8 @@ uint32_t tally_profile_waits(const struct tally_profile *profile)
 static bool is_of_tasks(const struct tally_profile *profile)
 {
 	size_t count;
-	const struct tally_recorded_event *events = tally_perfdata_events(profile->recording->data, &count);
+	const struct tally_recorded_event *events = tally_perfdata_events(profile->recording->data,
+									  &count);
 	for (size_t i = 0; i < count; i++)
 		if (tally_off_cpu_is_waking(&profile->recording->off_cpu, &events[i]))
 			return events[i].attr.flags & TALLY_ATTR_INHERIT;
@@ -417,14 +458,20 @@ static bool is_of_tasks(const struct tally_profile *profile)
 void tally_profile_wakers_text(const struct tally_profile *profile, struct tally_buffer *out)
 {
 	const double worth_saying = 0.5;
-	double woken = (double)profile->wakers.woken_ns, preempted = (double)profile->wakers.preempted_ns;
-	double unknown = (double)profile->wakers.unknown_ns, percent = (woken + preempted + unknown) / 100;
+	double woken = (double)profile->wakers.woken_ns,
+	       preempted = (double)profile->wakers.preempted_ns;
+	double unknown = (double)profile->wakers.unknown_ns,
+	       percent = (woken + preempted + unknown) / 100;
 	if (!(percent > 0))
 		return;
 	tally_buffer_printf(out, "who ended waits is known of %.0f%% of the time", woken / percent);
 	if (preempted / percent >= worth_saying)
-		tally_buffer_printf(out, "; for %.0f%% tasks could have run, and waited for a CPU", preempted / percent);
+		tally_buffer_printf(out, "; for %.0f%% tasks could have run, and waited for a CPU",
+				    preempted / percent);
 	if (unknown / percent >= worth_saying)
-		tally_buffer_printf(out, "; for %.0f%% it was not recorded%s", unknown / percent,
-				    is_of_tasks(profile) ? ": other tasks, devices or timers, which record -a records" : "");
+		tally_buffer_printf(
+			out, "; for %.0f%% it was not recorded%s", unknown / percent,
+			is_of_tasks(profile)
+				? ": other tasks, devices or timers, which record -a records"
+				: "");
 }

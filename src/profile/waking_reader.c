@@ -10,15 +10,19 @@ enum { IN_INTERRUPT = 0x08 | 0x10 };
 enum { TIME_SHIFT = 16, MOMENT = 2 /* of 65 us */ };
 
 /* NULL fields: the recording doesn't tell. */
-static void find_format(struct tally_waking_reader *reader, const struct tally_recorded_event *event)
+static void find_format(struct tally_waking_reader *reader,
+			const struct tally_recorded_event *event)
 {
-	struct tally_feature_bytes tracing = tally_perfdata_feature(reader->recording->data, TALLY_FEATURE_TRACING_DATA);
+	struct tally_feature_bytes tracing = tally_perfdata_feature(reader->recording->data,
+								    TALLY_FEATURE_TRACING_DATA);
 	struct tally_tracepoint_machine machine = { 0 };
 	const char *text;
 	size_t length;
 	reader->was_looked_for = true;
-	if (!tally_perfdata_tracepoint_format(reader->recording->data, event->attr.config, &text, &length) ||
-	    !tally_tracing_data_machine(tracing.bytes, tracing.size, &machine.long_bytes, &machine.swap) ||
+	if (!tally_perfdata_tracepoint_format(reader->recording->data, event->attr.config, &text,
+					      &length) ||
+	    !tally_tracing_data_machine(tracing.bytes, tracing.size, &machine.long_bytes,
+					&machine.swap) ||
 	    tally_tracepoint_parse(text, length, &machine, &reader->tracepoint, NULL) < 0)
 		return;
 	reader->pid = tally_tracepoint_field(reader->tracepoint, "pid");
@@ -34,7 +38,8 @@ static uint64_t hash_of(const struct tally_sample *sample, bool in_interrupt)
 	return hash;
 }
 
-static int set_number(struct tally_waking_reader *reader, const struct tally_sample *sample, struct tally_waking *out)
+static int set_number(struct tally_waking_reader *reader, const struct tally_sample *sample,
+		      struct tally_waking *out)
 {
 	uint64_t *slot = tally_map_put(&reader->numbers, hash_of(sample, out->in_interrupt), NULL);
 	if (!slot)
@@ -57,10 +62,12 @@ int tally_waking_read(struct tally_waking_reader *reader, const struct tally_rec
 	if (!reader->was_looked_for)
 		find_format(reader, event);
 	if (!reader->pid || !sample->raw ||
-	    !tally_tracepoint_u64(reader->tracepoint, reader->pid, sample->raw, sample->raw_size, &woken))
+	    !tally_tracepoint_u64(reader->tracepoint, reader->pid, sample->raw, sample->raw_size,
+				  &woken))
 		return 0;
 	if (reader->flags)
-		tally_tracepoint_u64(reader->tracepoint, reader->flags, sample->raw, sample->raw_size, &flags);
+		tally_tracepoint_u64(reader->tracepoint, reader->flags, sample->raw,
+				     sample->raw_size, &flags);
 	out->woken = (uint32_t)woken;
 	out->in_interrupt = flags & IN_INTERRUPT;
 	return set_number(reader, sample, out);

@@ -1,10 +1,12 @@
 /* Tasks that were made while events were being opened, and have inherited them.
  *
- * Tasks that appear meanwhile are found by listing /proc anew.  One whose maker had no events yet needs its own; one whose
- * maker had them has inherited them, and would be sampled twice.  The side-band tells the two apart: a FORK record has the
- * maker and the time.  The records stay in the rings, for the recorder to drain later.
+ * Tasks that appear meanwhile are found by listing /proc anew.  One whose maker had no events yet
+ * needs its own; one whose maker had them has inherited them, and would be sampled twice.  The
+ * side-band tells the two apart: a FORK record has the maker and the time.  The records stay in the
+ * rings, for the recorder to drain later.
  *
- * A recorder may lose its CPU between opening a task's events on two CPUs, so what is inherited is told ring by ring.
+ * A recorder may lose its CPU between opening a task's events on two CPUs, so what is inherited
+ * is told ring by ring.
  */
 #include "session/recorder_state.h"
 
@@ -20,7 +22,8 @@ static uint64_t key_of(const struct tally_recorder *recorder, uint32_t tid, size
 
 int tally_record_note_opened(struct tally_recorder *recorder, pid_t tid, size_t ring)
 {
-	uint64_t *slot = tally_map_put(&recorder->inherited.opened_ns, key_of(recorder, (uint32_t)tid, ring), NULL);
+	uint64_t *slot = tally_map_put(&recorder->inherited.opened_ns,
+				       key_of(recorder, (uint32_t)tid, ring), NULL);
 	if (!slot)
 		return -ENOMEM;
 	*slot = tally_record_now_ns();
@@ -44,7 +47,8 @@ static int read_forks(struct tally_recorder *recorder, size_t index)
 	while (!result && (bytes = tally_ring_next(&look, &size))) {
 		const struct tally_record_header *header = bytes;
 		struct tally_record record = { 0 };
-		if (header->type == TALLY_RECORD_FORK && tally_record_decode(attr, bytes, size, &record) >= 0)
+		if (header->type == TALLY_RECORD_FORK &&
+		    tally_record_decode(attr, bytes, size, &record) >= 0)
 			result = tally_vector_push(&inherited->forks, record.task);
 	}
 	inherited->read_to[index] = look.tail;
@@ -52,7 +56,8 @@ static int read_forks(struct tally_recorder *recorder, size_t index)
 	return result;
 }
 
-/* Of the rings of which the fork's task has inherited events: 1 when that was not known, 0 or -ENOMEM. */
+/* Of the rings of which the fork's task has inherited events: 1 when that was not known, 0 or
+ * -ENOMEM. */
 static int take_fork(struct tally_recorder *recorder, const struct tally_record_task *fork)
 {
 	struct tally_record_inherited *inherited = &recorder->inherited;
@@ -61,7 +66,8 @@ static int take_fork(struct tally_recorder *recorder, const struct tally_record_
 		uint64_t maker = key_of(recorder, fork->parent_tid, ring);
 		const uint64_t *opened_ns = tally_map_get(&inherited->opened_ns, maker);
 		bool is_new = false;
-		if (!(opened_ns && *opened_ns <= fork->time) && !tally_map_get(&inherited->from, maker))
+		if (!(opened_ns && *opened_ns <= fork->time) &&
+		    !tally_map_get(&inherited->from, maker))
 			continue;
 		if (!tally_map_put(&inherited->from, key_of(recorder, fork->tid, ring), &is_new))
 			return -ENOMEM;
@@ -77,7 +83,8 @@ int tally_record_look_for_inherited(struct tally_recorder *recorder)
 	if (!(tally_record_side_band(recorder)->attr.flags & TALLY_ATTR_INHERIT))
 		return 0;
 	if (!inherited->read_to)
-		inherited->read_to = tally_arena_array(&recorder->arena, recorder->ring_count, sizeof(*inherited->read_to));
+		inherited->read_to = tally_arena_array(&recorder->arena, recorder->ring_count,
+						       sizeof(*inherited->read_to));
 	if (!inherited->read_to)
 		return -ENOMEM;
 	for (size_t i = 0; !result && i < recorder->ring_count; i++)
@@ -96,7 +103,8 @@ int tally_record_look_for_inherited(struct tally_recorder *recorder)
 
 bool tally_record_has_inherited(const struct tally_recorder *recorder, pid_t tid, size_t ring)
 {
-	return tally_map_get(&recorder->inherited.from, key_of(recorder, (uint32_t)tid, ring)) != NULL;
+	return tally_map_get(&recorder->inherited.from, key_of(recorder, (uint32_t)tid, ring)) !=
+	       NULL;
 }
 
 bool tally_record_has_inherited_all(const struct tally_recorder *recorder, pid_t tid)

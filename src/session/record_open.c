@@ -196,7 +196,10 @@ static int open_source(struct tally_recorder *recorder, size_t index, const stru
 	for (unsigned i = 0; !result && i < count; i++) {
 		int opened = open_one(recorder, index, place, group, count > 1 ? copies->sizes[i] : 0);
 		if (opened < 0) {
-			const struct tally_record_source *off_cpu = is_refused(opened) ? tally_record_off_cpu(recorder) : NULL;
+			const struct tally_record_source *off_cpu = is_refused(opened)
+									    ? tally_record_off_cpu(
+										      recorder)
+									    : NULL;
 			struct tally_event asked = off_cpu ? *off_cpu->event : *source->event;
 			asked.attr = off_cpu ? off_cpu->attr : source->attr;
 			return explain_refusal(recorder, &asked, opened, place, err);
@@ -274,7 +277,8 @@ static int open_task(struct tally_recorder *recorder, pid_t tid, bool may_end, s
 			result = open_samples(recorder, &place, sizes, err);
 		if (result == -ESRCH && may_end)
 			return 0;
-		if (!result && i >= recorder->ring_count && tally_record_note_opened(recorder, tid, ring) < 0)
+		if (!result && i >= recorder->ring_count &&
+		    tally_record_note_opened(recorder, tid, ring) < 0)
 			result = tally_error_set(err, -ENOMEM, "out of memory");
 		if (result < 0)
 			return result;
@@ -282,10 +286,10 @@ static int open_task(struct tally_recorder *recorder, pid_t tid, bool may_end, s
 	return 1;
 }
 
-/* One of the target's tasks, as open_task().  The first task opened says what this user may look at: a child process may be
- * another user's, and is left out. */
-static int open_listed(struct tally_recorder *recorder, pid_t tid, bool is_first, struct tally_record_ring_sizes *sizes,
-		       struct tally_error *err)
+/* One of the target's tasks, as open_task().  The first task opened says what this user may look
+ * at: a child process may be another user's, and is left out. */
+static int open_listed(struct tally_recorder *recorder, pid_t tid, bool is_first,
+		       struct tally_record_ring_sizes *sizes, struct tally_error *err)
 {
 	if (tally_record_has_inherited_all(recorder, tid))
 		return 0;
@@ -299,7 +303,8 @@ static int open_listed(struct tally_recorder *recorder, pid_t tid, bool is_first
 }
 
 /* Tasks made meanwhile by tasks that had no event yet are found by listing anew. */
-static int open_all_listed(struct tally_recorder *recorder, struct tally_record_ring_sizes *sizes, struct tally_error *err)
+static int open_all_listed(struct tally_recorder *recorder, struct tally_record_ring_sizes *sizes,
+			   struct tally_error *err)
 {
 	struct tally_target *target = recorder->target;
 	size_t opened = 0, next = 0;
@@ -307,7 +312,8 @@ static int open_all_listed(struct tally_recorder *recorder, struct tally_record_
 	recorder->refused_descendants = 0;
 	do {
 		for (; next < target->tids.count; next++) {
-			int result = open_listed(recorder, target->tids.items[next], !opened, sizes, err);
+			int result = open_listed(recorder, target->tids.items[next], !opened, sizes,
+						 err);
 			if (result < 0)
 				return result;
 			opened += (size_t)result;
@@ -319,13 +325,15 @@ static int open_all_listed(struct tally_recorder *recorder, struct tally_record_
 	return opened ? 0 : tally_error_set(err, -ESRCH, "none of the tasks to record is there (any more)");
 }
 
-static int open_everywhere(struct tally_recorder *recorder, struct tally_record_ring_sizes *sizes, struct tally_error *err)
+static int open_everywhere(struct tally_recorder *recorder, struct tally_record_ring_sizes *sizes,
+			   struct tally_error *err)
 {
 	struct tally_target *target = recorder->target;
 	if (recorder->options.per_thread)
 		recorder->ring_count = 0; /* each brings its own */
 	if (target->all || tally_record_follows_command(recorder)) {
-		int result = open_task(recorder, target->all ? -1 : recorder->spawn->pid, false, sizes, err);
+		int result = open_task(recorder, target->all ? -1 : recorder->spawn->pid, false,
+				       sizes, err);
 		return result < 0 ? result : 0;
 	}
 	int result = open_all_listed(recorder, sizes, err);
@@ -377,10 +385,12 @@ static void tell_of_descendants(struct tally_recorder *recorder)
 	if (!*text)
 		return;
 	tally_buffer_printf(recorder->notes, "%s %s\n", text,
-			    recorder->target->takes_descendants ? "recorded, too; --no-descendants leaves them out" :
-								  "not recorded");
+			    recorder->target->takes_descendants
+				    ? "recorded, too; --no-descendants leaves them out"
+				    : "not recorded");
 	if (recorder->refused_descendants)
-		tally_buffer_printf(recorder->notes, "%zu of their threads may not be looked at by this user\n",
+		tally_buffer_printf(recorder->notes,
+				    "%zu of their threads may not be looked at by this user\n",
 				    recorder->refused_descendants);
 }
 

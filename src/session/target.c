@@ -177,7 +177,8 @@ static int add_descendants(struct tally_target *target, struct tally_pid_list *f
 			continue;
 		result = add_process(found, (pid_t)slot->key);
 		for (size_t k = before; k < found->count && result >= 0; k++)
-			if (!tally_map_put(&target->descendant_tids, (uint64_t)found->items[k], NULL))
+			if (!tally_map_put(&target->descendant_tids, (uint64_t)found->items[k],
+					   NULL))
 				result = -ENOMEM;
 	}
 	return result;
@@ -295,7 +296,8 @@ static void add_descendants_text(const struct tally_target *target, char *out, s
 {
 	size_t count = target->descendants.count, used = strlen(out);
 	if (target->takes_descendants && count && used < size)
-		snprintf(out + used, size - used, " and %zu child process%s", count, count == 1 ? "" : "es");
+		snprintf(out + used, size - used, " and %zu child process%s", count,
+			 count == 1 ? "" : "es");
 }
 
 static void command_text(char **command, char *out, size_t size)
@@ -348,8 +350,9 @@ void tally_target_descendants_text(const struct tally_target *target, char *out,
 	list_text(&target->pids, "process", "processes", out, size);
 	used = strlen(out);
 	if (used < size)
-		snprintf(out + used, size - used, " ha%s %zu child process%s, which %s", target->pids.count == 1 ? "s" : "ve",
-			 count, count == 1 ? "" : "es", count == 1 ? "is" : "are");
+		snprintf(out + used, size - used, " ha%s %zu child process%s, which %s",
+			 target->pids.count == 1 ? "s" : "ve", count, count == 1 ? "" : "es",
+			 count == 1 ? "is" : "are");
 }
 
 void tally_target_release(struct tally_target *target)

@@ -57,7 +57,8 @@ static inline bool tally_target_is_descendant(const struct tally_target *target,
 /* "'sleep 1'", "process 12", "CPUs 0-3", "the whole system": what the table's title says. */
 void tally_target_text(const struct tally_target *target, char *out, size_t size);
 
-/* What to tell of the descendants: "process 12 has 2 child processes, which are …", or "" where there are none. */
+/* What to tell of the descendants: "process 12 has 2 child processes, which are …", or "" where
+ * there are none. */
 void tally_target_descendants_text(const struct tally_target *target, char *out, size_t size);
 
 void tally_target_release(struct tally_target *target);

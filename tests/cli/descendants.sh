@@ -82,7 +82,7 @@ wait $master
 nobody="setpriv --reuid=65534 --regid=65534 --clear-groups"
 mkdir -m 777 theirs
 if [ "$(id -u)" = 0 ] && $nobody ./tally record -q -e cpu-clock:u -o theirs/probe true 2>err; then
-	sh -c "sleep 60 & echo \$! >child; exec $nobody ./workers 1000" </dev/null >said & master=$!
+	sh -c "sleep 60 & echo \$! >child; exec $nobody ./workers 400" </dev/null >said & master=$!
 	until grep -q ready said; do sleep 0.01; done
 	timeout 60 $nobody ./tally record -e cpu-clock:u -o theirs/data -p $master --duration 0.3 >out 2>&1
 	status=$?

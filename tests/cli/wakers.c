@@ -92,7 +92,10 @@ NOINLINE static void holds_lock(void)
 	END;
 }
 
-static const struct { const char *name; void (*waits)(void), (*wakes)(void); } kinds[] = {
+static const struct {
+	const char *name;
+	void (*waits)(void), (*wakes)(void);
+} kinds[] = {
 	{ "signal", waits_for_signal, gives_signal },
 	{ "byte", waits_for_byte, writes_byte },
 	{ "lock", waits_for_lock, holds_lock },
@@ -115,13 +118,15 @@ int main(int argc, char **argv)
 	pthread_t waker;
 	uint64_t waited[KINDS] = { 0 };
 	rounds = argc > 1 ? atoi(argv[1]) : 5;
-	if (pipe(ends) || pipe(acks) || pthread_barrier_init(&barrier, NULL, 2) || pthread_create(&waker, NULL, wakes, NULL))
+	if (pipe(ends) || pipe(acks) || pthread_barrier_init(&barrier, NULL, 2) ||
+	    pthread_create(&waker, NULL, wakes, NULL))
 		return 1;
 	for (int i = 0; i < KINDS * rounds; i++) {
 		pthread_barrier_wait(&barrier);
 		uint64_t start = now(CLOCK_MONOTONIC), used = now(CLOCK_THREAD_CPUTIME_ID);
 		kinds[i / rounds].waits();
-		waited[i / rounds] += now(CLOCK_MONOTONIC) - start - (now(CLOCK_THREAD_CPUTIME_ID) - used);
+		waited[i / rounds] += now(CLOCK_MONOTONIC) - start -
+				      (now(CLOCK_THREAD_CPUTIME_ID) - used);
 	}
 	pthread_join(waker, NULL);
 	for (int i = 0; i < KINDS; i++)

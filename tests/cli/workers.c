@@ -38,7 +38,8 @@ static void wait_for_work(int hold)
 }
 
 /* `ready` is closed when the worker waits; `hold` ends when it is to work. */
-static pid_t start(void (*work)(long), long ms, const int ready[2], const int hold[2], void (*then)(long), int *status)
+static pid_t start(void (*work)(long), long ms, const int ready[2], const int hold[2],
+		   void (*then)(long), int *status)
 {
 	pid_t pid = fork();
 	if (pid)
