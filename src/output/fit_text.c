@@ -1,5 +1,7 @@
 #include "output/fit_text.h"
 
+#include "output/brief_name.h"
+
 #include <string.h>
 
 int tally_text_width(const char *text)
@@ -10,64 +12,44 @@ int tally_text_width(const char *text)
 	return width;
 }
 
-/* "operator<", "operator<<", "operator->" …: how many of its characters at `at` are no brackets. */
-static size_t operator_length(const char *text, const char *at)
+static bool begins_letter(char byte)
 {
-	static const char word[] = "operator";
-	const size_t length = sizeof(word) - 1;
-	return (size_t)(at - text) >= length && !memcmp(at - length, word, length) ? strspn(at, "<>=-") : 0;
+	return (byte & 0xc0) != 0x80;
 }
 
-/* The text with what stands in its outermost angle brackets replaced; false when they don't pair. */
-static bool fold_arguments(const char *text, const char *dots, struct tally_buffer *out)
+/* Keeps the beginning, and half of the columns for the end where that is wanted. */
+static void put_cut(struct tally_buffer *out, const char *text, int width, bool keeps_end, bool ascii)
 {
-	unsigned depth = 0;
-	const char *opened = text;
-	for (const char *at = text; *at; at++) {
-		size_t skip = operator_length(text, at);
-		if (skip) {
-			if (!depth)
-				tally_buffer_append(out, at, skip);
-			at += skip - 1;
-			continue;
-		}
-		bool arrow = *at == '>' && at > text && at[-1] == '-';
-		if (*at == '>' && !arrow) {
-			if (!depth--)
-				return false;
-			if (!depth && at - opened > 4)
-				tally_buffer_text(out, dots);
-			else if (!depth)
-				tally_buffer_append(out, opened + 1, (size_t)(at - opened - 1));
-		}
-		if (!depth)
-			tally_buffer_char(out, *at);
-		if (*at == '<' && !depth++)
-			opened = at;
-	}
-	return !depth && !out->failed;
+	int left = width - (ascii ? 2 : 1), behind = keeps_end ? left / 2 : 0, columns = 0;
+	const char *end = text, *tail = text + strlen(text);
+	for (; *end; end++)
+		if (begins_letter(*end) && ++columns > left - behind)
+			break;
+	for (int i = 0; i < behind; i++)
+		do
+			tail--;
+		while (tail > end && !begins_letter(*tail));
+	tally_buffer_append(out, text, (size_t)(end - text));
+	tally_buffer_text(out, ascii ? ".." : "…");
+	tally_buffer_text(out, tail);
 }
 
 int tally_fit_text(struct tally_buffer *out, const char *text, int width, bool ascii)
 {
-	const char *dots = ascii ? ".." : "…";
-	const int dots_width = ascii ? 2 : 1;
-	struct tally_buffer folded = { 0 };
-	if (width > 0 && tally_text_width(text) > width && strchr(text, '<') && fold_arguments(text, dots, &folded))
-		text = tally_buffer_string(&folded);
+	bool is_name = strchr(text, '<') || strstr(text, "::"); /* one whose end matters: overloads differ behind */
+	struct tally_buffer brief = { 0 };
+	if (width > 0 && tally_text_width(text) > width && is_name) {
+		tally_brief_name(&brief, text, width, ascii ? ".." : "…");
+		text = tally_buffer_string(&brief);
+	}
 	int columns = tally_text_width(text);
 	if (width <= 0 || columns <= width) {
 		tally_buffer_text(out, text);
 	} else {
-		const char *end = text;
-		for (columns = 0; *end; end++)
-			if ((*end & 0xc0) != 0x80 && ++columns > width - dots_width)
-				break;
-		tally_buffer_append(out, text, (size_t)(end - text));
-		tally_buffer_text(out, dots);
+		put_cut(out, text, width, is_name, ascii);
 		columns = width;
 	}
-	tally_buffer_release(&folded);
+	tally_buffer_release(&brief);
 	return columns;
 }
 

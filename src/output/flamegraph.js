@@ -530,9 +530,49 @@ function withoutParameters(name) {
 	return name;
 }
 
+/* As output/brief_name.c has it: `fits` says what there is room for; arguments don't come back. */
+function briefName(name, fits) {
+	const operatorAt = at => name.slice(Math.max(at - 8, 0), at) === 'operator' ?
+		/^(\(\)|[<>=-]*)/.exec(name.slice(at))[0].length : 0;
+	let folded = '', depth = 0, opened = 0;
+	for (let at = 0; at < name.length; at++) {
+		const skip = operatorAt(at);
+		if (skip) {
+			folded += depth ? '' : name.slice(at, at + skip);
+			at += skip - 1;
+			continue;
+		}
+		if (name[at] === '>' && name[at - 1] !== '-' && --depth === 0)
+			folded += at - opened > 4 ? '\u2026' : name.slice(opened + 1, at);
+		if (depth < 0)
+			return name;
+		folded += depth ? '' : name[at];
+		if (name[at] === '<' && !depth++)
+			opened = at;
+	}
+	if (depth)
+		return name;
+	/* Leading parts go, as long as the rest says enough. */
+	const parts = [0];
+	for (let at = 0; at < folded.length; at++) {
+		depth += '<({['.includes(folded[at]);
+		depth -= '>)}]'.includes(folded[at]) && folded[at - 1] !== '-';
+		if (!depth && folded.startsWith('::', at))
+			parts.push(at + 2);
+	}
+	let brief = folded;
+	for (let i = 1; i < parts.length && !fits(brief); i++) {
+		const rest = folded.slice(parts[i]);
+		if (rest[0] === '{' || rest.startsWith('operator()') || /^h[0-9a-f]{16}$/.test(rest))
+			break;
+		brief = rest;
+	}
+	return brief;
+}
+
 const fitted = new Map();
 
-/* The name as it fits: whole, without parameters, or cut. */
+/* The name as it fits: whole, brief, without parameters, or cut. */
 function fit(name, width) {
 	const advance = ui.advance, room = Math.floor(width / advance);
 	if (room < 4)
@@ -545,9 +585,10 @@ function fit(name, width) {
 		return text;
 	const measure = t => ui.context.measureText(t).width <= width;
 	text = name;
-	if (!measure(text)) {
-		text = withoutParameters(name);
-	}
+	if (!measure(text))
+		text = briefName(name, measure);
+	if (!measure(text))
+		text = withoutParameters(text);
 	if (!measure(text)) {
 		const letters = Array.from(text.slice(0, 2 * room + 2));
 		let length = Math.min(letters.length, room - 1);
@@ -878,6 +919,54 @@ function figures(node) {
 }
 //end
 
+//if diff
+//else
+/* A report's SELF is of a symbol, with what the compiler put into it, and its code alone: what of the function was put into
+ * others is these others'.  Boxes take inlined functions apart.  By name and object, of all its boxes: the SELF, and with the
+ * inlined copies. */
+function sumFunctions(view) {
+	const INLINED = data.kinds.indexOf('inlined'), isInlined = node => !isThread(node) && kindOf(node) === INLINED;
+	const keyOf = node => data.frames[3 * node.frame] + ' ' + data.frames[3 * node.frame + 1];
+	const sums = new Map(), own = view.nodes.map(node => node.self);
+	for (let i = view.nodes.length - 1; i > 0; i--)
+		if (isInlined(view.nodes[i]))
+			own[view.nodes[i].parent.index] += own[i];
+	for (const node of view.nodes) {
+		if (isThread(node))
+			continue;
+		const key = keyOf(node), sum = sums.get(key) || { self: 0, copies: 0 };
+		let around = node;
+		while (isInlined(around) && around.parent && !isThread(around.parent) && keyOf(around.parent) !== key)
+			around = around.parent;
+		sums.set(key, sum);
+		if (!isInlined(node))
+			sum.self += own[node.index];
+		else if (!isInlined(around) || isThread(around.parent)) /* in no other box of it */
+			sum.copies += own[node.index];
+	}
+	view.functionSums = node => sums.get(keyOf(node));
+	view.own = node => own[node.index];
+}
+
+/* What a report says of the function, where its box alone says something else. */
+function describeFunction(element, node) {
+	const view = state.view, all = view.root.total;
+	if (isThread(node))
+		return;
+	if (!view.functionSums)
+		sumFunctions(view);
+	const sum = view.functionSums(node), own = view.own(node), parts = [];
+	if (own !== node.self && data.kinds[kindOf(node)] !== 'inlined')
+		parts.push('with what is inlined here ' + percent(own, all));
+	if (sum.self && (sum.self !== own || sum.copies))
+		parts.push('SELF of the report ' + percent(sum.self, all));
+	if (sum.copies && (sum.self || sum.copies !== own))
+		parts.push('with inlined copies ' + percent(sum.self + sum.copies, all));
+	if (parts.length)
+		make('div', 'flame-figures', element, 'self: ' + parts.join(', '));
+}
+//end
+
 function describeIn(element, node) {
 	element.textContent = '';
 	make('div', 'flame-name', element, nameOf(node));
@@ -896,6 +985,11 @@ function describeIn(element, node) {
 		line.appendChild(document.createTextNode(', ' + percent(node.total, state.zoom.total) + ' of the zoomed'));
 	if (node.hidden)
 		line.appendChild(document.createTextNode(', ' + weightText(node.hidden) + ' in frames left out'));
+//if diff
+//else
+	if (element === ui.tip)
+		describeFunction(element, node);
+//end
 }
 
 /* The line below the graph: what is hovered or walked on, else what is zoomed on. */
@@ -1087,6 +1181,7 @@ window.tallyFlamegraph = {
 			x: canvas.left + box.x + box.width / 2, y: canvas.top + top(box.node.depth) - ui.graph.scrollTop + BOX / 2,
 		}));
 	},
+	label: fit,
 	state: () => ({
 		zoom: nameOf(state.zoom), total: state.view.root.total * data.scale, matched: state.matchedWeight * data.scale,
 //if diff

@@ -1,5 +1,6 @@
 #include "output/flamegraph_text.h"
 
+#include "output/brief_name.h"
 #include "base/number_text.h"
 #include "output/function_name.h"
 
@@ -101,12 +102,10 @@ static unsigned cells_of(const char *name, size_t length)
 	return sum;
 }
 
-void tally_flame_label(struct tally_buffer *out, const char *name, unsigned columns)
+static void put_label(struct tally_buffer *out, const char *name, unsigned columns)
 {
 	size_t length = strlen(name);
 	bool cut = false;
-	if (columns < 3)
-		return;
 	if (cells_of(name, length) > columns)
 		length = tally_function_name_length(name);
 	if (cells_of(name, length) > columns) {
@@ -122,6 +121,19 @@ void tally_flame_label(struct tally_buffer *out, const char *name, unsigned colu
 	}
 	if (cut)
 		tally_buffer_text(out, "\u2026");
+}
+
+void tally_flame_label(struct tally_buffer *out, const char *name, unsigned columns)
+{
+	struct tally_buffer brief = { 0 };
+	if (columns < 3)
+		return;
+	if (cells_of(name, strlen(name)) > columns) {
+		tally_brief_name(&brief, name, (int)columns, "\u2026");
+		name = tally_buffer_string(&brief);
+	}
+	put_label(out, name, columns);
+	tally_buffer_release(&brief);
 }
 
 /* Three digits: "1.24", "12.4", "124". */

@@ -110,6 +110,18 @@ const tests = {
 		await page.key('Escape');
 		await page.key('Escape');
 	},
+	async 'narrow boxes keep the end of a name'() {
+		await page.load(draw('plain', STACKS));
+		const label = (name, letters) => page.run(`tallyFlamegraph.label(${JSON.stringify(name)}, ${letters} * 6.7 + 1)`);
+		const name = 'engine::Sorter<std::pair<int, std::__cxx11::basic_string<char>>>::bubble';
+		assert.strictEqual(await label(name, 80), name);
+		assert.strictEqual(await label(name, 30), 'engine::Sorter<\u2026>::bubble');
+		assert.strictEqual(await label(name, 19), 'Sorter<\u2026>::bubble');
+		assert.strictEqual(await label(name, 7), 'bubble');
+		assert.strictEqual(await label('r::work::{{closure}}', 17), 'work::{{closure}}');
+		assert.strictEqual(await label('ns::T::operator()(int, char)', 16), 'T::operator()');
+		assert.strictEqual(await label('ns::operator<< <char, int>(long)', 20), 'operator<< <\u2026>(long)');
+	},
 	async 'hovering tells name, kind and weight'() {
 		const { x, y } = await box('sys_wait');
 		await page.mouse('mouseMoved', x, y);
@@ -224,6 +236,21 @@ const tests = {
 		assert.strictEqual(await page.run('typeof window.pwned'), 'undefined');
 		assert(await box('</script><script>window.pwned=1</script>'));
 		assert.strictEqual(await text('.flame h1'), '</title><script>window.pwned=1</script>');
+	},
+	async 'a tooltip says what a report says of the function'() {
+		await page.load(draw('inlined', 'p;main;work 4\np;main;work;spin_[i] 28\np;main;other;spin_[i] 8\n' +
+			'p;main;spin 10\np;main;work;spin_[i];deep_[i] 10\np;main;plain 40\n'));
+		const tip = async (name, depth) => {
+			const { x, y } = await box(name, depth);
+			await page.mouse('mouseMoved', x, y);
+			return (await text('.flame-tip')).replace(/\u00a0/g, ' ');
+		};
+		assert.match(await tip('work'), /self: with what is inlined here 42\.00 %$/);
+		const spin = (await boxes()).find(one => one.name === 'spin' && one.depth === 3);
+		await page.mouse('mouseMoved', spin.x, spin.y);
+		assert.match((await text('.flame-tip')).replace(/\u00a0/g, ' '),
+			/self: SELF of the report 10\.00 %, with inlined copies 56\.00 %$/);
+		assert.doesNotMatch(await tip('plain'), /self:/);
 	},
 	async 'nothing went wrong, and nothing was asked of the network'() {
 		assert.deepStrictEqual(page.problems, []);

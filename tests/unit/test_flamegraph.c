@@ -381,7 +381,8 @@ static void labels_fit_or_are_cut(void **state)
 	(void)state;
 	static const struct { const char *name; unsigned columns; const char *label; } labels[] = {
 		{ "main", 4, "main" }, { "main", 3, "ma\u2026" }, { "main", 2, "" }, { "f(int, char)", 12, "f(int, char)" },
-		{ "f(int, char)", 5, "f" }, { "(anonymous namespace)::f()", 12, "(anonymous \u2026" },
+		{ "f(int, char)", 5, "f" }, { "(anonymous namespace)::f()", 12, "f()" },
+		{ "engine::Sorter<std::pair<int, long>>::bubble", 20, "Sorter&lt;\u2026&gt;::bubble" },
 		{ "T::operator()(int)", 13, "T::operator()" }, { "\u6f22\u5b57", 4, "\u6f22\u5b57" },
 		{ "\u6f22\u5b57", 3, "\u6f22\u2026" }, { "a<b>", 4, "a&lt;b&gt;" }, { "a\xff" "b", 3, "a\ufffd" "b" },
 	};

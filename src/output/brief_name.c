@@ -1,0 +1,131 @@
+#include "output/brief_name.h"
+
+#include "output/fit_text.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ARGUMENTS_MAX = 4, WORTH_FILLING = 8 };
+
+/* "operator<", "operator<<", "operator->" …: how many of its characters at `at` are no brackets. */
+static size_t operator_length(const char *text, const char *at)
+{
+	static const char word[] = "operator";
+	const size_t length = sizeof(word) - 1;
+	bool is_behind = (size_t)(at - text) >= length && !memcmp(at - length, word, length);
+	if (!is_behind)
+		return 0;
+	return !strncmp(at, "()", 2) ? 2 : strspn(at, "<>=-");
+}
+
+/* The text with what stands in its outermost angle brackets replaced, and the first of what was replaced.  False when brackets
+ * don't pair. */
+static bool fold_arguments(const char *text, const char *dots, struct tally_buffer *out, const char **first, size_t *first_length)
+{
+	unsigned depth = 0;
+	const char *opened = text;
+	for (const char *at = text; *at; at++) {
+		size_t skip = operator_length(text, at);
+		if (skip) {
+			if (!depth)
+				tally_buffer_append(out, at, skip);
+			at += skip - 1;
+			continue;
+		}
+		bool arrow = *at == '>' && at > text && at[-1] == '-';
+		if (*at == '>' && !arrow) {
+			if (!depth--)
+				return false;
+			size_t length = (size_t)(at - opened - 1);
+			if (!depth && length >= ARGUMENTS_MAX) {
+				tally_buffer_text(out, dots);
+				*first_length = *first ? *first_length : length;
+				*first = *first ? *first : opened + 1;
+			} else if (!depth) {
+				tally_buffer_append(out, opened + 1, length);
+			}
+		}
+		if (!depth)
+			tally_buffer_char(out, *at);
+		if (*at == '<' && !depth++)
+			opened = at;
+	}
+	return !depth && !out->failed;
+}
+
+/* Whether a part of a name says nothing without the one before it: "{{closure}}", "operator()", the hash of a symbol of Rust's. */
+static bool needs_scope(const char *part)
+{
+	enum { HASH_DIGITS = 16 };
+	return *part == '{' || !strncmp(part, "operator()", 10) ||
+	       (*part == 'h' && strspn(part + 1, "0123456789abcdef") == HASH_DIGITS && !part[1 + HASH_DIGITS]);
+}
+
+/* Where the next part of a qualified name begins; NULL: this one is the last. */
+static const char *next_part(const char *text, const char *part)
+{
+	int depth = 0;
+	for (const char *at = part; *at; at++) {
+		size_t skip = operator_length(text, at);
+		if (skip) {
+			at += skip - 1;
+			continue;
+		}
+		bool arrow = *at == '>' && at > text && at[-1] == '-';
+		depth += strchr("<({[", *at) != NULL;
+		depth -= strchr(">)}]", *at) != NULL && !arrow;
+		if (!depth && at[0] == ':' && at[1] == ':')
+			return at + 2;
+	}
+	return NULL;
+}
+
+/* What is left where leading parts go, until it fits or the rest would say too little. */
+static const char *drop_parts(const char *text, int width)
+{
+	const char *part = text;
+	while (tally_text_width(part) > width) {
+		const char *next = next_part(text, part);
+		if (!next || needs_scope(next))
+			return part;
+		part = next;
+	}
+	return part;
+}
+
+/* Arguments tell instances of a template apart: as many of the first ones as there is room for. */
+static void put_filled(struct tally_buffer *out, const char *brief, const char *dots, const char *arguments, size_t length, int width)
+{
+	const char *at = strstr(brief, dots);
+	int room = width - tally_text_width(brief);
+	if (!at || room < WORTH_FILLING || (size_t)room >= length) {
+		tally_buffer_text(out, brief);
+		return;
+	}
+	size_t kept = (size_t)room;
+	while (kept && (arguments[kept] & 0xc0) == 0x80)
+		kept--;
+	tally_buffer_append(out, brief, (size_t)(at - brief));
+	tally_buffer_append(out, arguments, kept);
+	tally_buffer_text(out, at);
+}
+
+void tally_brief_name(struct tally_buffer *out, const char *name, int width, const char *dots)
+{
+	struct tally_buffer folded = { 0 };
+	const char *arguments = NULL;
+	size_t length = 0;
+	if (tally_text_width(name) <= width || !fold_arguments(name, dots, &folded, &arguments, &length)) {
+		tally_buffer_text(out, name);
+	} else {
+		const char *whole = tally_buffer_string(&folded), *brief = drop_parts(whole, width);
+		/* The first arguments may be of a part that is gone. */
+		const char *first = strstr(whole, dots);
+		if (first && first >= brief)
+			put_filled(out, brief, dots, arguments, length, width);
+		else
+			tally_buffer_text(out, brief);
+	}
+	tally_buffer_release(&folded);
+}
