@@ -956,14 +956,18 @@ function describeFunction(element, node) {
 	if (!view.functionSums)
 		sumFunctions(view);
 	const sum = view.functionSums(node), own = view.own(node), parts = [];
-	if (own !== node.self && data.kinds[kindOf(node)] !== 'inlined')
-		parts.push('with what is inlined here ' + percent(own, all));
-	if (sum.self && (sum.self !== own || sum.copies))
-		parts.push('SELF of the report ' + percent(sum.self, all));
+	const holds = own !== node.self && data.kinds[kindOf(node)] !== 'inlined';
+	if (holds)
+		parts.push(['with inlined copies: self ', own]);
+	if (sum.self && (holds || sum.self !== own || sum.copies))
+		parts.push(['SELF of the report ', sum.self]);
 	if (sum.copies && (sum.self || sum.copies !== own))
-		parts.push('with inlined copies ' + percent(sum.self + sum.copies, all));
-	if (parts.length)
-		make('div', 'flame-figures', element, 'self: ' + parts.join(', '));
+		parts.push([sum.self ? 'with its copies elsewhere ' : 'all its inlined copies ', sum.self + sum.copies]);
+	const line = parts.length ? make('div', 'flame-figures', element) : null;
+	parts.forEach(([words, weight], i) => {
+		line.appendChild(document.createTextNode((i ? ', ' : '') + words));
+		make('b', '', line, percent(weight, all));
+	});
 }
 //end
 
