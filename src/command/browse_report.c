@@ -261,7 +261,8 @@ int tally_browse_report(struct tally_screen *screen, const struct tally_profile 
 					       .has_stacks = profile->has_stacks, .has_threads = true,
 					       .errors = request->errors };
 	tally_browse_init(&view.browser.browse, &profile->recording->names);
-	tally_command_jit_hint_text(profile, TALLY_HINT_BRIEF, view.browser.message, sizeof(view.browser.message));
+	tally_command_jit_hint_text(profile, TALLY_HINT_BRIEF, view.browser.message,
+				    sizeof(view.browser.message));
 	int result = build(&view);
 	while (!result && !leave) {
 		tally_browser_draw(&view.browser);

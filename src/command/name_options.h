@@ -10,8 +10,8 @@ enum { TALLY_OPTION_SYMFS = 0x2000, TALLY_OPTION_BUILD_IDS, TALLY_OPTION_VMLINUX
 
 /* Of views that show names as short as they can be, which `script` doesn't. */
 #define TALLY_FULL_NAMES_OPTION \
-	{ 0, "full-names", TALLY_ARGUMENT_NONE, NULL, "show functions' parameters even where nothing else has the name", NULL, \
-	  TALLY_OPTION_FULL_NAMES }
+	{ 0, "full-names", TALLY_ARGUMENT_NONE, NULL, \
+	  "show functions' parameters even where nothing else has the name", NULL, TALLY_OPTION_FULL_NAMES }
 
 /* Rows of a command's table of options; of one that has another use for perf's letter of --vmlinux, with 0 for it. */
 #define TALLY_NAME_OPTIONS TALLY_NAME_OPTIONS_BY('k')

@@ -4,11 +4,11 @@
 
 #include "command/new_file.h"
 #include "output/branch_text.h"
-#include "profile/jit_hint.h"
-#include "profile/trace_text.h"
 #include "perfdata/graft.h"
+#include "profile/jit_hint.h"
 #include "profile/packed_names.h"
 #include "profile/profile.h"
+#include "profile/trace_text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -130,7 +130,8 @@ int tally_pack_section(const char *path, const struct tally_pack_options *option
 		result = find_others(path, options, &others, err);
 	if (!result && tally_pack_names(profile, &others, section, places, known) < 0)
 		result = tally_error_set(err, -ENOMEM, "out of memory");
-	if (!result && options->hint && tally_profile_jit_hint(profile, TALLY_HINT_WITHOUT_SHARES, options->hint) < 0)
+	if (!result && options->hint &&
+	    tally_profile_jit_hint(profile, TALLY_HINT_WITHOUT_SHARES, options->hint) < 0)
 		result = tally_error_set(err, -ENOMEM, "out of memory");
 	if (options->look)
 		options->look(options->context, profile->recording);

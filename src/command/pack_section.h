@@ -20,7 +20,8 @@ struct tally_pack_options {
 	const struct tally_perf_maps *perf_maps; /* held while recording; NULL: none */
 	const struct tally_objects *files;       /* whose fetched ones are used, too; NULL: none */
 	const struct tally_name_sources *names;  /* NULL: what the recording tells */
-	struct tally_buffer *hint;               /* gets how what has no name would have one (jit_hint.h); NULL: not asked for */
+	struct tally_buffer *hint; /* gets how what has no name would have one (jit_hint.h); NULL:
+				      not asked for */
 	const struct tally_buffer *excerpt;      /* of the recording's data, which has its places; NULL: all is read */
 };
 

@@ -65,8 +65,9 @@ static int finish(struct run *run, enum tally_record_end end, const struct tally
 	double names_cpu_s = 0;
 	char hint[512] = "";
 	if (!output_failed)
-		names_cpu_s = record_add_names(run->request, run->recorder, &run->signals, run->request->output_fd, &status,
-					       hint, sizeof(hint));
+		names_cpu_s = record_add_names(run->request, run->recorder, &run->signals,
+					       run->request->output_fd, &status, hint,
+					       sizeof(hint));
 	struct tally_error name_err = TALLY_ERROR_NONE;
 	if (run->request->wants_time_in_name && record_output_name(run->request, &name_err) < 0)
 		tally_command_fail(run->command, &name_err);

@@ -34,8 +34,11 @@ struct naming {
 
 static int read_and_pack(struct naming *naming)
 {
-	const struct tally_pack_options options = { .perf_maps = &naming->perf_maps, .files = &naming->files,
-						    .excerpt = naming->excerpt.length ? &naming->excerpt : NULL,
+	const struct tally_pack_options options = { .perf_maps = &naming->perf_maps,
+						    .files = &naming->files,
+						    .excerpt = naming->excerpt.length
+								       ? &naming->excerpt
+								       : NULL,
 						    .hint = &naming->hint };
 	char path[40];
 	size_t places, known;
@@ -136,9 +139,11 @@ static void take_hint(const struct naming *naming, char *out, size_t size)
 	tally_terminal_clean(line, out, size);
 }
 
-/* 1; 0 where there is nothing to name; -EINTR, or another -errno.  `hint` gets what record_say_result() is to end with. */
-static int add_names(const struct record_request *request, struct tally_recorder *recorder, struct tally_signals *signals,
-		     int fd, bool shows, struct tally_record_status *status, char *hint, size_t hint_size,
+/* 1; 0 where there is nothing to name; -EINTR, or another -errno.  `hint` gets what
+ * record_say_result() is to end with. */
+static int add_names(const struct record_request *request, struct tally_recorder *recorder,
+		     struct tally_signals *signals, int fd, bool shows,
+		     struct tally_record_status *status, char *hint, size_t hint_size,
 		     struct tally_error *err)
 {
 	struct stat file;
@@ -167,8 +172,8 @@ static int add_names(const struct record_request *request, struct tally_recorder
 }
 
 double record_add_names(const struct record_request *request, struct tally_recorder *recorder,
-			struct tally_signals *signals, int fd, struct tally_record_status *status, char *hint,
-			size_t hint_size)
+			struct tally_signals *signals, int fd, struct tally_record_status *status,
+			char *hint, size_t hint_size)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
 	double before = cpu_seconds();
@@ -177,7 +182,8 @@ double record_add_names(const struct record_request *request, struct tally_recor
 		return 0;
 	const char *name = *request->named_output ? request->named_output : request->output;
 	bool shows = !request->quiet && tally_terminal_knows_escapes(STDERR_FILENO);
-	int result = add_names(request, recorder, signals, fd, shows, status, hint, hint_size, &err);
+	int result = add_names(request, recorder, signals, fd, shows, status, hint, hint_size,
+			       &err);
 	if (result == -EINTR)
 		fprintf(stderr, "tally: the names were left out; 'tally pack %s' adds them\n", name);
 	else if (result < 0)

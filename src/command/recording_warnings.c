@@ -30,7 +30,8 @@ void tally_command_warn_of(const struct tally_command *command, const char *path
 	tally_buffer_release(&warnings);
 }
 
-void tally_command_jit_hint_text(const struct tally_profile *profile, enum tally_hint_form form, char *out, size_t size)
+void tally_command_jit_hint_text(const struct tally_profile *profile, enum tally_hint_form form,
+				 char *out, size_t size)
 {
 	struct tally_buffer hint = { 0 };
 	*out = '\0';

@@ -16,7 +16,8 @@ void tally_command_warn_of(const struct tally_command *command, const char *path
 void tally_command_jit_hint(const struct tally_profile *profile);
 
 /* The same as text without its end, "" where there is none. */
-void tally_command_jit_hint_text(const struct tally_profile *profile, enum tally_hint_form form, char *out, size_t size);
+void tally_command_jit_hint_text(const struct tally_profile *profile, enum tally_hint_form form,
+				 char *out, size_t size);
 
 /* Shows on a terminal how much of a recording has been read, once that takes longer than a second. */
 struct tally_command_progress {

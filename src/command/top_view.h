@@ -15,7 +15,7 @@ struct top_request {
 	bool no_totals; /* nor of stacks */
 	bool shows_idle; /* samples of idle CPUs */
 	bool forgets; /* each view begins from nothing */
-	bool full_names; /* parameters in any case */
+	bool full_names;          /* parameters in any case */
 	bool by[TALLY_SORT_KEYS]; /* what rows are told apart by */
 	bool is_narrowed; /* to the user's own processes, since the kernel refused the system */
 	const struct tally_event_list *events;

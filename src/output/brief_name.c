@@ -19,9 +19,10 @@ static size_t operator_length(const char *text, const char *at)
 	return !strncmp(at, "()", 2) ? 2 : strspn(at, "<>=-");
 }
 
-/* The text with what stands in its outermost angle brackets replaced, and the first of what was replaced.  False when brackets
- * don't pair. */
-static bool fold_arguments(const char *text, const char *dots, struct tally_buffer *out, const char **first, size_t *first_length)
+/* The text with what stands in its outermost angle brackets replaced, and the first of what was
+ * replaced.  False when brackets don't pair. */
+static bool fold_arguments(const char *text, const char *dots, struct tally_buffer *out,
+			   const char **first, size_t *first_length)
 {
 	unsigned depth = 0;
 	const char *opened = text;
@@ -54,12 +55,14 @@ static bool fold_arguments(const char *text, const char *dots, struct tally_buff
 	return !depth && !out->failed;
 }
 
-/* Whether a part of a name says nothing without the one before it: "{{closure}}", "operator()", the hash of a symbol of Rust's. */
+/* Whether a part of a name says nothing without the one before it: "{{closure}}", "operator()", the
+ * hash of a symbol of Rust's. */
 static bool needs_scope(const char *part)
 {
 	enum { HASH_DIGITS = 16 };
 	return *part == '{' || !strncmp(part, "operator()", 10) ||
-	       (*part == 'h' && strspn(part + 1, "0123456789abcdef") == HASH_DIGITS && !part[1 + HASH_DIGITS]);
+	       (*part == 'h' && strspn(part + 1, "0123456789abcdef") == HASH_DIGITS &&
+		!part[1 + HASH_DIGITS]);
 }
 
 /* Where the next part of a qualified name begins; NULL: this one is the last. */
@@ -95,7 +98,8 @@ static const char *drop_parts(const char *text, int width)
 }
 
 /* Arguments tell instances of a template apart: as many of the first ones as there is room for. */
-static void put_filled(struct tally_buffer *out, const char *brief, const char *dots, const char *arguments, size_t length, int width)
+static void put_filled(struct tally_buffer *out, const char *brief, const char *dots,
+		       const char *arguments, size_t length, int width)
 {
 	const char *at = strstr(brief, dots);
 	int room = width - tally_text_width(brief);
@@ -116,7 +120,8 @@ void tally_brief_name(struct tally_buffer *out, const char *name, int width, con
 	struct tally_buffer folded = { 0 };
 	const char *arguments = NULL;
 	size_t length = 0;
-	if (tally_text_width(name) <= width || !fold_arguments(name, dots, &folded, &arguments, &length)) {
+	if (tally_text_width(name) <= width ||
+	    !fold_arguments(name, dots, &folded, &arguments, &length)) {
 		tally_buffer_text(out, name);
 	} else {
 		const char *whole = tally_buffer_string(&folded), *brief = drop_parts(whole, width);

@@ -301,7 +301,8 @@ static void put_footer(struct tally_browser *browser, int rows, int columns)
 	struct tally_drawn_row row = { .screen = browser->screen, .search = "", .y = rows - 1, .columns = columns };
 	describe_place(browser, place, sizeof(place));
 	int width = tally_text_width(place);
-	if (width > columns / 2 || columns - width < HINTS_MIN || tally_text_width(browser->message) >= columns - width)
+	if (width > columns / 2 || columns - width < HINTS_MIN ||
+	    tally_text_width(browser->message) >= columns - width)
 		width = 0;
 	if (browser->message[0])
 		snprintf(text, sizeof(text), " %s", browser->message);

@@ -153,8 +153,10 @@ static void put_functions(struct pprof *pprof, const uint32_t *files)
 		uint32_t symbol = names->functions.items[i].symbol;
 		put_number(&pprof->message, FUNCTION_ID, (uint64_t)i + 1);
 		put_number(&pprof->message, FUNCTION_NAME, name);
-		put_number(&pprof->message, FUNCTION_SYSTEM_NAME, symbol == TALLY_STRING_NONE ? name :
-				text(pprof, tally_strings_text(&names->strings, symbol)));
+		put_number(&pprof->message, FUNCTION_SYSTEM_NAME,
+			   symbol == TALLY_STRING_NONE
+				   ? name
+				   : text(pprof, tally_strings_text(&names->strings, symbol)));
 		put_number(&pprof->message, FUNCTION_FILENAME, text(pprof, files[i] == TALLY_STRING_NONE ? NULL :
 				tally_strings_text(&names->strings, files[i])));
 		put_message(pprof->out, PROFILE_FUNCTION, &pprof->message);

@@ -18,7 +18,8 @@ static bool begins_letter(char byte)
 }
 
 /* Keeps the beginning, and half of the columns for the end where that is wanted. */
-static void put_cut(struct tally_buffer *out, const char *text, int width, bool keeps_end, bool ascii)
+static void put_cut(struct tally_buffer *out, const char *text, int width, bool keeps_end,
+		    bool ascii)
 {
 	int left = width - (ascii ? 2 : 1), behind = keeps_end ? left / 2 : 0, columns = 0;
 	const char *end = text, *tail = text + strlen(text);
@@ -36,7 +37,8 @@ static void put_cut(struct tally_buffer *out, const char *text, int width, bool 
 
 int tally_fit_text(struct tally_buffer *out, const char *text, int width, bool ascii)
 {
-	bool is_name = strchr(text, '<') || strstr(text, "::"); /* one whose end matters: overloads differ behind */
+	bool is_name = strchr(text, '<') ||
+		       strstr(text, "::"); /* one whose end matters: overloads differ behind */
 	struct tally_buffer brief = { 0 };
 	if (width > 0 && tally_text_width(text) > width && is_name) {
 		tally_brief_name(&brief, text, width, ascii ? ".." : "…");

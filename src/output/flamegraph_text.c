@@ -1,7 +1,7 @@
 #include "output/flamegraph_text.h"
 
-#include "output/brief_name.h"
 #include "base/number_text.h"
+#include "output/brief_name.h"
 #include "output/function_name.h"
 
 #include <inttypes.h>

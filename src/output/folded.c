@@ -48,8 +48,8 @@ static void append_thread(const struct tally_stacks *stacks, const struct tally_
 		tally_buffer_printf(out, "/%" PRIu32, thread->tid);
 }
 
-/* By frame: how much of its name is written.  Parameters are left out where no other frame's name is the same without them:
- * overloads stay apart.  NULL: no memory. */
+/* By frame: how much of its name is written.  Parameters are left out where no other frame's name
+ * is the same without them: overloads stay apart.  NULL: no memory. */
 static size_t *choose_lengths(const struct tally_stacks *stacks)
 {
 	enum { SEVERAL = UINT32_MAX - 1 };
@@ -62,7 +62,8 @@ static size_t *choose_lengths(const struct tally_stacks *stacks)
 			const char *text = tally_strings_text(&stacks->strings, whole);
 			size_t length = tally_function_name_length(text);
 			uint32_t id = tally_strings_add(&shorts, text, length);
-			uint64_t *only = id == TALLY_STRING_NONE ? NULL : tally_map_put(&names, id, NULL);
+			uint64_t *only = id == TALLY_STRING_NONE ? NULL
+								 : tally_map_put(&names, id, NULL);
 			if (!only) {
 				free(lengths);
 				lengths = NULL;
@@ -77,8 +78,9 @@ static size_t *choose_lengths(const struct tally_stacks *stacks)
 	return lengths;
 }
 
-static void append_frame(const struct tally_stacks *stacks, const struct tally_frame *frame, size_t length, bool is_java,
-			 const struct tally_folded_options *options, struct tally_buffer *out)
+static void append_frame(const struct tally_stacks *stacks, const struct tally_frame *frame,
+			 size_t length, bool is_java, const struct tally_folded_options *options,
+			 struct tally_buffer *out)
 {
 	const char *name = tally_strings_text(&stacks->strings, frame->name);
 	bool full = options->full_names;
@@ -135,8 +137,8 @@ int tally_folded_write(const struct tally_stacks *stacks, const struct tally_fol
 		append_thread(stacks, thread, options, &texts);
 		failed = tally_stacks_frames(stacks, i, &frames) < 0;
 		for (size_t f = 0; !failed && f < frames.count; f++)
-			append_frame(stacks, &stacks->frames.items[frames.items[f]], lengths[frames.items[f]], is_java, options,
-				     &texts);
+			append_frame(stacks, &stacks->frames.items[frames.items[f]],
+				     lengths[frames.items[f]], is_java, options, &texts);
 		tally_buffer_char(&texts, '\0');
 	}
 	failed |= texts.failed;

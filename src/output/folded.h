@@ -11,8 +11,8 @@
 struct tally_folded_options {
 	bool with_pid, with_tid; /* "comm-PID", "comm-PID/TID"; '?' for a pid that isn't known */
 	bool suffix_kernel, suffix_jit, suffix_inlined; /* _[k] _[j] _[i] */
-	bool full_names; /* keep quotes, and parameter lists where nothing else has the name without: stackcollapse-perf.pl
-			  * drops both */
+	bool full_names; /* keep quotes, and parameter lists where nothing else has the name
+			  * without: stackcollapse-perf.pl drops both */
 	bool by_samples; /* weigh by samples where their number is known, not by periods */
 };
 

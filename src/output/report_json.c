@@ -10,15 +10,19 @@ static const char *name_of(const struct tally_names *names, uint32_t number)
 	if (!function)
 		return NULL;
 	if (function->name != TALLY_STRING_NONE)
-		return function->plain != function->bare ? tally_names_plain_text(names, number) : tally_names_text(names, number);
+		return function->plain != function->bare ? tally_names_plain_text(names, number)
+							 : tally_names_text(names, number);
 	bool is_told = function->start != UINT64_MAX && function->kind != TALLY_FRAME_INLINED;
 	return is_told ? tally_names_plain_text(names, number) : NULL;
 }
 
 static bool is_mangled(const struct tally_names *names, uint32_t number)
 {
-	const struct tally_function *function = number < names->functions.count ? &names->functions.items[number] : NULL;
-	return function && function->symbol != TALLY_STRING_NONE && function->symbol != function->name;
+	const struct tally_function *function = number < names->functions.count
+							? &names->functions.items[number]
+							: NULL;
+	return function && function->symbol != TALLY_STRING_NONE &&
+	       function->symbol != function->name;
 }
 
 static void put_function(const struct tally_profile *profile, uint32_t function, struct tally_json *json)
@@ -28,7 +32,9 @@ static void put_function(const struct tally_profile *profile, uint32_t function,
 	bool known = function != UINT32_MAX;
 	tally_json_text(json, "function", name_of(names, function));
 	if (is_mangled(names, function))
-		tally_json_text(json, "symbol", tally_strings_text(&names->strings, names->functions.items[function].symbol));
+		tally_json_text(json, "symbol",
+				tally_strings_text(&names->strings,
+						   names->functions.items[function].symbol));
 	tally_json_text(json, "object", known ? tally_names_object(names, function) : NULL);
 	tally_json_text(json, "kind", known ? kinds[names->functions.items[function].kind] : NULL);
 }

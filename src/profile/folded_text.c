@@ -169,8 +169,9 @@ int tally_stacks_read_folded(struct tally_stacks *stacks, const char *text, size
 
 int tally_stacks_read_text(struct tally_stacks *stacks, const char *text, size_t length, struct tally_error *err)
 {
-	int result = tally_text_is_perf_script(text, length) ? tally_stacks_read_perf_script(stacks, text, length, err)
-							     : tally_stacks_read_folded(stacks, text, length, err);
+	int result = tally_text_is_perf_script(text, length)
+			     ? tally_stacks_read_perf_script(stacks, text, length, err)
+			     : tally_stacks_read_folded(stacks, text, length, err);
 	if (!result && tally_stacks_make_readable(stacks) < 0)
 		result = tally_error_set(err, -ENOMEM, "out of memory while reading stacks");
 	return result;

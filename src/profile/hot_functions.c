@@ -42,7 +42,8 @@ static bool is_called(const struct tally_profile *profile, const struct tally_ho
 		return true;
 	const char *own = tally_names_plain_text(&profile->recording->names, hot->function);
 	size_t length = strcspn(own, "(");
-	return tally_names_is_called(&profile->recording->names, hot->function, name) || is_nameless(profile, hot, name) ||
+	return tally_names_is_called(&profile->recording->names, hot->function, name) ||
+	       is_nameless(profile, hot, name) ||
 	       (length && strlen(name) == length && !strncmp(own, name, length));
 }
 
@@ -54,7 +55,8 @@ static bool is_chosen(const struct tally_profile *profile, const struct tally_ho
 	const char *own = tally_names_file_path(names, hot->function);
 	return (!object || !strcmp(object, tally_names_short_object(names, hot->function)) ||
 		!strcmp(object, tally_names_object(names, hot->function)) || !strcmp(object, own) ||
-		!strcmp(object, tally_object_short(own))) && is_called(profile, hot, choice->name);
+		!strcmp(object, tally_object_short(own))) &&
+	       is_called(profile, hot, choice->name);
 }
 
 static int hotter_first(const void *a_, const void *b_)

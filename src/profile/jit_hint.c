@@ -1,7 +1,9 @@
-/* Code whose functions have no names though a way to get them exists: what a JIT made, and what an interpreter runs.
+/* Code whose functions have no names though a way to get them exists: what a JIT made, and what an
+ * interpreter runs.
  *
- * A runtime tells names of what it made where it is asked to, mostly when it is started.  An interpreter's functions are
- * nowhere in the stack; what it spends its time in shows that they are missed. */
+ * A runtime tells names of what it made where it is asked to, mostly when it is started.  An
+ * interpreter's functions are nowhere in the stack; what it spends its time in shows that they are
+ * missed. */
 #include "profile/jit_hint.h"
 
 #include "machine/procfs.h"
@@ -18,12 +20,14 @@ static const struct runtime {
 	const char *needs;  /* "": any version that runs these days */
 	const char *live;   /* a command for one that runs, before its pid; NULL: there is none */
 	const char *behind; /* … and behind it */
-	const char *frame_pointers; /* what else it needs where stacks are followed by them; NULL: nothing */
+	const char *frame_pointers; /* what else it needs where stacks follow them; NULL: nothing */
 } RUNTIMES[] = {
-	{ "node", "node --perf-basic-prof --interpreted-frames-native-stack", "", NULL, NULL, NULL },
-	{ "deno", "deno run --v8-flags=--perf-basic-prof,--interpreted-frames-native-stack", "", NULL, NULL, NULL },
-	{ "java", "java -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit", " (JDK 17)", "jcmd ", " Compiler.perfmap",
-	  "-XX:+PreserveFramePointer" },
+	{ "node", "node --perf-basic-prof --interpreted-frames-native-stack", "", NULL, NULL,
+	  NULL },
+	{ "deno", "deno run --v8-flags=--perf-basic-prof,--interpreted-frames-native-stack", "",
+	  NULL, NULL, NULL },
+	{ "java", "java -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit", " (JDK 17)",
+	  "jcmd ", " Compiler.perfmap", "-XX:+PreserveFramePointer" },
 	{ "dotnet", "DOTNET_PerfMapEnabled=1", "", NULL, NULL, NULL },
 	{ "ruby", "ruby --yjit-perf", " (Ruby 3.3)", NULL, NULL, NULL },
 	{ "beam.smp", "erl +JPperf true", "", NULL, NULL, NULL },
@@ -33,16 +37,17 @@ static const struct runtime {
 static const struct interpreter {
 	const char *loop, *language, *start, *needs;
 	const char *named;   /* how the names begin that it gives */
-	const char *library; /* how its object is called, before a version "3.11"; NULL: that doesn't matter */
+	const char *library; /* its object's name, up to the version's minor number; NULL: any */
 	unsigned from_minor; /* it can from this one of version 3 on */
 } INTERPRETERS[] = {
-	{ "_PyEval_EvalFrameDefault", "Python", "python3 -X perf", " (Python 3.12)", "py::", "python3.", 12 },
+	{ "_PyEval_EvalFrameDefault", "Python", "python3 -X perf", " (Python 3.12)",
+	  "py::", "python3.", 12 },
 	{ "vm_exec_core", "Ruby", "ruby --yjit-perf", " (Ruby 3.3)", NULL, NULL, 0 },
 };
 
 enum { INTERPRETER_COUNT = sizeof(INTERPRETERS) / sizeof(*INTERPRETERS) };
 
-/* ---- functions ----------------------------------------------------------------------------------------- */
+/* ---- functions ------------------------------------------------------------------------------ */
 
 static bool is_unnamed_function(const struct tally_names *names, uint32_t index)
 {
@@ -64,7 +69,8 @@ static const char *memory_file(const struct tally_profile *profile, uint32_t pla
 	return strncmp(path, "/memfd:", 7) != 0 ? NULL : path;
 }
 
-/* By function: 1 + the interpreter whose loop it is; 0: none's, or one that names its functions.  NULL: no memory. */
+/* By function: 1 + the interpreter whose loop it is; 0: none's, or one that names its functions.
+ * NULL: no memory. */
 static uint8_t *find_loops(const struct tally_names *names)
 {
 	uint8_t *loops = calloc(names->functions.count + 1, sizeof(*loops));
@@ -85,7 +91,7 @@ static uint8_t *find_loops(const struct tally_names *names)
 	return loops;
 }
 
-/* ---- samples ------------------------------------------------------------------------------------------- */
+/* ---- samples -------------------------------------------------------------------------------- */
 
 struct sums {
 	struct tally_map by_comm;                    /* in unnamed code, or in what it called */
@@ -94,10 +100,11 @@ struct sums {
 	uint32_t comm, pid;                          /* that has most; pid 0: not known */
 	const char *memory;
 	uint64_t interpreted[INTERPRETER_COUNT];
-	uint32_t loop[INTERPRETER_COUNT];            /* one of its functions */
+	uint32_t loop[INTERPRETER_COUNT]; /* one of its functions */
 };
 
-static int count_unnamed(struct sums *sums, uint32_t comm, uint32_t pid, bool is_leaf, uint64_t added)
+static int count_unnamed(struct sums *sums, uint32_t comm, uint32_t pid, bool is_leaf,
+			 uint64_t added)
 {
 	uint64_t *samples = tally_map_put(&sums->by_comm, comm, NULL);
 	if (!samples)
@@ -120,19 +127,24 @@ static void count_loop(struct sums *sums, const uint8_t *loops, uint32_t functio
 	sums->loop[which] = function;
 }
 
-/* Who made the code: memory without a file has an owner.  Rows may be of several threads, and say less. */
-static uint32_t maker_of(const struct tally_profile *profile, uint32_t place, uint32_t comm, uint32_t *pid)
+/* Who made the code: memory without a file has an owner.  Rows may be of several threads, and say
+ * less. */
+static uint32_t maker_of(const struct tally_profile *profile, uint32_t place, uint32_t comm,
+			 uint32_t *pid)
 {
 	const struct tally_names *names = &profile->recording->names;
 	const struct tally_tasks *tasks = names->tasks;
 	uint32_t file = tally_names_file(names, &profile->places.places.items[place]);
 	*pid = file < tasks->files.count ? tasks->files.items[file].pid : 0;
-	const uint64_t *slot = *pid ? tally_map_get(&tasks->thread_index, (uint64_t)*pid << 32 | *pid) : NULL;
+	const uint64_t *slot = *pid ? tally_map_get(&tasks->thread_index,
+						    (uint64_t)*pid << 32 | *pid)
+				    : NULL;
 	uint32_t main = slot ? tasks->threads.items[*slot].comm : TALLY_STRING_NONE;
 	return main == TALLY_STRING_NONE ? comm : main;
 }
 
-static int count_row(const struct tally_profile *profile, const uint8_t *loops, size_t index, struct sums *sums)
+static int count_row(const struct tally_profile *profile, const uint8_t *loops, size_t index,
+		     struct sums *sums)
 {
 	const struct tally_row *row = &profile->rows.rows.items[index];
 	const uint8_t *end, *at = tally_row_stack(&profile->rows, index, &end);
@@ -155,14 +167,15 @@ static int count_row(const struct tally_profile *profile, const uint8_t *loops, 
 		}
 		if (path)
 			continue;
-		uint32_t comm = maker_of(profile, place, profile->classes.items[row->class].comm, &pid);
+		uint32_t comm = maker_of(profile, place, profile->classes.items[row->class].comm,
+					 &pid);
 		return count_unnamed(sums, comm, pid, is_leaf, row->samples);
 	}
 	return 0;
 }
 
-static int count_live(const struct tally_live_sums *live, const uint8_t *loops, const struct tally_live_sum *sum,
-		      struct sums *sums)
+static int count_live(const struct tally_live_sums *live, const uint8_t *loops,
+		      const struct tally_live_sum *sum, struct sums *sums)
 {
 	const double parts = 1024; /* of a sample, which fades */
 	const uint32_t *frames = sum->count ? live->frames.items + sum->first : &sum->function;
@@ -179,7 +192,7 @@ static int count_live(const struct tally_live_sums *live, const uint8_t *loops, 
 	return 0;
 }
 
-/* ---- what to do ---------------------------------------------------------------------------------------- */
+/* ---- what to do ----------------------------------------------------------------------------- */
 
 static bool is_worth_a_line(const struct sums *sums, uint64_t samples)
 {
@@ -190,8 +203,8 @@ static bool is_worth_a_line(const struct sums *sums, uint64_t samples)
 static bool runs_on(const struct tally_names *names, uint32_t pid, const char *comm)
 {
 	char now[32];
-	return pid && pid <= INT32_MAX && !names->foreign_machine && tally_proc_comm((pid_t)pid, now, sizeof(now)) >= 0 &&
-	       !strcmp(now, comm);
+	return pid && pid <= INT32_MAX && !names->foreign_machine &&
+	       tally_proc_comm((pid_t)pid, now, sizeof(now)) >= 0 && !strcmp(now, comm);
 }
 
 static const struct runtime *runtime_of(const char *comm)
@@ -202,22 +215,26 @@ static const struct runtime *runtime_of(const char *comm)
 	return NULL;
 }
 
-static void put_way(const struct tally_names *names, const char *comm, uint32_t pid, bool by_frame_pointers,
-		    struct tally_buffer *out)
+static void put_way(const struct tally_names *names, const char *comm, uint32_t pid,
+		    bool by_frame_pointers, struct tally_buffer *out)
 {
 	const struct runtime *runtime = runtime_of(comm);
 	if (!runtime) {
-		tally_buffer_text(out, "start it with the option of its runtime that writes /tmp/perf-PID.map or a jit-PID.dump");
+		tally_buffer_text(
+			out,
+			"start it with the option of its runtime that writes /tmp/perf-PID.map or a jit-PID.dump");
 		return;
 	}
 	bool is_live = runtime->live && runs_on(names, pid, comm);
 	if (is_live)
-		tally_buffer_printf(out, "%s%u%s names it now; next time ", runtime->live, pid, runtime->behind);
+		tally_buffer_printf(out, "%s%u%s names it now; next time ", runtime->live, pid,
+				    runtime->behind);
 	bool needs_more = by_frame_pointers && runtime->frame_pointers;
 	tally_buffer_printf(out, "start it with %s%s%s%s", runtime->start, needs_more ? " " : "",
 			    needs_more ? runtime->frame_pointers : "", runtime->needs);
 	if (runtime->live && !is_live)
-		tally_buffer_printf(out, ", or name it while it runs: %sPID%s", runtime->live, runtime->behind);
+		tally_buffer_printf(out, ", or name it while it runs: %sPID%s", runtime->live,
+				    runtime->behind);
 }
 
 /* "…/libpython3.11.so.1.0" → 11; 0: it doesn't say. */
@@ -227,13 +244,15 @@ static unsigned minor_version(const char *object, const char *library)
 	return at ? (unsigned)strtoul(at + strlen(library), NULL, 10) : 0;
 }
 
-static void put_interpreter(const struct tally_names *names, const struct interpreter *one, uint32_t loop,
-			    struct tally_buffer *out)
+static void put_interpreter(const struct tally_names *names, const struct interpreter *one,
+			    uint32_t loop, struct tally_buffer *out)
 {
-	unsigned minor = one->library ? minor_version(tally_names_short_object(names, loop), one->library) : 0;
+	unsigned minor = one->library ? minor_version(tally_names_short_object(names, loop),
+						      one->library)
+				      : 0;
 	if (minor && minor < one->from_minor)
-		tally_buffer_printf(out, "%s 3.%u can't name them; from 3.%u on, start it with %s", one->language, minor,
-				    one->from_minor, one->start);
+		tally_buffer_printf(out, "%s 3.%u can't name them; from 3.%u on, start it with %s",
+				    one->language, minor, one->from_minor, one->start);
 	else
 		tally_buffer_printf(out, "start it with %s%s", one->start, minor ? "" : one->needs);
 }
@@ -249,18 +268,23 @@ struct wording {
 	bool by_frame_pointers;
 };
 
-static void put_brief_way(const struct tally_names *names, const char *comm, uint32_t pid, struct tally_buffer *out)
+static void put_brief_way(const struct tally_names *names, const char *comm, uint32_t pid,
+			  struct tally_buffer *out)
 {
 	const struct runtime *runtime = runtime_of(comm);
 	if (runtime && runtime->live && runs_on(names, pid, comm))
-		tally_buffer_printf(out, "%s's code has no names: %s%u%s\n", comm, runtime->live, pid, runtime->behind);
+		tally_buffer_printf(out, "%s's code has no names: %s%u%s\n", comm, runtime->live,
+				    pid, runtime->behind);
 	else if (runtime)
 		tally_buffer_printf(out, "code without names: %s\n", runtime->start);
 	else
-		tally_buffer_printf(out, "%s's code has no names: its runtime may have an option for them\n", comm);
+		tally_buffer_printf(
+			out, "%s's code has no names: its runtime may have an option for them\n",
+			comm);
 }
 
-static void put_unnamed(const struct wording *wording, const struct sums *sums, struct tally_buffer *out)
+static void put_unnamed(const struct wording *wording, const struct sums *sums,
+			struct tally_buffer *out)
 {
 	const char *comm = tally_strings_text(&wording->names->tasks->strings, sums->comm);
 	if (wording->form == TALLY_HINT_BRIEF) {
@@ -268,20 +292,25 @@ static void put_unnamed(const struct wording *wording, const struct sums *sums, 
 		return;
 	}
 	if (wording->form == TALLY_HINT_WITH_SHARES)
-		tally_buffer_printf(out, "%.0f%% of the samples are in code that %s made while it ran, without names%s: ",
-				    percent(sums, sums->unnamed), comm, sums->below ? ", or in what it called" : "");
+		tally_buffer_printf(
+			out,
+			"%.0f%% of the samples are in code that %s made while it ran, without names%s: ",
+			percent(sums, sums->unnamed), comm,
+			sums->below ? ", or in what it called" : "");
 	else
 		tally_buffer_printf(out, "code that %s made while it ran has no names: ", comm);
 	put_way(wording->names, comm, sums->pid, wording->by_frame_pointers, out);
 	tally_buffer_char(out, '\n');
 }
 
-static void put_interpreted(const struct wording *wording, const struct sums *sums, size_t which, struct tally_buffer *out)
+static void put_interpreted(const struct wording *wording, const struct sums *sums, size_t which,
+			    struct tally_buffer *out)
 {
 	const struct interpreter *interpreter = &INTERPRETERS[which];
 	if (wording->form == TALLY_HINT_WITH_SHARES)
-		tally_buffer_printf(out, "%.0f%% of the samples are in %s code, whose functions are not seen: ",
-				    percent(sums, sums->interpreted[which]), interpreter->language);
+		tally_buffer_printf(
+			out, "%.0f%% of the samples are in %s code, whose functions are not seen: ",
+			percent(sums, sums->interpreted[which]), interpreter->language);
 	else
 		tally_buffer_printf(out, "%s functions are not seen: ", interpreter->language);
 	put_interpreter(wording->names, interpreter, sums->loop[which], out);
@@ -295,19 +324,25 @@ static void put(const struct wording *wording, const struct sums *sums, struct t
 	for (size_t i = 1; i < INTERPRETER_COUNT; i++)
 		which = sums->interpreted[i] > sums->interpreted[which] ? i : which;
 	if (is_worth_a_line(sums, sums->in_memory) && wording->form == TALLY_HINT_WITH_SHARES)
-		tally_buffer_printf(out, "%.0f%% of the samples are in functions without names, of %s: a file in memory, which "
-				    "is gone with its process; from a file on disk they are named\n",
-				    percent(sums, sums->in_memory), sums->memory);
+		tally_buffer_printf(
+			out,
+			"%.0f%% of the samples are in functions without names, of %s: a file in memory, which "
+			"is gone with its process; from a file on disk they are named\n",
+			percent(sums, sums->in_memory), sums->memory);
 	else if (is_worth_a_line(sums, sums->unnamed) && sums->unnamed >= sums->interpreted[which])
 		put_unnamed(wording, sums, out);
 	else if (is_worth_a_line(sums, sums->interpreted[which]))
 		put_interpreted(wording, sums, which, out);
 }
 
-int tally_profile_jit_hint(const struct tally_profile *profile, enum tally_hint_form form, struct tally_buffer *out)
+int tally_profile_jit_hint(const struct tally_profile *profile, enum tally_hint_form form,
+			   struct tally_buffer *out)
 {
-	const struct wording wording = { .names = &profile->recording->names, .form = form,
-					 .by_frame_pointers = tally_profile_follows_frame_pointers(profile) };
+	const struct wording wording = {
+		.names = &profile->recording->names,
+		.form = form,
+		.by_frame_pointers = tally_profile_follows_frame_pointers(profile),
+	};
 	struct sums sums = { 0 };
 	uint8_t *loops = find_loops(&profile->recording->names);
 	int result = loops ? 0 : -ENOMEM;

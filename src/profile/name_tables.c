@@ -57,18 +57,21 @@ static void note_gap(struct tally_names *names, const struct tally_object_entry 
 	}
 }
 
-/* One program by several names, as of redis or busybox: the path that processes were started by, beside the file and the same
- * file; NULL where that is its own, or they differ.  A name that the file's own has in it says less ("cc", "python3"). */
-static const char *started_path(const struct tally_mapped_file *file, const char *path, char *out, size_t size)
+/* One program by several names, as of redis or busybox: the path that processes were started by,
+ * beside the file and the same file; NULL where that is its own, or they differ.  A name that the
+ * file's own has in it says less ("cc", "python3"). */
+static const char *started_path(const struct tally_mapped_file *file, const char *path, char *out,
+				size_t size)
 {
 	const char *slash = strrchr(path, '/');
 	struct stat own, other;
-	if (!slash || !file->started_as[0] || file->is_started_variously || strstr(slash + 1, file->started_as) ||
-	    strchr(file->started_as, '/') || strlen(file->started_as) + 1 == sizeof(file->started_as))
+	if (!slash || !file->started_as[0] || file->is_started_variously ||
+	    strstr(slash + 1, file->started_as) || strchr(file->started_as, '/') ||
+	    strlen(file->started_as) + 1 == sizeof(file->started_as))
 		return NULL;
 	int length = snprintf(out, size, "%.*s/%s", (int)(slash - path), path, file->started_as);
-	bool is_it = length > 0 && (size_t)length < size && !stat(path, &own) && !stat(out, &other) &&
-		     own.st_dev == other.st_dev && own.st_ino == other.st_ino;
+	bool is_it = length > 0 && (size_t)length < size && !stat(path, &own) &&
+		     !stat(out, &other) && own.st_dev == other.st_dev && own.st_ino == other.st_ino;
 	return is_it ? out : NULL;
 }
 
@@ -99,8 +102,10 @@ static int open_table(struct tally_names *names, struct tally_name_table *table,
 			return -ENOMEM;
 		if (!entry->object)
 			note_gap(names, entry, path);
-		const char *started = entry->object && !names->real_paths ?
-				      started_path(file, path, started_as, sizeof(started_as)) : NULL;
+		const char *started = entry->object && !names->real_paths
+					      ? started_path(file, path, started_as,
+							     sizeof(started_as))
+					      : NULL;
 		path = started ? started : path;
 	}
 	table->object = tally_strings_intern(&names->strings, path);

@@ -114,7 +114,8 @@ uint32_t tally_names_intern_text(struct tally_names *names, struct tally_map *te
 	return (uint32_t)*slot;
 }
 
-/* By kind and symbol for what is inlined, which has no place of its own; by file and start for the others. */
+/* By kind and symbol for what is inlined, which has no place of its own; by file and start for the
+ * others. */
 static uint64_t function_key(const struct tally_function *function, uint32_t file)
 {
 	if (function->kind == TALLY_FRAME_INLINED)
@@ -151,8 +152,10 @@ uint32_t tally_names_symbol_function(struct tally_names *names, struct tally_nam
 {
 	struct tally_function function = {
 		.object = tally_name_table_object(names, table, place, &symbol),
-		.name = symbol ? tally_names_intern_text(names, &table->texts, symbol->name) : TALLY_STRING_NONE,
-		.symbol = symbol ? tally_strings_intern(&names->strings, symbol->name) : TALLY_STRING_NONE,
+		.name = symbol ? tally_names_intern_text(names, &table->texts, symbol->name)
+			       : TALLY_STRING_NONE,
+		.symbol = symbol ? tally_strings_intern(&names->strings, symbol->name)
+				 : TALLY_STRING_NONE,
 		.source = TALLY_STRING_NONE,
 		.start = symbol ? symbol->start : start,
 		.kind = table->kind,
@@ -192,7 +195,8 @@ uint32_t tally_names_plain_function(struct tally_names *names, const struct tall
 	} else {
 		const char *name = tally_tasks_path(names->tasks, place->file);
 		function = (struct tally_function){
-			.start = names->tasks->files.items[place->file].symbol_start, .kind = TALLY_FRAME_KERNEL,
+			.start = names->tasks->files.items[place->file].symbol_start,
+			.kind = TALLY_FRAME_KERNEL,
 			.source = TALLY_STRING_NONE,
 		};
 		*offset = place->address - function.start;
@@ -267,7 +271,8 @@ const char *tally_names_object(const struct tally_names *names, uint32_t functio
 
 const char *tally_names_file_path(const struct tally_names *names, uint32_t function)
 {
-	uint32_t file = function < names->functions.count ? names->functions.items[function].file : TALLY_FILE_NONE;
+	uint32_t file = function < names->functions.count ? names->functions.items[function].file
+							  : TALLY_FILE_NONE;
 	return tally_tasks_path(names->tasks, file);
 }
 

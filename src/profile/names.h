@@ -48,11 +48,14 @@ static inline bool tally_place_is_waker(const struct tally_place *place)
 
 struct tally_function {
 	uint32_t name;   /* string id; TALLY_STRING_NONE: no symbol */
-	uint32_t symbol; /* string id as the symbol table or DWARF has it (mangled): by it functions of one name are told apart */
-	uint32_t bare;   /* the name without a symbol version ("@@GLIBC_2.34"); what has no symbol by its object: "[gzip+0x4010]" */
-	uint32_t plain;  /* what views show: the bare name, with what tells it from others (tally_names_tell_apart) */
-	uint32_t source; /* string id of the file that its object's symbol table says it is of: "a.c"; TALLY_STRING_NONE: it
-			  * doesn't say, or nothing needs it */
+	uint32_t symbol; /* string id as the symbol table or DWARF has it (mangled): by it functions
+			  * of one name are told apart */
+	uint32_t bare;   /* the name without a symbol version ("@@GLIBC_2.34"); what has no symbol by
+			  * its object: "[gzip+0x4010]" */
+	uint32_t plain;  /* what views show: the bare name, with what tells it from others
+			  * (tally_names_tell_apart) */
+	uint32_t source; /* string id of the file that its object's symbol table says it is of:
+			  * "a.c"; TALLY_STRING_NONE: it doesn't say, or nothing needs it */
 	uint32_t file;   /* of tasks, TALLY_FILE_KERNEL or TALLY_FILE_NONE */
 	uint32_t object; /* string id of its path: "/usr/lib/…/libc.so.6", "[kernel.kallsyms]", "[unknown]" */
 	uint64_t start;  /* in its file's terms: subtract from a symbol address for the offset.  Of what has no symbol the
@@ -133,7 +136,8 @@ struct tally_names {
 	struct tally_place_table *asked; /* places that tally_names_function() was asked for are put here; NULL: nobody wants them */
 	bool keep_mangled;
 	bool no_inlines; /* set by who wants the symbols' functions alone */
-	bool real_paths; /* objects are called by their files' own names, not by those under which they were started */
+	bool real_paths; /* objects are called by their files' own names, not by those under which
+			  * they were started */
 	size_t told_apart; /* so many of `functions` were there when they were told apart last */
 	const struct tally_text_pokes *text_pokes; /* by which the kernel's code is read; NULL: none */
 	const struct tally_perf_maps *perf_maps; /* held while recording; NULL: none, they are looked for where they lie */
@@ -180,17 +184,19 @@ uint32_t tally_names_function(struct tally_names *names, const struct tally_plac
 int tally_names_resolve(struct tally_names *names, const struct tally_place *places, size_t count,
 			struct tally_place_name *out);
 
-/* Sets each function's `plain`, as short as it can be while no two functions of an object have the same: "calc" where there is
- * one, "calc(int)" and "calc(double)" where there are two (names_apart.c).  Call it when all places are named, and again
- * when there are more.  0 or -ENOMEM. */
+/* Sets each function's `plain`, as short as it can be while no two functions of an object have the
+ * same: "calc" where there is one, "calc(int)" and "calc(double)" where there are two
+ * (names_apart.c).  Call it when all places are named, and again when there are more.  0 or
+ * -ENOMEM. */
 int tally_names_tell_apart(struct tally_names *names);
 
-/* Appends the name with all parameters, which is the same in any recording of the function; without hashes and addresses, which
- * differ from build to build. */
-void tally_names_full_text(const struct tally_names *names, uint32_t function, struct tally_buffer *out);
+/* Appends the name with all parameters, which is the same in any recording of the function; without
+ * hashes and addresses, which differ from build to build. */
+void tally_names_full_text(const struct tally_names *names, uint32_t function,
+			   struct tally_buffer *out);
 
-/* True when `typed` names the function: as views show it, with or without version or parameters, or by its symbol.  Blanks
- * don't matter. */
+/* True when `typed` names the function: as views show it, with or without version or parameters, or
+ * by its symbol.  Blanks don't matter. */
 bool tally_names_is_called(const struct tally_names *names, uint32_t function, const char *typed);
 
 /* The same of any name in a list of patterns (sample_filter.h). */
@@ -203,7 +209,8 @@ const char *tally_names_plain_text(const struct tally_names *names, uint32_t fun
 /* The object's whole path, and its last part. */
 const char *tally_names_object(const struct tally_names *names, uint32_t function);
 const char *tally_names_short_object(const struct tally_names *names, uint32_t function);
-/* The path of the file, whose object may be called by the name under which it was started; "" where it is in none. */
+/* The path of the file, whose object may be called by the name under which it was started; "" where
+ * it is in none. */
 const char *tally_names_file_path(const struct tally_names *names, uint32_t function);
 const char *tally_object_short(const char *path);
 

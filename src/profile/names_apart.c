@@ -1,17 +1,20 @@
 /* Names as views show them: short, but never the same for two functions of one object.
  *
- * A function is what its symbol stands for.  Demangled without parameters, as perf prints names, overloads read alike, and
- * so do other things.  Of functions that do, each gets what tells it from the others, and no more, in this order:
+ * A function is what its symbol stands for.  Demangled without parameters, as perf prints names,
+ * overloads read alike, and so do other things.  Functions that do each get what tells them from
+ * the others, and no more, in this order:
  *
- *   calc(int)              its parameters, where they differ, whatever objects these are of;
- *   A::~A() [deleting]     which of a constructor's or destructor's bodies it is; drop::h0123456789abcdef the hash of Rust's
- *                          older mangling; else its symbol;
- *   helper (a.c)           of local functions, which have one symbol: the source file that the symbol table says they are of;
- *   helper (0x4290)        else where it begins.
+ *   calc(int)           its parameters, where these differ, in whatever objects the functions are;
+ *   A::~A [deleting]    which body of a constructor or destructor it is; of Rust's older mangling
+ *                       the hash, drop::h0123456789abcdef; else the symbol;
+ *   helper (a.c)        of local functions that share a symbol: the source file that the symbol
+ *                       table says they are of;
+ *   helper (0x4290)     else where it begins.
  *
- * The last three only tell functions of one object apart, since views show the object beside the name.  JIT code and the
- * stubs of a procedure linkage table have names alone: a JIT compiles one function to several addresses.  Two files of one
- * path are builds of one program, and share their functions of one name. */
+ * The last three only tell functions of one object apart, since views show the object beside the
+ * name.  JIT code and the stubs of a procedure linkage table have names alone: a JIT compiles one
+ * function to several addresses.  Two files of one path are builds of one program, and share their
+ * functions of one name. */
 #include "profile/names.h"
 
 #include "base/buffer.h"
@@ -48,11 +51,13 @@ static size_t version_at(const char *text)
 	return version && version > text ? (size_t)(version - text) : strlen(text);
 }
 
-/* ---- parameters ---------------------------------------------------------------------------------------- */
+/* ---- parameters ----------------------------------------------------------------------------- */
 
 static uint32_t signature_of(struct tally_names *names, const struct tally_function *function)
 {
-	char *readable = names->keep_mangled ? NULL : tally_demangle_signature(text_of(names, function->symbol));
+	char *readable = names->keep_mangled
+				 ? NULL
+				 : tally_demangle_signature(text_of(names, function->symbol));
 	if (!readable)
 		return function->bare;
 	uint32_t id = tally_strings_add(&names->strings, readable, version_at(readable));
@@ -81,25 +86,31 @@ static void tell_parameters(struct telling *telling, const uint32_t *members, si
 		functions[members[i]].plain = functions[members[i]].bare;
 }
 
-/* ---- symbols that read alike --------------------------------------------------------------------------- */
+/* ---- symbols that read alike ---------------------------------------------------------------- */
 
 static bool has_hash(const struct tally_names *names, const struct tally_function *function)
 {
-	return tally_mangled_variant(text_of(names, function->symbol), NULL) == TALLY_MANGLED_RUST_HASH;
+	return tally_mangled_variant(text_of(names, function->symbol), NULL) ==
+	       TALLY_MANGLED_RUST_HASH;
 }
 
-/* DWARF gives an inlined constructor another symbol (C4) than its copies out of line have (C1, C2). */
-static bool has_symbol_of_its_own(const struct tally_names *names, const struct tally_function *function)
+/* DWARF gives an inlined constructor a symbol (C4) that its copies out of line don't have. */
+static bool has_symbol_of_its_own(const struct tally_names *names,
+				  const struct tally_function *function)
 {
 	return function->kind != TALLY_FRAME_INLINED || has_hash(names, function);
 }
 
-static uint32_t variant_name(struct tally_names *names, const struct tally_function *function, bool by_symbol)
+static uint32_t variant_name(struct tally_names *names, const struct tally_function *function,
+			     bool by_symbol)
 {
 	static const char *const words[] = {
-		[TALLY_MANGLED_COMPLETE] = "complete", [TALLY_MANGLED_BASE] = "base", [TALLY_MANGLED_DELETING] = "deleting",
+		[TALLY_MANGLED_COMPLETE] = "complete",
+		[TALLY_MANGLED_BASE] = "base",
+		[TALLY_MANGLED_DELETING] = "deleting",
 	};
-	const char *symbol = text_of(names, function->symbol), *plain = text_of(names, function->plain), *hash = "";
+	const char *symbol = text_of(names, function->symbol),
+		   *plain = text_of(names, function->plain), *hash = "";
 	enum { HASH_LETTERS = 17 };
 	enum tally_mangled_variant variant = tally_mangled_variant(symbol, &hash);
 	struct tally_buffer text = { 0 };
@@ -109,13 +120,15 @@ static uint32_t variant_name(struct tally_names *names, const struct tally_funct
 		tally_buffer_printf(&text, "%s::%.*s", plain, HASH_LETTERS, hash);
 	else
 		tally_buffer_printf(&text, "%s [%s]", plain, words[variant]);
-	uint32_t id = text.failed ? NONE : tally_strings_intern(&names->strings, tally_buffer_string(&text));
+	uint32_t id = text.failed
+			      ? NONE
+			      : tally_strings_intern(&names->strings, tally_buffer_string(&text));
 	names->strings.failed |= text.failed;
 	tally_buffer_release(&text);
 	return id;
 }
 
-/* True when variants don't tell all symbols apart, so that the symbols themselves have to be shown. */
+/* True when variants don't tell all symbols apart, so that symbols have to be shown. */
 static bool needs_symbols(struct telling *telling, const uint32_t *members, size_t count)
 {
 	struct tally_names *names = telling->names;
@@ -126,9 +139,11 @@ static bool needs_symbols(struct telling *telling, const uint32_t *members, size
 		bool added = false;
 		if (!has_symbol_of_its_own(names, function))
 			continue;
-		uint64_t *symbol = tally_map_put(&seen, variant_name(names, function, false), &added);
+		uint64_t *symbol = tally_map_put(&seen, variant_name(names, function, false),
+						 &added);
 		needs = !symbol || (!added && *symbol != function->symbol) ||
-			tally_mangled_variant(text_of(names, function->symbol), NULL) == TALLY_MANGLED_PLAIN;
+			tally_mangled_variant(text_of(names, function->symbol), NULL) ==
+				TALLY_MANGLED_PLAIN;
 		if (symbol)
 			*symbol = function->symbol;
 	}
@@ -155,16 +170,19 @@ static void tell_variants(struct telling *telling, const uint32_t *members, size
 	bool by_symbol = needs_symbols(telling, members, count);
 	for (size_t i = 0; i < count; i++)
 		if (!is_vague(&functions[members[i]]))
-			functions[members[i]].plain = variant_name(names, &functions[members[i]], by_symbol);
+			functions[members[i]].plain = variant_name(names, &functions[members[i]],
+								   by_symbol);
 }
 
-/* ---- one symbol, several functions --------------------------------------------------------------------- */
+/* ---- one symbol, several functions ---------------------------------------------------------- */
 
-static bool is_place_of_its_own(const struct tally_names *names, const struct tally_function *function)
+static bool is_place_of_its_own(const struct tally_names *names,
+				const struct tally_function *function)
 {
 	const char *symbol = text_of(names, function->symbol), *at = strchr(symbol, '@');
-	return function->kind != TALLY_FRAME_INLINED && function->kind != TALLY_FRAME_JIT && function->start != UINT64_MAX &&
-	       function->file != TALLY_FILE_NONE && (!at || strcmp(at, "@plt") != 0);
+	return function->kind != TALLY_FRAME_INLINED && function->kind != TALLY_FRAME_JIT &&
+	       function->start != UINT64_MAX && function->file != TALLY_FILE_NONE &&
+	       (!at || strcmp(at, "@plt") != 0);
 }
 
 static void find_sources(struct tally_names *names, const uint32_t *members, size_t count)
@@ -172,23 +190,29 @@ static void find_sources(struct tally_names *names, const uint32_t *members, siz
 	struct tally_function *functions = names->functions.items;
 	uint32_t file = functions[members[0]].file;
 	bool is_kernel = functions[members[0]].kind == TALLY_FRAME_KERNEL;
-	struct tally_object_entry *entry = !is_kernel && tally_name_table_of(names, file) ? tally_name_table_entry(names, file) : NULL;
-	struct tally_symbol_source *wanted = entry && entry->object ? calloc(count, sizeof(*wanted)) : NULL;
+	struct tally_object_entry *entry = !is_kernel && tally_name_table_of(names, file)
+						   ? tally_name_table_entry(names, file)
+						   : NULL;
+	struct tally_symbol_source *wanted = entry && entry->object ? calloc(count, sizeof(*wanted))
+								    : NULL;
 	if (!wanted)
 		return;
 	for (size_t i = 0; i < count; i++)
-		wanted[i] = (struct tally_symbol_source){ .name = text_of(names, functions[members[i]].symbol),
-							  .start = functions[members[i]].start };
+		wanted[i] = (struct tally_symbol_source){
+			.name = text_of(names, functions[members[i]].symbol),
+			.start = functions[members[i]].start
+		};
 	tally_symbols_find_sources(entry->object, tally_objects_debug(entry), wanted, count);
 	for (size_t i = 0; i < count; i++)
 		for (size_t w = 0; w < count; w++)
 			if (wanted[w].source && wanted[w].start == functions[members[i]].start)
-				functions[members[i]].source =
-					tally_strings_intern(&names->strings, tally_object_basename(wanted[w].source));
+				functions[members[i]].source = tally_strings_intern(
+					&names->strings, tally_object_basename(wanted[w].source));
 	free(wanted);
 }
 
-static uint32_t local_name(struct tally_names *names, const struct tally_function *function, bool by_address)
+static uint32_t local_name(struct tally_names *names, const struct tally_function *function,
+			   bool by_address)
 {
 	struct tally_buffer text = { 0 };
 	const char *plain = text_of(names, function->plain);
@@ -196,7 +220,9 @@ static uint32_t local_name(struct tally_names *names, const struct tally_functio
 		tally_buffer_printf(&text, "%s (0x%" PRIx64 ")", plain, function->start);
 	else
 		tally_buffer_printf(&text, "%s (%s)", plain, text_of(names, function->source));
-	uint32_t id = text.failed ? NONE : tally_strings_intern(&names->strings, tally_buffer_string(&text));
+	uint32_t id = text.failed
+			      ? NONE
+			      : tally_strings_intern(&names->strings, tally_buffer_string(&text));
 	names->strings.failed |= text.failed;
 	tally_buffer_release(&text);
 	return id;
@@ -214,12 +240,13 @@ static void tell_sources(struct tally_names *names, const uint32_t *members, siz
 	for (size_t i = 0; i < count; i++) {
 		bool by_address = functions[members[i]].source == NONE;
 		for (size_t other = 0; other < count; other++)
-			by_address |= other != i && functions[members[other]].source == functions[members[i]].source;
+			by_address |= other != i && functions[members[other]].source ==
+							    functions[members[i]].source;
 		functions[members[i]].plain = local_name(names, &functions[members[i]], by_address);
 	}
 }
 
-/* ---- groups -------------------------------------------------------------------------------------------- */
+/* ---- groups --------------------------------------------------------------------------------- */
 
 static int compare(uint64_t a, uint64_t b)
 {
@@ -244,7 +271,8 @@ static int by_object(const void *a, const void *b, void *context)
 	int order = compare(x->plain, y->plain);
 	order = order ? order : compare(x->object, y->object);
 	order = order ? order : compare(x->symbol, y->symbol);
-	order = order ? order : compare(is_place_of_its_own(names, x), is_place_of_its_own(names, y));
+	order = order ? order
+		      : compare(is_place_of_its_own(names, x), is_place_of_its_own(names, y));
 	order = order ? order : compare(x->file, y->file);
 	return order ? order : compare(x->start, y->start);
 }
@@ -254,10 +282,11 @@ static bool is_of_object(const struct tally_function *a, const struct tally_func
 	return a->plain == b->plain && a->object == b->object;
 }
 
-static bool is_of_file(const struct tally_names *names, const struct tally_function *a, const struct tally_function *b)
+static bool is_of_file(const struct tally_names *names, const struct tally_function *a,
+		       const struct tally_function *b)
 {
-	return is_of_object(a, b) && a->symbol == b->symbol && a->file == b->file && is_place_of_its_own(names, a) &&
-	       is_place_of_its_own(names, b);
+	return is_of_object(a, b) && a->symbol == b->symbol && a->file == b->file &&
+	       is_place_of_its_own(names, a) && is_place_of_its_own(names, b);
 }
 
 /* Functions that read alike. */
@@ -269,13 +298,15 @@ static void tell_group(struct telling *telling, uint32_t *members, size_t count)
 		tell_parameters(telling, members, count);
 	qsort_r(members, count, sizeof(*members), by_object, names);
 	for (size_t i = 0, end; i < count; i = end) {
-		for (end = i + 1; end < count && is_of_object(&functions[members[i]], &functions[members[end]]);)
+		for (end = i + 1;
+		     end < count && is_of_object(&functions[members[i]], &functions[members[end]]);)
 			end++;
 		if (functions[members[i]].symbol != functions[members[end - 1]].symbol)
 			tell_variants(telling, members + i, end - i);
 	}
 	for (size_t i = 0, end; i < count; i = end) {
-		for (end = i + 1; end < count && is_of_file(names, &functions[members[i]], &functions[members[end]]);)
+		for (end = i + 1; end < count && is_of_file(names, &functions[members[i]],
+							    &functions[members[end]]);)
 			end++;
 		if (end > i + 1)
 			tell_sources(names, members + i, end - i);
@@ -309,7 +340,8 @@ int tally_names_tell_apart(struct tally_names *names)
 	qsort_r(telling.order, count, sizeof(*telling.order), by_bare_name, names);
 	for (size_t i = 0, end; i < count; i = end) {
 		const struct tally_function *first = &names->functions.items[telling.order[i]];
-		for (end = i + 1; end < count && names->functions.items[telling.order[end]].bare == first->bare;)
+		for (end = i + 1;
+		     end < count && names->functions.items[telling.order[end]].bare == first->bare;)
 			end++;
 		if (end > i + 1 && first->name != NONE)
 			tell_group(&telling, telling.order + i, end - i);
@@ -319,14 +351,16 @@ int tally_names_tell_apart(struct tally_names *names)
 	return names->strings.failed ? -ENOMEM : 0;
 }
 
-/* ---- whole names --------------------------------------------------------------------------------------- */
+/* ---- whole names ---------------------------------------------------------------------------- */
 
-void tally_names_full_text(const struct tally_names *names, uint32_t number, struct tally_buffer *out)
+void tally_names_full_text(const struct tally_names *names, uint32_t number,
+			   struct tally_buffer *out)
 {
 	const struct tally_function *function = &names->functions.items[number];
 	const char *bare = text_of(names, function->bare), *plain = text_of(names, function->plain);
-	char *signature = function->symbol == NONE || names->keep_mangled ? NULL :
-									    tally_demangle_signature(text_of(names, function->symbol));
+	char *signature = function->symbol == NONE || names->keep_mangled
+				  ? NULL
+				  : tally_demangle_signature(text_of(names, function->symbol));
 	size_t length = signature ? version_at(signature) : 0;
 	bool is_whole = signature && !strncmp(plain, signature, length);
 	const char *behind = plain + (is_whole ? length : strlen(bare));
@@ -339,7 +373,7 @@ void tally_names_full_text(const struct tally_names *names, uint32_t number, str
 	free(signature);
 }
 
-/* ---- names that are typed ------------------------------------------------------------------------------ */
+/* ---- names that are typed ------------------------------------------------------------------- */
 
 static bool is_same_text(const char *a, const char *b)
 {
@@ -356,7 +390,9 @@ static bool is_same_text(const char *a, const char *b)
 /* Its name with parameters, to be freed; NULL: it has none. */
 static char *signature_text(const struct tally_names *names, const struct tally_function *function)
 {
-	return function->symbol == NONE ? NULL : tally_demangle_signature(text_of(names, function->symbol));
+	return function->symbol == NONE
+		       ? NULL
+		       : tally_demangle_signature(text_of(names, function->symbol));
 }
 
 bool tally_names_is_called(const struct tally_names *names, uint32_t number, const char *typed)
@@ -364,8 +400,10 @@ bool tally_names_is_called(const struct tally_names *names, uint32_t number, con
 	if (number >= names->functions.count)
 		return false;
 	const struct tally_function *function = &names->functions.items[number];
-	if (is_same_text(typed, text_of(names, function->plain)) || is_same_text(typed, text_of(names, function->bare)) ||
-	    !strcmp(typed, tally_names_text(names, number)) || !strcmp(typed, text_of(names, function->symbol)))
+	if (is_same_text(typed, text_of(names, function->plain)) ||
+	    is_same_text(typed, text_of(names, function->bare)) ||
+	    !strcmp(typed, tally_names_text(names, number)) ||
+	    !strcmp(typed, text_of(names, function->symbol)))
 		return true;
 	char *signature = strchr(typed, '(') ? signature_text(names, function) : NULL;
 	bool is_it = signature && is_same_text(typed, signature);
@@ -378,7 +416,8 @@ bool tally_names_is_listed(const struct tally_names *names, uint32_t number, con
 	if (number >= names->functions.count)
 		return false;
 	const struct tally_function *function = &names->functions.items[number];
-	if (tally_list_has(list, text_of(names, function->plain)) || tally_list_has(list, text_of(names, function->bare)) ||
+	if (tally_list_has(list, text_of(names, function->plain)) ||
+	    tally_list_has(list, text_of(names, function->bare)) ||
 	    tally_list_has(list, tally_names_text(names, number)) ||
 	    (function->symbol != NONE && tally_list_has(list, text_of(names, function->symbol))))
 		return true;

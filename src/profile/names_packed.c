@@ -108,10 +108,13 @@ static uint32_t intern_name(struct tally_names *names, const char *text)
 	return id;
 }
 
-/* The recording says under which name a program was started; whoever wants the file's own has it of the mapping. */
-static const char *object_of(const struct tally_names *names, uint32_t file, const struct tally_packed_function *packed)
+/* The recording says under which name a program was started; whoever wants the file's own has it of
+ * the mapping. */
+static const char *object_of(const struct tally_names *names, uint32_t file,
+			     const struct tally_packed_function *packed)
 {
-	bool is_file = packed->object[0] == '/' && file < names->tasks->files.count && !names->tasks->files.items[file].pid;
+	bool is_file = packed->object[0] == '/' && file < names->tasks->files.count &&
+		       !names->tasks->files.items[file].pid;
 	return names->real_paths && is_file ? tally_tasks_path(names->tasks, file) : packed->object;
 }
 
@@ -123,7 +126,8 @@ static uint32_t intern_function(struct tally_names *names, uint32_t file, uint32
 			.name = intern_name(names, packed->name),
 			.symbol = intern_text(names, packed->name),
 			.source = intern_text(names, packed->source),
-			.object = tally_strings_intern(&names->strings, object_of(names, file, packed)),
+			.object = tally_strings_intern(&names->strings,
+						       object_of(names, file, packed)),
 			.start = packed->start,
 			.kind = packed->kind,
 		};

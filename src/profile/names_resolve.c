@@ -266,9 +266,12 @@ static int push_inlined(struct job *job, const struct tally_line_frame *inlined,
 {
 	struct tally_names *names = job->names;
 	struct tally_function function = {
-		.name = inlined->function ? tally_names_intern_text(names, &job->table->texts, inlined->function) :
-					    TALLY_STRING_NONE,
-		.symbol = inlined->function ? tally_strings_intern(&names->strings, inlined->function) : TALLY_STRING_NONE,
+		.name = inlined->function ? tally_names_intern_text(names, &job->table->texts,
+								    inlined->function)
+					  : TALLY_STRING_NONE,
+		.symbol = inlined->function
+				  ? tally_strings_intern(&names->strings, inlined->function)
+				  : TALLY_STRING_NONE,
 		.source = TALLY_STRING_NONE,
 		.object = object,
 		.kind = TALLY_FRAME_INLINED,

@@ -33,11 +33,13 @@ static void put_string(struct tally_packer *packer, const char *text)
 }
 
 /* Part 7. */
-static void put_source(struct tally_packer *packer, const struct tally_function *function, uint32_t id)
+static void put_source(struct tally_packer *packer, const struct tally_function *function,
+		       uint32_t id)
 {
 	if (function->source == TALLY_STRING_NONE)
 		return;
-	uint64_t source = tally_pack_string(packer, tally_strings_text(&packer->names->strings, function->source));
+	uint64_t source = tally_pack_string(
+		packer, tally_strings_text(&packer->names->strings, function->source));
 	packer->strings.failed |= !source;
 	tally_own_put_number(&packer->sources, id);
 	tally_own_put_number(&packer->sources, source - 1);
@@ -166,7 +168,8 @@ static int choose_places(struct tally_packer *packer, const struct tally_profile
 	packer->other_names = malloc((other_count + 1) * sizeof(*packer->other_names));
 	packer->known = malloc((profile->places.places.count + other_count + 1) * sizeof(*packer->known));
 	if (!packer->other_names || !packer->known ||
-	    tally_names_resolve(packer->names, others->places.items, other_count, packer->other_names) < 0 ||
+	    tally_names_resolve(packer->names, others->places.items, other_count,
+				packer->other_names) < 0 ||
 	    tally_names_tell_apart(packer->names) < 0)
 		return -ENOMEM;
 	packer->function_ids = calloc(packer->names->functions.count + 1, sizeof(*packer->function_ids));
@@ -207,13 +210,14 @@ int tally_pack_names(struct tally_profile *profile, const struct tally_place_tab
 		tally_own_feature_add(out, TALLY_OWN_FUNCTIONS, packer.functions.bytes, packer.functions.length);
 		tally_own_feature_add(out, TALLY_OWN_PLACES, packer.places.bytes, packer.places.length);
 		if (packer.sources.length)
-			tally_own_feature_add(out, TALLY_OWN_SOURCES, packer.sources.bytes, packer.sources.length);
+			tally_own_feature_add(out, TALLY_OWN_SOURCES, packer.sources.bytes,
+					      packer.sources.length);
 		if (has_stacks)
 			tally_packed_stacks_write(stacks, out);
 		tally_packed_jits_write(packer.names->tasks, out);
 	}
-	if (packer.strings.failed || packer.functions.failed || packer.places.failed || packer.sources.failed || code.failed ||
-	    out->failed)
+	if (packer.strings.failed || packer.functions.failed || packer.places.failed ||
+	    packer.sources.failed || code.failed || out->failed)
 		result = -ENOMEM;
 	if (places)
 		*places = packer.asked;

@@ -57,7 +57,8 @@ static int name_places(struct tally_profile *profile)
 	size_t count = profile->places.places.count;
 	profile->names = malloc((count + 1) * sizeof(*profile->names));
 	if (!profile->names ||
-	    tally_names_resolve(&profile->recording->names, profile->places.places.items, count, profile->names) < 0)
+	    tally_names_resolve(&profile->recording->names, profile->places.places.items, count,
+				profile->names) < 0)
 		return -ENOMEM;
 	return tally_names_tell_apart(&profile->recording->names);
 }

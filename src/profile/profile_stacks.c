@@ -15,11 +15,13 @@ static uint32_t frame_of(const struct tally_names *names, uint32_t function, str
 {
 	struct tally_buffer full = { 0 };
 	uint32_t number = tally_stacks_frame(out, tally_names_plain_text(names, function),
-					     tally_names_short_object(names, function), names->functions.items[function].kind);
+					     tally_names_short_object(names, function),
+					     names->functions.items[function].kind);
 	if (number == UINT32_MAX || !out->with_full_names)
 		return number;
 	tally_names_full_text(names, function, &full);
-	uint32_t id = full.failed ? TALLY_STRING_NONE : tally_strings_intern(&out->strings, tally_buffer_string(&full));
+	uint32_t id = full.failed ? TALLY_STRING_NONE
+				  : tally_strings_intern(&out->strings, tally_buffer_string(&full));
 	tally_buffer_release(&full);
 	out->frames.items[number].full = id;
 	return id == TALLY_STRING_NONE ? UINT32_MAX : number;
@@ -35,14 +37,20 @@ static uint32_t line_frame(const struct tally_names *names, const struct tally_p
 		return function;
 	const char *path = tally_strings_text(&names->strings, frame->file), *slash = strrchr(path, '/');
 	path = slash && slash[1] ? slash + 1 : path;
-	tally_buffer_printf(&text, "%s %s:%" PRIu32, tally_strings_text(&out->strings, whole.name), path, frame->line);
-	uint32_t number = text.failed ? UINT32_MAX :
-			  tally_stacks_frame(out, tally_buffer_string(&text), tally_strings_text(&out->strings, whole.object),
-					     whole.kind);
+	tally_buffer_printf(&text, "%s %s:%" PRIu32, tally_strings_text(&out->strings, whole.name),
+			    path, frame->line);
+	uint32_t number = text.failed ? UINT32_MAX
+				      : tally_stacks_frame(
+						out, tally_buffer_string(&text),
+						tally_strings_text(&out->strings, whole.object),
+						whole.kind);
 	tally_buffer_clear(&text);
 	if (number != UINT32_MAX && whole.full != TALLY_STRING_NONE) {
-		tally_buffer_printf(&text, "%s %s:%" PRIu32, tally_strings_text(&out->strings, whole.full), path, frame->line);
-		out->frames.items[number].full = tally_strings_intern(&out->strings, tally_buffer_string(&text));
+		tally_buffer_printf(&text, "%s %s:%" PRIu32,
+				    tally_strings_text(&out->strings, whole.full), path,
+				    frame->line);
+		out->frames.items[number].full = tally_strings_intern(&out->strings,
+								      tally_buffer_string(&text));
 	}
 	tally_buffer_release(&text);
 	return number;

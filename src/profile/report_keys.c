@@ -35,7 +35,8 @@ static int compare_functions(const void *a, const void *b, void *context)
 	return order ? order : (int)is_inlined(x) - (int)is_inlined(y);
 }
 
-/* Numbers functions by their names, which differ where functions do; those of one name have one code. */
+/* Numbers functions by their names, which differ where functions do; those of one name have one
+ * code. */
 static int make_codes(struct tally_report_builder *builder)
 {
 	struct tally_names *names = &builder->profile->recording->names;
@@ -80,8 +81,10 @@ static struct tally_report_key function_key(const struct tally_report_builder *b
 {
 	const struct tally_names *names = &builder->profile->recording->names;
 	const struct tally_function *function = &names->functions.items[builder->function_of_code[code]];
-	return (struct tally_report_key){ .object = builder->options->by[TALLY_SORT_OBJECT] ? function->object : 0,
-					  .symbol = builder->options->by[TALLY_SORT_SYMBOL] ? function->plain : 0 };
+	return (struct tally_report_key){
+		.object = builder->options->by[TALLY_SORT_OBJECT] ? function->object : 0,
+		.symbol = builder->options->by[TALLY_SORT_SYMBOL] ? function->plain : 0
+	};
 }
 
 static int make_function_keys(struct tally_report_builder *builder, struct tally_map *index)

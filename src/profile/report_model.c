@@ -34,7 +34,8 @@ static int compare_key(const struct tally_recording *recording, enum tally_sort_
 	switch (tally_sort_key_words(key)->kind) {
 	case TALLY_KEY_TASK_TEXT: return compare_texts(&recording->tasks.strings, a, b);
 	case TALLY_KEY_FUNCTION:
-		order = compare_texts(&recording->names.strings, functions[a].plain, functions[b].plain);
+		order = compare_texts(&recording->names.strings, functions[a].plain,
+				      functions[b].plain);
 		return order ? order : compare_texts(&recording->names.strings, functions[a].object, functions[b].object);
 	case TALLY_KEY_NUMBER: return (a > b) - (a < b);
 	case TALLY_KEY_DIGITS:

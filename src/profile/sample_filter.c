@@ -112,7 +112,8 @@ static size_t length_of_one(const char *list)
 	size_t length = 0;
 	while (list[length] && list[length] != ',') {
 		bool is_quoted = list[length] == '\\' && list[length + 1];
-		length += list[length] == '(' ? length_of_parameters(list + length) : 1u + is_quoted;
+		length += list[length] == '(' ? length_of_parameters(list + length)
+					      : 1u + is_quoted;
 	}
 	return length;
 }
@@ -128,12 +129,13 @@ bool tally_list_has(const char *list, const char *word)
 	return false;
 }
 
-static bool is_object_listed(const struct tally_names *names, uint32_t function, const char *objects)
+static bool is_object_listed(const struct tally_names *names, uint32_t function,
+			     const char *objects)
 {
 	const char *own = tally_names_file_path(names, function);
 	return tally_list_has(objects, tally_names_object(names, function)) ||
-	       tally_list_has(objects, tally_names_short_object(names, function)) || tally_list_has(objects, own) ||
-	       tally_list_has(objects, tally_object_short(own));
+	       tally_list_has(objects, tally_names_short_object(names, function)) ||
+	       tally_list_has(objects, own) || tally_list_has(objects, tally_object_short(own));
 }
 
 bool tally_function_passes(const struct tally_profile_filter *filter, const struct tally_names *names, uint32_t function)

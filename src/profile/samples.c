@@ -82,7 +82,8 @@ static int name_places(struct tally_samples *samples, struct tally_error *err)
 		return tally_error_set(err, -ENOMEM, "out of memory");
 	samples->names = malloc((count + 1) * sizeof(*samples->names));
 	if (samples->names &&
-	    !tally_names_resolve(&samples->recording->names, samples->places.places.items, count, samples->names) &&
+	    !tally_names_resolve(&samples->recording->names, samples->places.places.items, count,
+				 samples->names) &&
 	    !tally_names_tell_apart(&samples->recording->names))
 		return 0;
 	return tally_error_set(err, -ENOMEM, "out of memory");

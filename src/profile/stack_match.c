@@ -22,7 +22,9 @@ struct matcher {
 /* What compilers add to a name behind a dot, and parameters, are no part of what a function is called. */
 static size_t plain_length(const char *name)
 {
-	static const char *const endings[] = { ".constprop.", ".isra.", ".part.", ".cold", ".lto_priv.", ".llvm.", " [", " (", "(" };
+	static const char *const endings[] = { ".constprop.", ".isra.",     ".part.",
+					       ".cold",       ".lto_priv.", ".llvm.",
+					       " [",          " (",         "(" };
 	size_t length = strlen(name);
 	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
 		const char *at = name[0] ? strstr(name + 1, endings[i]) : NULL;
@@ -73,7 +75,8 @@ static uint32_t take_frame(struct tally_match *match, const struct builds *build
 {
 	const struct tally_strings *strings = &stacks->strings;
 	const char *object = frame->object == TALLY_STRING_NONE ? NULL : tally_strings_text(strings, frame->object);
-	const char *name = tally_strings_text(strings, match->has_full_names ? frame->full : frame->name);
+	const char *name = tally_strings_text(strings,
+					      match->has_full_names ? frame->full : frame->name);
 	struct tally_buffer whole = { 0 };
 	/* perf script text has whole paths, recordings have names. */
 	if (object && object[0] == '/' && object[1] != '/')
@@ -109,7 +112,7 @@ static int take_names(struct tally_match *match, const struct builds *builds, st
 	return 0;
 }
 
-/* --- names ---------------------------------------------------------------------------------------------- */
+/* --- names ----------------------------------------------------------------------------------- */
 
 /* The text for a frame of `names`; is_full: nothing shorter tells it from the others. */
 struct shown {
@@ -117,13 +120,15 @@ struct shown {
 	bool is_full;
 };
 
-static int see_names(struct tally_match *match, const struct tally_match_run *run, struct shown *shown)
+static int see_names(struct tally_match *match, const struct tally_match_run *run,
+		     struct shown *shown)
 {
 	const struct tally_stacks *stacks = run->stacks;
 	for (size_t i = 0; i < stacks->frames.count; i++) {
 		const struct tally_frame *frame = &stacks->frames.items[i];
 		struct shown *here = &shown[run->frames[i]];
-		uint32_t text = tally_strings_intern(&match->names.strings, tally_strings_text(&stacks->strings, frame->name));
+		uint32_t text = tally_strings_intern(
+			&match->names.strings, tally_strings_text(&stacks->strings, frame->name));
 		if (text == NONE)
 			return -ENOMEM;
 		here->is_full |= frame->build || (here->text != NONE && here->text != text);
@@ -139,7 +144,8 @@ static int tell_apart(const struct tally_match *match, struct shown *shown)
 	struct tally_map alike = { 0 }; /* text → a frame that is shown so, + 1 */
 	int result = 0;
 	for (size_t i = 0; result >= 0 && i < match->names.frames.count; i++) {
-		shown[i].text = shown[i].is_full || shown[i].text == NONE ? frames[i].name : shown[i].text;
+		shown[i].text = shown[i].is_full || shown[i].text == NONE ? frames[i].name
+									  : shown[i].text;
 		uint64_t *other = tally_map_put(&alike, shown[i].text, NULL);
 		if (other && *other && frames[*other - 1].name != frames[i].name) {
 			result |= !shown[i].is_full || !shown[*other - 1].is_full;
@@ -154,7 +160,8 @@ static int tell_apart(const struct tally_match *match, struct shown *shown)
 	return result;
 }
 
-/* Frames have their whole names; from now on those that the runs show, as far as these mean the same in all of them. */
+/* Frames have their whole names; from now on those that the runs show, as far as these mean the
+ * same in all of them. */
 static int shorten_names(struct tally_match *match)
 {
 	struct tally_frame *frames = match->names.frames.items;

@@ -22,7 +22,8 @@ uint32_t tally_stacks_frame(struct tally_stacks *stacks, const char *name, const
 {
 	struct tally_frame frame = {
 		.name = tally_strings_intern(&stacks->strings, name),
-		.object = object ? tally_strings_intern(&stacks->strings, object) : TALLY_STRING_NONE,
+		.object = object ? tally_strings_intern(&stacks->strings, object)
+				 : TALLY_STRING_NONE,
 		.full = TALLY_STRING_NONE,
 		.kind = kind,
 	};

@@ -27,8 +27,9 @@ enum tally_frame_kind {
 
 struct tally_frame {
 	uint32_t name;   /* string ids in `strings` */
-	uint32_t full;   /* the name with all parameters, which is the same in recordings that have no other function of the
-			  * name; TALLY_STRING_NONE: not known, of text, or not asked for */
+	uint32_t full; /* the name with all parameters, which is the same in recordings that have no
+			* other function of the name; TALLY_STRING_NONE: not known, of text, or not
+			* asked for */
 	uint32_t object; /* "libc.so.6", "[kernel.kallsyms]"; TALLY_STRING_NONE when not known */
 	enum tally_frame_kind kind;
 	uint64_t build; /* of what has no symbol: which build of its object it is of, or TALLY_BUILD_UNKNOWN; of the others 0 */
@@ -114,7 +115,8 @@ int tally_stacks_read_perf_script(struct tally_stacks *stacks, const char *text,
 bool tally_text_is_perf_script(const char *text, size_t length);
 int tally_stacks_read_text(struct tally_stacks *stacks, const char *text, size_t length, struct tally_error *err);
 
-/* text_names.c: frames whose names are symbols get readable ones.  Nothing may be added afterwards.  0 or -ENOMEM. */
+/* text_names.c: frames whose names are symbols get readable ones.  Nothing may be added afterwards.
+ * 0 or -ENOMEM. */
 int tally_stacks_make_readable(struct tally_stacks *stacks);
 
 #endif

@@ -1,6 +1,7 @@
-/* Names in text that other tools wrote: perf built without demanglers leaves symbols as they are, and one without Rust's
- * leaves the hash of its older mangling at the end, "core::fmt::write::h0123456789abcdef".  Both are made readable; the hash
- * stays where two functions would have one name without it. */
+/* Names in text that other tools wrote: perf built without demanglers leaves symbols as they are,
+ * and one without Rust's leaves the hash of its older mangling at the end,
+ * "core::fmt::write::h0123456789abcdef".  Both are made readable; the hash stays where two
+ * functions would have one name without it. */
 #include "profile/stacks.h"
 
 #include "base/buffer.h"
@@ -21,7 +22,8 @@ static size_t brief_length(const char *name)
 {
 	size_t length = strlen(name);
 	const char *hash = length > HASH_LETTERS + 2 ? name + length - HASH_LETTERS : NULL;
-	bool has = hash && !memcmp(hash - 2, "::h", 3) && strspn(hash + 1, "0123456789abcdef") == HASH_LETTERS - 1;
+	bool has = hash && !memcmp(hash - 2, "::h", 3) &&
+		   strspn(hash + 1, "0123456789abcdef") == HASH_LETTERS - 1;
 	return has ? length - HASH_LETTERS - 2 : length;
 }
 
@@ -33,7 +35,9 @@ static struct readable read_name(struct tally_strings *strings, uint32_t name)
 	struct readable result = { name, name };
 	if (readable && tally_mangled_variant(text, &hash) == TALLY_MANGLED_RUST_HASH) {
 		tally_buffer_printf(&whole, "%s::%.*s", readable, (int)HASH_LETTERS, hash);
-		result.whole = whole.failed ? TALLY_STRING_NONE : tally_strings_intern(strings, tally_buffer_string(&whole));
+		result.whole = whole.failed
+				       ? TALLY_STRING_NONE
+				       : tally_strings_intern(strings, tally_buffer_string(&whole));
 	} else if (readable) {
 		result.whole = tally_strings_intern(strings, readable);
 	}
@@ -52,10 +56,13 @@ int tally_stacks_make_readable(struct tally_stacks *stacks)
 	int result = names ? 0 : -ENOMEM;
 	for (size_t i = 0; !result && i < stacks->frames.count; i++) {
 		names[i] = read_name(&stacks->strings, stacks->frames.items[i].name);
-		uint64_t *whole = stacks->strings.failed ? NULL : tally_map_put(&wholes, names[i].brief, NULL);
+		uint64_t *whole = stacks->strings.failed
+					  ? NULL
+					  : tally_map_put(&wholes, names[i].brief, NULL);
 		result = whole ? 0 : -ENOMEM;
 		if (whole)
-			*whole = !*whole || *whole == names[i].whole + 1u ? names[i].whole + 1u : SEVERAL;
+			*whole = !*whole || *whole == names[i].whole + 1u ? names[i].whole + 1u
+									  : SEVERAL;
 	}
 	for (size_t i = 0; !result && i < stacks->frames.count; i++) {
 		bool is_only = *tally_map_get(&wholes, names[i].brief) != SEVERAL;

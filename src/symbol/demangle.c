@@ -94,7 +94,8 @@ static const char *rust_hash(const char *name)
 	enum { DIGITS = 16 };
 	for (const char *at = strstr(name, "17h"); at; at = strstr(at + 1, "17h")) {
 		size_t digits = strspn(at + 3, "0123456789abcdef");
-		if (digits == DIGITS && at[3 + DIGITS] == 'E' && (!at[4 + DIGITS] || at[4 + DIGITS] == '.'))
+		if (digits == DIGITS && at[3 + DIGITS] == 'E' &&
+		    (!at[4 + DIGITS] || at[4 + DIGITS] == '.'))
 			return at + 2;
 	}
 	return NULL;
@@ -111,14 +112,21 @@ enum tally_mangled_variant tally_mangled_variant(const char *name, const char **
 		return TALLY_MANGLED_RUST_HASH;
 	}
 	switch (is_gnu_v3_mangled_dtor(name)) {
-	case gnu_v3_deleting_dtor: return TALLY_MANGLED_DELETING;
-	case gnu_v3_complete_object_dtor: return TALLY_MANGLED_COMPLETE;
-	case gnu_v3_base_object_dtor: return TALLY_MANGLED_BASE;
-	default: break;
+	case gnu_v3_deleting_dtor:
+		return TALLY_MANGLED_DELETING;
+	case gnu_v3_complete_object_dtor:
+		return TALLY_MANGLED_COMPLETE;
+	case gnu_v3_base_object_dtor:
+		return TALLY_MANGLED_BASE;
+	default:
+		break;
 	}
 	switch (is_gnu_v3_mangled_ctor(name)) {
-	case gnu_v3_complete_object_ctor: return TALLY_MANGLED_COMPLETE;
-	case gnu_v3_base_object_ctor: return TALLY_MANGLED_BASE;
-	default: return TALLY_MANGLED_PLAIN;
+	case gnu_v3_complete_object_ctor:
+		return TALLY_MANGLED_COMPLETE;
+	case gnu_v3_base_object_ctor:
+		return TALLY_MANGLED_BASE;
+	default:
+		return TALLY_MANGLED_PLAIN;
 	}
 }

@@ -206,7 +206,8 @@ static int by_start(const void *a_, const void *b_)
 	return (a->start > b->start) - (a->start < b->start);
 }
 
-static void set_sources(struct tally_symbol_source *wanted, size_t count, uint64_t start, const char *name, const char *source)
+static void set_sources(struct tally_symbol_source *wanted, size_t count, uint64_t start,
+			const char *name, const char *source)
 {
 	size_t low = 0, high = count;
 	while (low < high) {
@@ -221,13 +222,16 @@ static void set_sources(struct tally_symbol_source *wanted, size_t count, uint64
 			wanted[low].source = source;
 }
 
-/* A file's local symbols stand behind the symbol that names it.  "<artificial>" is what link-time optimization calls its own. */
-static void find_sources_in(const struct tally_object *object, struct tally_symbol_source *wanted, size_t count)
+/* A file's local symbols stand behind the symbol that names it.  "<artificial>" is what link-time
+ * optimization calls its own. */
+static void find_sources_in(const struct tally_object *object, struct tally_symbol_source *wanted,
+			    size_t count)
 {
 	struct tally_symtab table;
 	const char *source = NULL;
 	uint64_t thumb = tally_object_machine(object) == EM_ARM;
-	for (size_t i = 0, all = tally_symtab_open(object, ".symtab", &table) ? table.count : 0; i < all; i++) {
+	for (size_t i = 0, all = tally_symtab_open(object, ".symtab", &table) ? table.count : 0;
+	     i < all; i++) {
 		Elf64_Sym symbol;
 		tally_symtab_entry(&table, i, &symbol);
 		const char *name = tally_symtab_name(&table, &symbol);

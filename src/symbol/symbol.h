@@ -40,10 +40,12 @@ bool tally_symbols_value_in(const struct tally_object *object, const char *name,
 struct tally_symbol_source {
 	const char *name;
 	uint64_t start;
-	const char *source; /* found: "a.c", as the compiler was called; NULL: the tables don't say.  Lies in the object */
+	const char *source; /* found: "a.c", as the compiler was called; NULL: the tables don't say.
+			       Lies in the object */
 };
 
-/* Local functions of one name are told apart by the file that .symtab says they are of (STT_FILE). */
+/* Local functions of one name are told apart by the file that .symtab says they are of (STT_FILE).
+ */
 void tally_symbols_find_sources(const struct tally_object *object, const struct tally_object *debug,
 				struct tally_symbol_source *wanted, size_t count);
 
@@ -81,7 +83,8 @@ void tally_symbols_free(struct tally_symbols *symbols);
  * As perf prints them: C++ without parameters ("ns::f"), Rust without its hash.  "@plt" and "@@VERSION" stay. */
 char *tally_demangle(const char *name);
 
-/* The same with C++'s parameters, that tell overloads apart ("ns::f(int)"); without the type of what it returns. */
+/* The same with C++'s parameters, that tell overloads apart ("ns::f(int)"); without the type of
+ * what it returns. */
 char *tally_demangle_signature(const char *name);
 
 enum tally_mangled_variant {
@@ -89,11 +92,12 @@ enum tally_mangled_variant {
 	TALLY_MANGLED_COMPLETE,  /* a constructor or destructor of a whole object, */
 	TALLY_MANGLED_BASE,      /* … of one that others derive from, */
 	TALLY_MANGLED_DELETING,  /* … of one whose memory it frees */
-	TALLY_MANGLED_RUST_HASH, /* a function of Rust's older mangling, which has no types of its instances */
+	TALLY_MANGLED_RUST_HASH, /* a function of Rust's older mangling, which has no types of its
+				    instances */
 };
 
-/* What tells a mangled name from others that read alike.  Of TALLY_MANGLED_RUST_HASH, *hash (may be NULL) points to the 17
- * letters "h0123456789abcdef" in it. */
+/* What tells a mangled name from others that read alike.  Of TALLY_MANGLED_RUST_HASH, *hash (may be
+ * NULL) points to the 17 letters "h0123456789abcdef" in it. */
 enum tally_mangled_variant tally_mangled_variant(const char *name, const char **hash);
 
 #endif

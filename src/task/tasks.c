@@ -266,8 +266,11 @@ static int apply_comm(struct tally_tasks *tasks, const struct tally_record *reco
 		tally_jits_forget(tasks, record->comm.pid);
 	if (is_exec && process)
 		process->has_hotspot = false;
-	/* Of a process that was there before, a recorder tells what it is called, and then what it has mapped. */
-	tasks->threads.items[thread].awaits_program |= is_exec || tasks->threads.items[thread].comm == TALLY_STRING_NONE;
+	/* Of a process that was there before, a recorder tells what it is called, and then what it
+	 * has mapped. */
+	tasks->threads.items[thread].awaits_program |= is_exec ||
+						       tasks->threads.items[thread].comm ==
+							       TALLY_STRING_NONE;
 	tasks->threads.items[thread].comm = comm;
 	tasks->comm_generation++;
 	return 0;

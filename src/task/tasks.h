@@ -38,8 +38,9 @@ struct tally_mapped_file {
 	uint64_t symbol_start;
 	/* Who mapped it last, where, and how many mappings were seen before; says nothing of which file it is. */
 	struct { uint32_t pid; uint64_t start, end, number; } seen;
-	/* What processes were called that began with it ("redis-server", of which "redis-check-rdb" is the file); "": it
-	 * began none.  Cut where it is as long as it can be, as the kernel has it. */
+	/* What processes were called that began with it ("redis-server", of which "redis-check-rdb"
+	 * is the file); "": it began none.  Cut where it is as long as it can be, as the kernel has
+	 * it. */
 	char started_as[16];
 	bool is_started_variously; /* they were called differently */
 };

@@ -148,7 +148,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			size_t left = tally_reader_left(&reader), length = i < 3 && lengths[i] < left ? lengths[i] : left;
 			const void *bytes = tally_reader_bytes(&reader, length);
 			tally_own_feature_add(&section, TALLY_OWN_STRINGS + i, bytes ? bytes : "", bytes ? length : 0);
-			for (enum tally_own_part type = TALLY_OWN_JITS; i == 3 && type <= TALLY_OWN_SOURCES; type++)
+			for (enum tally_own_part type = TALLY_OWN_JITS;
+			     i == 3 && type <= TALLY_OWN_SOURCES; type++)
 				tally_own_feature_add(&section, type, bytes ? bytes : "", bytes ? length : 0);
 		}
 	}
