@@ -12,6 +12,25 @@ static const char *name_of(const struct tally_match *match, const struct tally_d
 	return string == TALLY_STRING_NONE ? NULL : tally_strings_text(&match->names.strings, string);
 }
 
+/* True for the typed name, also with what tells it from others: "calc(int)", "helper (a.c)". */
+static bool begins_with(const char *name, const char *typed)
+{
+	size_t length = strlen(typed);
+	const char *behind = name + length;
+	return !strncmp(name, typed, length) &&
+	       (!*behind || *behind == '(' || !strncmp(behind, " (", 2) || !strncmp(behind, " [", 2));
+}
+
+/* A gate must not depend on which other functions happened to be sampled: a function may be named
+ * without parameters though it is shown with them, and the other way round. */
+static bool is_called(const struct tally_match *match, const struct tally_diff_entry *entry,
+		      const char *name, const char *typed)
+{
+	return begins_with(name, typed) ||
+	       (entry->full != TALLY_STRING_NONE &&
+		begins_with(tally_strings_text(&match->names.strings, entry->full), typed));
+}
+
 static enum tally_condition_result judge_entry(const struct tally_condition *condition, const struct tally_diff_entry *entry)
 {
 	const struct tally_share_difference *difference = &entry->change;
@@ -33,7 +52,7 @@ static void judge(const struct tally_match *match, const struct tally_diff_optio
 	for (size_t i = 0; i < diff->entries.count && verdict->result != TALLY_CONDITION_TRUE; i++) {
 		const struct tally_diff_entry *entry = &diff->entries.items[i];
 		const char *name = name_of(match, options, entry);
-		if (!name || (!is_any && strcmp(name, verdict->condition.name) != 0))
+		if (!name || (!is_any && !is_called(match, entry, name, verdict->condition.name)))
 			continue;
 		enum tally_condition_result result = judge_entry(&verdict->condition, entry);
 		bool is_first = verdict->result == TALLY_CONDITION_UNKNOWN;

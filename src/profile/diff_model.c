@@ -76,6 +76,7 @@ static uint32_t entry_of(struct maker *maker, uint32_t comm, uint32_t place)
 		.comm = maker->options->by_comm ? names->threads.items[comm].comm : TALLY_STRING_NONE,
 		.object = frame && maker->options->by_object ? frame->object : TALLY_STRING_NONE,
 		.symbol = frame && maker->options->by_symbol ? frame->name : TALLY_STRING_NONE,
+		.full = frame && maker->options->by_symbol ? frame->full : TALLY_STRING_NONE,
 		.was_object = TALLY_STRING_NONE, .was_symbol = TALLY_STRING_NONE,
 	};
 	*found = maker->diff->entries.count;

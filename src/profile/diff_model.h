@@ -18,6 +18,7 @@ enum tally_diff_presence { TALLY_DIFF_BOTH, TALLY_DIFF_ONLY_OLD, TALLY_DIFF_ONLY
 
 struct tally_diff_entry {
 	uint32_t comm, object, symbol; /* strings of the match's names; TALLY_STRING_NONE where they are no key or not known */
+	uint32_t full; /* the symbol's whole name, likewise; TALLY_STRING_NONE: not known, of text */
 	uint32_t was_object, was_symbol; /* what they were called on the old side, else TALLY_STRING_NONE */
 	enum tally_diff_presence presence;
 	uint64_t old_weight, new_weight, old_samples, new_samples; /* of all runs */

@@ -173,8 +173,10 @@ static int shorten_names(struct tally_match *match)
 		result = see_names(match, &match->runs[r], shown);
 	while (!result && (result = tell_apart(match, shown)) > 0)
 		result = 0;
-	for (size_t i = 0; !result && i < match->names.frames.count; i++)
+	for (size_t i = 0; !result && i < match->names.frames.count; i++) {
+		frames[i].full = frames[i].name;
 		frames[i].name = shown[i].text;
+	}
 	free(shown);
 	return result;
 }

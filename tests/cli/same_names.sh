@@ -181,6 +181,11 @@ timeout 60 "$TALLY" diff int.data all.data >out 2>err
 check "… and knows the one that both have, however it is shown" eval '[ "$(grep -c "calc(int)" out)" = 1 ] &&
 	! grep -q "calc(int).*\(new\|gone\|was\)" out'
 
+fails() { timeout 60 "$TALLY" diff int.data all.data --fail-if "$1" >out 2>err; [ $? = 1 ]; }
+check "a gate's function may be typed without the parameters that it is shown with" fails 'calc > +10'
+check "… or with them" fails 'calc(double) > +10'
+check "… also where it is shown without" eval 'timeout 60 "$TALLY" diff int.data int.data --fail-if "calc(int) > +1" >out 2>err'
+
 # A program by several names is called as it was started, whatever its file is called.
 mkdir bin
 cp program bin/check-rdb
