@@ -19,8 +19,8 @@ static size_t operator_length(const char *text, const char *at)
 	return !strncmp(at, "()", 2) ? 2 : strspn(at, "<>=-");
 }
 
-/* The text with what stands in its outermost angle brackets replaced, and the first of what was
- * replaced.  False when brackets don't pair. */
+/* Appends the text with "…" for its outermost template arguments, and tells the first of these.
+ * False when brackets don't pair. */
 static bool fold_arguments(const char *text, const char *dots, struct tally_buffer *out,
 			   const char **first, size_t *first_length)
 {
@@ -55,8 +55,7 @@ static bool fold_arguments(const char *text, const char *dots, struct tally_buff
 	return !depth && !out->failed;
 }
 
-/* Whether a part of a name says nothing without the one before it: "{{closure}}", "operator()", the
- * hash of a symbol of Rust's. */
+/* True for parts that need the part before them: "{{closure}}", "operator()", a Rust hash. */
 static bool needs_scope(const char *part)
 {
 	enum { HASH_DIGITS = 16 };
@@ -65,7 +64,7 @@ static bool needs_scope(const char *part)
 		!part[1 + HASH_DIGITS]);
 }
 
-/* Where the next part of a qualified name begins; NULL: this one is the last. */
+/* The next part of a qualified name, or NULL behind the last. */
 static const char *next_part(const char *text, const char *part)
 {
 	int depth = 0;
@@ -84,7 +83,7 @@ static const char *next_part(const char *text, const char *part)
 	return NULL;
 }
 
-/* What is left where leading parts go, until it fits or the rest would say too little. */
+/* Drops leading parts until the rest fits, or needs what is before it. */
 static const char *drop_parts(const char *text, int width)
 {
 	const char *part = text;
@@ -125,7 +124,7 @@ void tally_brief_name(struct tally_buffer *out, const char *name, int width, con
 		tally_buffer_text(out, name);
 	} else {
 		const char *whole = tally_buffer_string(&folded), *brief = drop_parts(whole, width);
-		/* The first arguments may be of a part that is gone. */
+		/* The part with the first arguments may be dropped. */
 		const char *first = strstr(whole, dots);
 		if (first && first >= brief)
 			put_filled(out, brief, dots, arguments, length, width);

@@ -4,9 +4,9 @@
 
 #include "base/buffer.h"
 
-/* Appends the name; where it is wider than `width` columns without the arguments of its templates,
- * of which some of the first come back if there is room, and without leading namespaces:
- * "Sorter<…>::bubble".  What is left may still be wider.  `dots` stands for what is left out. */
+/* Appends the name, shortened if it is wider than `width` columns: `dots` replace template
+ * arguments, then leading namespaces go: "Sorter<…>::bubble".  If room is left, some of the first
+ * arguments stay, which tell instances apart.  The result may still be wider than `width`. */
 void tally_brief_name(struct tally_buffer *out, const char *name, int width, const char *dots);
 
 #endif

@@ -26,15 +26,32 @@ static void copy_name(const char *name, const char *behind, char *out, size_t si
 	snprintf(out, size, "%.*s%s%s%s", (int)head, name, dots, name + tail, behind);
 }
 
-void tally_report_function(const struct tally_names *names, uint32_t function, char *out, size_t size)
+static void put_function(const struct tally_names *names, uint32_t function, const char *name,
+			 char *out, size_t size)
 {
 	char raw[TALLY_REPORT_CELL_BYTES];
 	bool known = function < names->functions.count; /* samples without a branch have none, however they are sorted */
 	bool named = known && names->functions.items[function].name != TALLY_STRING_NONE;
 	bool kernel = named && names->functions.items[function].kind == TALLY_FRAME_KERNEL;
-	const char *name = known ? tally_names_plain_text(names, function) : "[no address]";
 	copy_name(name, kernel ? " [k]" : "", raw, size < sizeof(raw) ? size : sizeof(raw));
 	tally_terminal_clean(raw, out, size);
+}
+
+void tally_report_function(const struct tally_names *names, uint32_t function, char *out, size_t size)
+{
+	bool known = function < names->functions.count;
+	const char *name = known ? tally_names_plain_text(names, function) : "[no address]";
+	put_function(names, function, name, out, size);
+}
+
+/* The key says more than the function's name where that is another's, too. */
+static void put_own_function(const struct tally_names *names, uint32_t function, uint32_t key,
+			     char *out, size_t size)
+{
+	if (function < names->functions.count && key && key < names->strings.count)
+		put_function(names, function, tally_strings_text(&names->strings, key), out, size);
+	else
+		tally_report_function(names, function, out, size);
 }
 
 static void put_each(const char *digits, uint64_t samples, char *out, size_t size)
@@ -64,7 +81,7 @@ void tally_report_cell(const struct tally_names *names, const struct tally_repor
 		tally_terminal_clean(entry->function == UINT32_MAX ? "" : tally_names_short_object(names, entry->function), out,
 				     size);
 		break;
-	case TALLY_KEY_OWN_FUNCTION: tally_report_function(names, entry->function, out, size); break;
+	case TALLY_KEY_OWN_FUNCTION: put_own_function(names, entry->function, value, out, size); break;
 	case TALLY_KEY_NUMBER: snprintf(out, size, value == UINT32_MAX ? "?" : "%u", value); break;
 	}
 }

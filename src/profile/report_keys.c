@@ -1,5 +1,6 @@
 #include "profile/report_parts.h"
 
+#include "base/buffer.h"
 #include "base/vector.h"
 
 #include <errno.h>
@@ -60,6 +61,72 @@ static int make_codes(struct tally_report_builder *builder)
 	return 0;
 }
 
+/* "main (cc1)": without a column of objects these tell functions of one name apart. */
+static uint32_t name_with_object(struct tally_names *names, const struct tally_function *function,
+				 bool whole)
+{
+	const char *object = tally_strings_text(&names->strings, function->object);
+	struct tally_buffer text = { 0 };
+	tally_buffer_printf(&text, "%s (%s)", tally_strings_text(&names->strings, function->plain),
+			    whole ? object : tally_object_short(object));
+	uint32_t id = TALLY_STRING_NONE;
+	if (!text.failed)
+		id = tally_strings_intern(&names->strings, tally_buffer_string(&text));
+	tally_buffer_release(&text);
+	return id;
+}
+
+/* Of codes whose functions have one name: whether they are of several objects, and whether two of
+ * these are called alike but for their folders. */
+static bool are_of_several(const struct tally_report_builder *builder, uint32_t first, uint32_t end,
+			   bool *alike)
+{
+	const struct tally_names *names = &builder->profile->recording->names;
+	uint32_t before = UINT32_MAX;
+	bool differ = false;
+	*alike = false;
+	for (uint32_t code = first; code < end; code++) {
+		uint32_t here = builder->function_of_code[code];
+		const struct tally_function *function = &names->functions.items[here];
+		if (is_inlined(function) || function->name == TALLY_STRING_NONE)
+			continue;
+		if (before != UINT32_MAX && names->functions.items[before].object != function->object) {
+			differ = true;
+			*alike |= !strcmp(tally_names_short_object(names, before),
+					  tally_names_short_object(names, here));
+		}
+		before = here;
+	}
+	return differ;
+}
+
+/* Codes are in the order of names, then of objects. */
+static int make_symbols(struct tally_report_builder *builder)
+{
+	struct tally_names *names = &builder->profile->recording->names;
+	const uint32_t *of = builder->function_of_code;
+	uint32_t end, last = builder->code_max;
+	builder->symbol_of_code = malloc((last + 2) * sizeof(*builder->symbol_of_code));
+	if (!builder->symbol_of_code)
+		return -ENOMEM;
+	for (uint32_t first = 1; first <= last; first = end) {
+		uint32_t plain = names->functions.items[of[first]].plain;
+		bool alike;
+		for (end = first + 1; end <= last && names->functions.items[of[end]].plain == plain;)
+			end++;
+		bool differ = are_of_several(builder, first, end, &alike);
+		for (uint32_t code = first; code < end; code++) {
+			uint32_t symbol = plain;
+			if (differ)
+				symbol = name_with_object(names, &names->functions.items[of[code]], alike);
+			if (symbol == TALLY_STRING_NONE)
+				return -ENOMEM;
+			builder->symbol_of_code[code] = symbol;
+		}
+	}
+	return 0;
+}
+
 static int intern_key(struct tally_report_builder *builder, struct tally_map *index, const struct tally_report_key *key,
 		      uint32_t *number)
 {
@@ -77,13 +144,22 @@ static int intern_key(struct tally_report_builder *builder, struct tally_map *in
 	return added ? tally_vector_push(&builder->keys, *key) : 0;
 }
 
+static uint32_t symbol_of(const struct tally_report_builder *builder,
+			  const struct tally_function *function, uint32_t code)
+{
+	const bool *by = builder->options->by;
+	if (!by[TALLY_SORT_SYMBOL])
+		return 0;
+	return by[TALLY_SORT_OBJECT] ? function->plain : builder->symbol_of_code[code];
+}
+
 static struct tally_report_key function_key(const struct tally_report_builder *builder, uint32_t code)
 {
 	const struct tally_names *names = &builder->profile->recording->names;
 	const struct tally_function *function = &names->functions.items[builder->function_of_code[code]];
 	return (struct tally_report_key){
 		.object = builder->options->by[TALLY_SORT_OBJECT] ? function->object : 0,
-		.symbol = builder->options->by[TALLY_SORT_SYMBOL] ? function->plain : 0
+		.symbol = symbol_of(builder, function, code)
 	};
 }
 
@@ -177,6 +253,8 @@ static int make_frame_keys(struct tally_report_builder *builder)
 int tally_report_make_keys(struct tally_report_builder *builder)
 {
 	int result = make_codes(builder);
+	if (!result)
+		result = make_symbols(builder);
 	return result ? result : make_frame_keys(builder);
 }
 
@@ -184,6 +262,7 @@ void tally_report_release_keys(struct tally_report_builder *builder)
 {
 	free(builder->code_of_function);
 	free(builder->function_of_code);
+	free(builder->symbol_of_code);
 	free(builder->key_of_code);
 	free(builder->key_of_place);
 	free(builder->head_of_place);

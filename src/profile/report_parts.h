@@ -41,6 +41,7 @@ struct tally_report_builder {
 
 	uint32_t *code_of_function; /* by function of names: 1 … code_max */
 	uint32_t *function_of_code; /* one of those that have it */
+	uint32_t *symbol_of_code;   /* string id: what it is called where objects are no key */
 	uint32_t code_max, head_max; /* head_max: of codes with sources; code_max where there are none */
 	uint32_t *key_of_code;      /* TALLY_REPORT_NONE: heads no entry; up to head_max */
 	uint32_t *key_of_place;

@@ -186,6 +186,14 @@ check "a gate's function may be typed without the parameters that it is shown wi
 check "… or with them" fails 'calc(double) > +10'
 check "… also where it is shown without" eval 'timeout 60 "$TALLY" diff int.data int.data --fail-if "calc(int) > +1" >out 2>err'
 
+# Of two programs, without a column that tells them apart.
+cp program other/second
+timeout 60 "$TALLY" record -e cpu-clock -F 500 -o two.data -- sh -c './program int; other/second double' >out 2>&1
+timeout 60 "$TALLY" report --stdio --sort sym --percent-limit 0 -i two.data >out 2>err
+check "functions of two objects stay apart by function alone" \
+	eval 'grep -q " main (program)$" out && grep -q " main (second)$" out && ! grep -q " main$" out'
+check "… and what is of one has its name alone" grep -q ' __libc_start_main$' out
+
 # A program by several names is called as it was started, whatever its file is called.
 mkdir bin
 cp program bin/check-rdb
