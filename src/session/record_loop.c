@@ -157,12 +157,12 @@ static int open_extra(struct loop *loop, struct tally_error *err)
  * containers, perf maps) must be opened while these live: no ring that fills slowly keeps us from a look. */
 static int next_look_ms(struct loop *loop)
 {
-	enum { SEE_FILES_MS = 50, SEE_STACKS_MS = 10, SECOND_NS = 1000000000 };
+	enum { SEE_FILES_MS = 50, SEE_STACKS_MS = 4, WHILE_NS = 500000000 };
 	const struct tally_recorder *recorder = loop->recorder;
 	int longest_ms = recorder->objects.is_live ? SEE_FILES_MS : -1;
 	/* Stacks longer than their copies are completed by what memory held before and after: the nearer, the better. */
 	if (recorder->status.stacks_cut != loop->stacks_cut || !loop->deep_until)
-		loop->deep_until = tally_record_now_ns() + SECOND_NS;
+		loop->deep_until = tally_record_now_ns() + WHILE_NS;
 	loop->stacks_cut = recorder->status.stacks_cut;
 	if (recorder->outer && tally_record_now_ns() < loop->deep_until)
 		longest_ms = SEE_STACKS_MS;

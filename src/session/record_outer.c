@@ -16,6 +16,10 @@
  *     snapshot ──── samples … ──── heads noted ─ snapshot ──── samples … ──── heads noted ─ snapshot
  *     (before)                                   (after; before of the next)
  *
+ * Where the program did return and call again, the snapshots differ.  Then the outermost KiB of the copy, whose frames hold
+ * data, too, tell which of them is of the sample's calls: one that is the same there, while the other isn't, is enough.
+ * Else, where a slot holds two return addresses, the call in front of each tells which of them called the function inside.
+ *
  * A snapshot that begins behind the noting is younger than all samples of the pass.  It is made at a task's first stack
  * of the pass that was cut, and serves for the others.  How its words make frames is found by unwinding the
  * sample's copy and the snapshot in one piece.  The outer frames are kept: a stack whose last frame (sp and
@@ -183,16 +187,20 @@ static struct snapshot *snapshot_before(struct outer_task *task, uint64_t time_n
 	return NULL;
 }
 
-static bool holds(const struct snapshot *snapshot, uint64_t address, uint64_t value)
+/* ---- frames ---------------------------------------------------------------------------------------------- */
+
+/* A signal's handler may have a stack of its own, of which alone the copy is.  The last frame is what was interrupted, on
+ * another stack then. */
+static bool is_interrupted_apart(const struct tally_sample *sample, const struct tally_record_frames *frames)
 {
-	uint64_t offset = address - snapshot->base, word;
-	if (offset > snapshot->size || snapshot->size - offset < WORD)
-		return false;
-	memcpy(&word, snapshot->bytes + offset, WORD);
-	return word == value;
+	uint64_t last = frames->stack_pointers[frames->count - 1] - frames->stack_pointers[0];
+	return last >= sample->stack_dynamic_size;
 }
 
-/* ---- frames ---------------------------------------------------------------------------------------------- */
+static struct tally_unwind_memory whole_of(const struct snapshot *snapshot)
+{
+	return (struct tally_unwind_memory){ snapshot->bytes, snapshot->size, snapshot->base };
+}
 
 /* Unwinds copy and snapshot in one piece, and keeps the frames from the copy's last one on. */
 static void learn_outer(struct tally_record_outer *outer, struct outer_task *task, const struct snapshot *snapshot,
@@ -200,21 +208,27 @@ static void learn_outer(struct tally_record_outer *outer, struct outer_task *tas
 			const struct tally_sample *sample, const struct tally_record_frames *frames)
 {
 	size_t copied = sample->stack_dynamic_size, known = frames->count - 1;
+	bool is_apart = is_interrupted_apart(sample, frames);
 	uint64_t boundary = frames->stack_pointers[0] + copied, end_address = snapshot->base + snapshot->size;
+	const struct tally_unwind_memory nothing = { 0 };
 	enum tally_unwind_end end;
 	task->outer.count = 0;
-	if (end_address <= boundary ||
+	if (is_apart)
+		end_address = boundary; /* the copy is whole */
+	if ((end_address <= boundary && !is_apart) ||
 	    !reserve(&outer->joined, &outer->joined_capacity, copied + (size_t)(end_address - boundary)))
 		return;
 	memcpy(outer->joined, sample->stack, copied);
-	memcpy(outer->joined + copied, snapshot->bytes + (boundary - snapshot->base), end_address - boundary);
+	if (!is_apart)
+		memcpy(outer->joined + copied, snapshot->bytes + (boundary - snapshot->base), end_address - boundary);
 	struct tally_record_frames *all = &task->outer;
 	const struct tally_user_stack_walk walk = { .stack = outer->joined,
 						    .stack_size = copied + (size_t)(end_address - boundary),
+						    .other = is_apart ? whole_of(snapshot) : nothing,
 						    .stack_pointers = all->stack_pointers };
 	size_t count = tally_user_stack_walk(tasks, objects, attr, sample, &walk, all->addresses,
 					     TALLY_USER_FRAMES_MAX, &end);
-	if (end == TALLY_UNWIND_TRUNCATED && task->top <= end_address) {
+	if (end == TALLY_UNWIND_TRUNCATED && task->top <= snapshot->base + snapshot->size) {
 		task->top = 0; /* what was taken for the end was none */
 		task->span = task->span < MAX_BYTES / 2 ? 2 * task->span : task->span;
 	}
@@ -224,6 +238,18 @@ static void learn_outer(struct tally_record_outer *outer, struct outer_task *tas
 	all->count = count - known;
 	memmove(all->addresses, all->addresses + known, all->count * sizeof(*all->addresses));
 	memmove(all->stack_pointers, all->stack_pointers + known, all->count * sizeof(*all->stack_pointers));
+}
+
+/* Does a snapshot hold what the outer end of the copy does?  Then the frames there are the same, and nothing outside of them
+ * has returned in between.  Where that tells one snapshot from the other, the one is enough. */
+static bool is_of_copy(const struct snapshot *snapshot, const struct tally_sample *sample,
+		       const struct tally_record_frames *frames)
+{
+	enum { ENOUGH_BYTES = 1024 };
+	uint64_t start = frames->stack_pointers[0], end = start + sample->stack_dynamic_size;
+	uint64_t from = snapshot->base > start ? snapshot->base : start;
+	return from < end && end - from >= ENOUGH_BYTES && snapshot->size >= end - from &&
+	       !memcmp((const uint8_t *)sample->stack + (from - start), snapshot->bytes + (from - snapshot->base), end - from);
 }
 
 /* Where the last frame of a cut stack stands among the outer ones; their number when it doesn't. */
@@ -236,21 +262,54 @@ static size_t find_last(const struct tally_record_frames *outer, const struct ta
 	return at;
 }
 
-static bool append_certain(struct tally_record_frames *frames, const struct tally_record_frames *outer, size_t last,
-			   const struct snapshot *before, const struct snapshot *after)
+/* What a completion has to go by. */
+struct evidence {
+	const struct tally_tasks *tasks;
+	struct tally_objects *objects;
+	uint32_t pid;
+	const struct snapshot *before, *after;
+};
+
+static uint64_t word_at(const struct snapshot *snapshot, uint64_t address)
 {
-	size_t more = outer->count - last - 1;
-	if (more > TALLY_USER_FRAMES_MAX - frames->count)
+	uint64_t offset = address - snapshot->base, word = 0;
+	if (offset <= snapshot->size && snapshot->size - offset >= WORD)
+		memcpy(&word, snapshot->bytes + offset, WORD);
+	return word;
+}
+
+/* The return address in a slot at the time of the sample; 0: not certain.  `inner` is an address in the function that returns
+ * there.  Where another one stands there by now, the call in front of each tells which of them called that function. */
+static uint64_t certain_word(const struct evidence *evidence, uint64_t slot, uint64_t expected, uint64_t inner)
+{
+	uint64_t before = word_at(evidence->before, slot), after = word_at(evidence->after, slot);
+	if (before == after)
+		return before == expected ? expected : 0;
+	bool is_before = before && tally_user_stack_is_call_of(evidence->tasks, evidence->objects, evidence->pid, before, inner);
+	bool is_after = after && tally_user_stack_is_call_of(evidence->tasks, evidence->objects, evidence->pid, after, inner);
+	uint64_t word = is_before ? before : after;
+	bool is_one = is_before != is_after;
+	/* The frames outside were found by the rules of the expected address: in the same function they are the same. */
+	bool is_expected = word == expected || tally_user_stack_is_same_function(evidence->tasks, evidence->objects,
+										evidence->pid, word, expected);
+	return is_one && is_expected ? word : 0;
+}
+
+static bool append_certain(struct tally_record_frames *frames, const struct tally_record_frames *outer, size_t last,
+			   const struct evidence *evidence)
+{
+	size_t count = frames->count, more = outer->count - last - 1;
+	if (more > TALLY_USER_FRAMES_MAX - count)
 		return false;
-	for (size_t i = last + 1; i < outer->count; i++) {
+	for (size_t i = last + 1; i < outer->count; i++, count++) {
 		uint64_t slot = outer->stack_pointers[i] - WORD;
-		if (!holds(after, slot, outer->addresses[i]) || !holds(before, slot, outer->addresses[i]))
-			return false;
+		uint64_t word = certain_word(evidence, slot, outer->addresses[i], frames->addresses[count - 1]);
+		if (!word)
+			return false; /* frames->count is as it was */
+		frames->addresses[count] = word;
+		frames->stack_pointers[count] = outer->stack_pointers[i];
 	}
-	memcpy(frames->addresses + frames->count, outer->addresses + last + 1, more * sizeof(*frames->addresses));
-	memcpy(frames->stack_pointers + frames->count, outer->stack_pointers + last + 1,
-	       more * sizeof(*frames->stack_pointers));
-	frames->count += more;
+	frames->count = count;
 	return true;
 }
 
@@ -262,18 +321,31 @@ enum tally_record_outer_result tally_record_outer_complete(struct tally_record_o
 							   struct tally_record_frames *frames)
 {
 	uint64_t sp = frames->stack_pointers[0], boundary = sp + sample->stack_dynamic_size;
+	if (frames->count && is_interrupted_apart(sample, frames))
+		sp = boundary = frames->stack_pointers[frames->count - 1];
 	struct outer_task *task = frames->count ? task_of(outer, sample->pid, sample->tid) : NULL;
 	struct snapshot *after = task ? snapshot_now(outer, task, sp, boundary) : NULL;
 	struct snapshot *before = after ? snapshot_before(task, sample->time) : NULL;
 	if (!before)
 		return after ? TALLY_RECORD_OUTER_NEW : TALLY_RECORD_OUTER_UNCERTAIN;
+	bool is_before = is_of_copy(before, sample, frames), is_after = is_of_copy(after, sample, frames);
+	if (is_before && !is_after)
+		after = before;
+	else if (is_after && !is_before)
+		before = after;
+	const struct evidence evidence = { tasks, objects, sample->pid, before, after };
 	size_t last = find_last(&task->outer, frames);
-	if (last < task->outer.count && append_certain(frames, &task->outer, last, before, after))
+	if (last < task->outer.count && append_certain(frames, &task->outer, last, &evidence))
 		return TALLY_RECORD_OUTER_COMPLETED;
-	if (task->walks++ >= WALKS_MAX)
-		return TALLY_RECORD_OUTER_UNCERTAIN;
-	learn_outer(outer, task, after, tasks, objects, attr, sample, frames);
-	bool is_certain = task->outer.count && find_last(&task->outer, frames) == 0 &&
-			  append_certain(frames, &task->outer, 0, before, after);
-	return is_certain ? TALLY_RECORD_OUTER_COMPLETED : TALLY_RECORD_OUTER_UNCERTAIN;
+	/* The younger snapshot first; the older where calls that came since have written over the sample's. */
+	for (unsigned i = 0; i < 2 && task->walks++ < WALKS_MAX; i++) {
+		const struct snapshot *snapshot = i ? before : after;
+		if (i && (before == after || !is_before))
+			break;
+		learn_outer(outer, task, snapshot, tasks, objects, attr, sample, frames);
+		if (task->outer.count && !find_last(&task->outer, frames) &&
+		    append_certain(frames, &task->outer, 0, &evidence))
+			return TALLY_RECORD_OUTER_COMPLETED;
+	}
+	return TALLY_RECORD_OUTER_UNCERTAIN;
 }

@@ -97,6 +97,7 @@ size_t tally_user_stack_walk(const struct tally_tasks *tasks, struct tally_objec
 	struct tally_unwind_request request = request_of(&finder);
 	request.stack = walk->stack ? walk->stack : sample->stack;
 	request.stack_size = walk->stack ? walk->stack_size : sample->stack_dynamic_size;
+	request.other = walk->other;
 	request.chain = walk->chain;
 	request.is_exact = walk->is_exact;
 	request.stack_pointers = walk->stack_pointers;
@@ -227,4 +228,27 @@ bool tally_user_stack_mend(const struct tally_tasks *tasks, struct tally_objects
 	struct tally_unwind_request request = request_of(&finder);
 	return tally_unwind_return_mask(objects->machine) ? mend_by_register(&request, sample, inner) :
 							    mend_by_stack(&request, attr, sample, inner);
+}
+
+bool tally_user_stack_is_call_of(const struct tally_tasks *tasks, struct tally_objects *objects, uint32_t pid,
+				 uint64_t return_address, uint64_t callee)
+{
+	struct finder finder = { tasks, objects, pid };
+	struct tally_unwind_place caller, called;
+	uint64_t target, start, end;
+	return find_place(&finder, return_address - 1, &caller) && find_place(&finder, callee - 1, &called) &&
+	       caller.table && caller.table == called.table &&
+	       tally_unwind_table_call(caller.table, caller.address + 1, &target) &&
+	       tally_unwind_table_function(called.table, called.address, &start, &end) && target == start;
+}
+
+bool tally_user_stack_is_same_function(const struct tally_tasks *tasks, struct tally_objects *objects, uint32_t pid,
+				       uint64_t one, uint64_t other)
+{
+	struct finder finder = { tasks, objects, pid };
+	struct tally_unwind_place first, second;
+	uint64_t start, end;
+	return find_place(&finder, one - 1, &first) && find_place(&finder, other - 1, &second) && first.table &&
+	       first.table == second.table && tally_unwind_table_function(first.table, first.address, &start, &end) &&
+	       second.address >= start && second.address < end;
 }

@@ -63,10 +63,20 @@ struct tally_user_stack_inner {
 bool tally_user_stack_mend(const struct tally_tasks *tasks, struct tally_objects *objects, const struct tally_attr *attr,
 			   const struct tally_sample *sample, struct tally_user_stack_inner *inner);
 
+/* Does a direct call stand in front of the return address, of the function that `callee` is in?  Both are addresses of the
+ * process.  False where that can't be told. */
+bool tally_user_stack_is_call_of(const struct tally_tasks *tasks, struct tally_objects *objects, uint32_t pid,
+				 uint64_t return_address, uint64_t callee);
+
+/* Are two return addresses of the process in one function, by its rules? */
+bool tally_user_stack_is_same_function(const struct tally_tasks *tasks, struct tally_objects *objects, uint32_t pid,
+				       uint64_t one, uint64_t other);
+
 /* The same with more to say. */
 struct tally_user_stack_walk {
 	const void *stack; /* NULL: the sample's copy; else what stands for it, from the same sp up */
 	size_t stack_size;
+	struct tally_unwind_memory other;   /* as a request's */
 	bool *is_exact;                     /* NULL, or room for `limit` */
 	uint64_t *stack_pointers;           /* NULL, or room for `limit`: each frame's sp */
 	struct tally_unwind_extent *extent; /* NULL, or filled in */

@@ -132,6 +132,7 @@ struct tally_unwind_frame {
 	const uint8_t *stack;
 	size_t stack_size;
 	uint64_t stack_address; /* of stack[0] */
+	struct tally_unwind_memory other; /* a stack that a signal interrupted */
 	uint64_t missed;        /* the last address that tally_unwind_load could not read */
 };
 

@@ -60,12 +60,17 @@ enum { WORD = TALLY_UNWIND_WORD, CACHE_LINE = 64, AHEAD = 1024 };
 bool tally_unwind_load(struct tally_unwind_frame *frame, uint64_t address, unsigned size, uint64_t *value)
 {
 	uint64_t offset = address - frame->stack_address;
+	const uint8_t *bytes = frame->stack;
 	if (offset > frame->stack_size || frame->stack_size - offset < size) {
-		frame->missed = address;
-		return false;
+		offset = address - frame->other.address;
+		bytes = frame->other.bytes;
+		if (offset > frame->other.size || frame->other.size - offset < size) {
+			frame->missed = address;
+			return false;
+		}
 	}
 	*value = 0;
-	memcpy(value, frame->stack + offset, size); /* little-endian, as we are */
+	memcpy(value, bytes + offset, size); /* little-endian, as we are */
 	return true;
 }
 
@@ -73,7 +78,7 @@ static inline bool load_word(struct tally_unwind_frame *frame, uint64_t address,
 {
 	uint64_t offset = address - frame->stack_address;
 	if (offset > frame->stack_size || frame->stack_size - offset < WORD)
-		return false;
+		return frame->other.size && tally_unwind_load(frame, address, WORD, value);
 	memcpy(value, frame->stack + offset, WORD);
 	return true;
 }
@@ -329,6 +334,7 @@ static bool start(struct tally_unwind_walk *walk, const struct tally_unwind_requ
 	walk->is_exact = true;
 	walk->frame.stack = request->stack;
 	walk->frame.stack_size = request->stack_size;
+	walk->frame.other = request->other;
 	walk->frame.stack_address = request->registers[walk->layout->sp];
 	walk->frame.known = ((1ull << walk->layout->count) - 1) & ~request->unknown;
 	walk->return_mask = return_mask(walk->layout, walk->frame.stack_address);

@@ -72,6 +72,9 @@ void tally_unwind_table_use_functions(struct tally_unwind_table *table,
 /* Where the function that holds an address begins and ends; false when no rules are of it. */
 bool tally_unwind_table_function(struct tally_unwind_table *table, uint64_t address, uint64_t *start, uint64_t *end);
 
+/* The target of the direct call in front of a return address in the object (x86-64); false when there is none. */
+bool tally_unwind_table_call(const struct tally_unwind_table *table, uint64_t return_address, uint64_t *target);
+
 /* tally_unwind_table_new() of bytes of .eh_frame that lie at an address, as a JIT leaves them; they must outlive the table. */
 int tally_unwind_table_new_from_frames(const void *eh_frame, size_t size, uint64_t address,
 				       enum tally_unwind_machine machine, struct tally_unwind_table **out);
@@ -118,6 +121,12 @@ struct tally_unwind_request {
 	uint64_t unknown;     /* bit n: the value of register n isn't there */
 	const uint8_t *stack; /* bytes from sp up */
 	size_t stack_size;
+	/* Bytes of another stack, which a signal interrupted, from an address on; size 0: none. */
+	struct tally_unwind_memory {
+		const uint8_t *bytes;
+		size_t size;
+		uint64_t address;
+	} other;
 	/* Finds the object at an address; false: nothing is mapped there. */
 	bool (*find)(void *context, uint64_t address, struct tally_unwind_place *place);
 	/* NULL, or copies code that find() knows no rules of, and returns how many bytes there are. */

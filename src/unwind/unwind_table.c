@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <gelf.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int add_index(struct tally_unwind_table *table, const struct tally_cfi_section *section,
 		     const struct tally_cfi_section *linker)
@@ -43,6 +44,21 @@ bool tally_unwind_table_function(struct tally_unwind_table *table, uint64_t addr
 		return false;
 	*start = function.start;
 	*end = function.start + function.size;
+	return true;
+}
+
+bool tally_unwind_table_call(const struct tally_unwind_table *table, uint64_t return_address, uint64_t *target)
+{
+	enum { CALL = 0xe8, CALL_BYTES = 5 };
+	int32_t distance;
+	size_t size;
+	if (table->machine != TALLY_UNWIND_X86_64 || !table->object)
+		return false;
+	const uint8_t *code = tally_object_bytes_at(table->object, return_address - CALL_BYTES, &size);
+	if (!code || size < CALL_BYTES || code[0] != CALL)
+		return false;
+	memcpy(&distance, code + 1, sizeof(distance));
+	*target = return_address + (uint64_t)(int64_t)distance;
 	return true;
 }
 
