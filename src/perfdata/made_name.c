@@ -1,7 +1,9 @@
-/* Names of events whose recording has no EVENT_DESC: of old recorders, of killed ones, of simpleperf.
+/* Names of events whose recording has no EVENT_DESC: of old recorders, of killed ones, of
+ * simpleperf.
  *
- * They are perf's (its evsel__name()), modifiers included, so that `script` prints what perf script prints.  Which modifiers
- * were typed the attribute does not tell: "cpu-clock:u" of a newer perf, which leaves guests out, is "cpu-clock:uH". */
+ * They are perf's (its evsel__name()), modifiers included, so that `script` prints what perf
+ * script prints.  Which modifiers were typed the attribute does not tell: "cpu-clock:u" of a newer
+ * perf, which leaves guests out, is "cpu-clock:uH". */
 #include "event/event.h"
 #include "perfdata/perfdata_reader.h"
 
@@ -20,7 +22,8 @@ static void put_modifier(char *out, size_t *length, bool is_meant, char letter)
 static void put_modifiers(const struct tally_attr *attr, char out[MODIFIERS_MAX])
 {
 	const uint64_t flags = attr->flags;
-	const bool has_modes = flags & (TALLY_ATTR_EXCLUDE_KERNEL | TALLY_ATTR_EXCLUDE_USER | TALLY_ATTR_EXCLUDE_HV);
+	const bool has_modes = flags & (TALLY_ATTR_EXCLUDE_KERNEL | TALLY_ATTR_EXCLUDE_USER |
+					TALLY_ATTR_EXCLUDE_HV);
 	const unsigned precise = tally_attr_precise(attr);
 	const bool guests_out = flags & TALLY_ATTR_EXCLUDE_GUEST, usual = has_modes || precise;
 	const bool has_machines = flags & TALLY_ATTR_EXCLUDE_HOST || guests_out == usual;
@@ -41,7 +44,8 @@ static const char *plain_name(const struct tally_attr *attr, struct tally_arena 
 	if (attr->type == TALLY_TYPE_RAW)
 		return tally_arena_printf(arena, "raw 0x%llx", config);
 	if (attr->type == TALLY_TYPE_BREAKPOINT)
-		return tally_arena_printf(arena, "mem:0x%llx:%s%s%s", (unsigned long long)attr->config1,
+		return tally_arena_printf(arena, "mem:0x%llx:%s%s%s",
+					  (unsigned long long)attr->config1,
 					  attr->bp_type & TALLY_BREAKPOINT_R ? "r" : "",
 					  attr->bp_type & TALLY_BREAKPOINT_W ? "w" : "",
 					  attr->bp_type & TALLY_BREAKPOINT_X ? "x" : "");
@@ -52,8 +56,11 @@ const char *tally_perfdata_made_name(const struct tally_attr *attr, struct tally
 {
 	char modifiers[MODIFIERS_MAX];
 	if (attr->type == TALLY_TYPE_TRACEPOINT)
-		return tally_arena_printf(arena, "tracepoint %llu", (unsigned long long)attr->config);
+		return tally_arena_printf(arena, "tracepoint %llu",
+					  (unsigned long long)attr->config);
 	const char *name = plain_name(attr, arena);
 	put_modifiers(attr, modifiers);
-	return name && *modifiers && attr->type < TALLY_TYPE_MAX ? tally_arena_printf(arena, "%s%s", name, modifiers) : name;
+	return name && *modifiers && attr->type < TALLY_TYPE_MAX
+		       ? tally_arena_printf(arena, "%s%s", name, modifiers)
+		       : name;
 }

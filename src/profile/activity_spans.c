@@ -1,8 +1,9 @@
-/* A period of cycles or of cache misses says how much happened since the last sample, not how long it took.  How far apart
- * samples are tells: a task that stays on its CPU has the next one after about as long as the last.  So a sample stands for
- * the time since the one before, of the same event, thread and CPU; but at most for twice what is usual between two, the
- * median, for longer than that the thread waited, or did something else; then, and where there is none before, for the
- * median. */
+/* A period of cycles or of cache misses says how much happened since the last sample, not how long
+ * it took.  How far apart samples are tells: a task that stays on its CPU has the next one after
+ * about as long as the last.  So a sample stands for the time since the one before, of the same
+ * event, thread and CPU; but at most for twice what is usual between two, the median, for longer
+ * than that the thread waited, or did something else; then, and where there is none before, for
+ * the median. */
 #include "profile/activity_spans.h"
 
 #include "base/vector.h"
@@ -30,7 +31,8 @@ static int by_length(const void *a, const void *b)
 static int step(struct gaps *gaps, const struct tally_ran *ran, uint64_t *gap)
 {
 	bool is_first = false;
-	uint64_t *last = tally_map_put(&gaps->last, (uint64_t)ran->thread << 32 | ran->cpu, &is_first);
+	uint64_t *last = tally_map_put(&gaps->last, (uint64_t)ran->thread << 32 | ran->cpu,
+				       &is_first);
 	if (!last)
 		return -ENOMEM;
 	*gap = is_first || *last > ran->end ? 0 : ran->end - *last;
@@ -39,7 +41,8 @@ static int step(struct gaps *gaps, const struct tally_ran *ran, uint64_t *gap)
 }
 
 /* 0 without two samples of a thread on one CPU; -ENOMEM. */
-static int find_usual(struct gaps *gaps, const struct tally_ran *ran, size_t count, uint32_t event, uint64_t *usual)
+static int find_usual(struct gaps *gaps, const struct tally_ran *ran, size_t count, uint32_t event,
+		      uint64_t *usual)
 {
 	uint64_t gap;
 	*usual = 0;
@@ -47,7 +50,8 @@ static int find_usual(struct gaps *gaps, const struct tally_ran *ran, size_t cou
 	for (size_t i = 0; i < count; i++) {
 		if (!is_open(&ran[i], event))
 			continue;
-		if (step(gaps, &ran[i], &gap) < 0 || (gap && tally_vector_push(&gaps->items, gap) < 0))
+		if (step(gaps, &ran[i], &gap) < 0 ||
+		    (gap && tally_vector_push(&gaps->items, gap) < 0))
 			return -ENOMEM;
 	}
 	if (!gaps->items.count)

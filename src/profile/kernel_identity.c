@@ -1,6 +1,7 @@
-/* Whether the recorded kernel may be the one that runs here, where a recording has neither its build-id nor its release: of
- * old recorders, and of killed ones.  The records of its maps tell: modules lie below /lib/modules/RELEASE, and KASLR moves a
- * kernel by whole steps only, so that a symbol that is elsewhere within a step is another build's. */
+/* Whether the recorded kernel may be the one that runs here, where a recording has neither its
+ * build-id nor its release: of old recorders, and of killed ones.  The records of its maps tell:
+ * modules lie below /lib/modules/RELEASE, and KASLR moves a kernel by whole steps only, so that a
+ * symbol that is elsewhere within a step is another build's. */
 #include "profile/kernel_identity.h"
 
 #include "abi/arch.h"
@@ -10,7 +11,8 @@
 #include <sys/utsname.h>
 
 /* Where x86-64 has its kernel (arch/x86/include/asm/page_64_types.h), and CONFIG_PHYSICAL_ALIGN. */
-static const uint64_t X86_64_START = 0xffffffff80000000, X86_64_END = 0xffffffffc0000000, X86_64_STEP = 2 << 20;
+static const uint64_t X86_64_START = 0xffffffff80000000, X86_64_END = 0xffffffffc0000000,
+		      X86_64_STEP = 2 << 20;
 enum { STEP_MIN = 4096 /* elsewhere */ };
 
 static const char kernel_prefix[] = "[kernel.kallsyms]";
@@ -57,14 +59,16 @@ bool tally_kernel_may_be_at(uint64_t recorded, uint64_t now, enum tally_arch arc
 
 static bool is_kernels(const struct tally_record *record)
 {
-	return (record->header.misc & TALLY_MISC_CPUMODE_MASK) == TALLY_MISC_KERNEL && record->mmap.pid == UINT32_MAX;
+	return (record->header.misc & TALLY_MISC_CPUMODE_MASK) == TALLY_MISC_KERNEL &&
+	       record->mmap.pid == UINT32_MAX;
 }
 
-bool tally_kernel_module_is_anothers(const struct tally_record *record, char release[TALLY_KERNEL_RELEASE_BYTES])
+bool tally_kernel_module_is_anothers(const struct tally_record *record,
+				     char release[TALLY_KERNEL_RELEASE_BYTES])
 {
 	struct utsname here;
-	return is_kernels(record) && take_release(record->mmap.filename, release) && uname(&here) == 0 &&
-	       strcmp(release, here.release) != 0;
+	return is_kernels(record) && take_release(record->mmap.filename, release) &&
+	       uname(&here) == 0 && strcmp(release, here.release) != 0;
 }
 
 const char *tally_kernel_map_symbol(const struct tally_record *record)

@@ -10,13 +10,16 @@
 
 enum { TALLY_KERNEL_RELEASE_BYTES = 65 };
 
-/* Whether a MMAP or MMAP2 record is of another release's module than the running kernel's; `release` gets it then. */
-bool tally_kernel_module_is_anothers(const struct tally_record *record, char release[TALLY_KERNEL_RELEASE_BYTES]);
+/* Whether a MMAP or MMAP2 record is of another release's module than the running kernel's;
+ * `release` gets it then. */
+bool tally_kernel_module_is_anothers(const struct tally_record *record,
+				     char release[TALLY_KERNEL_RELEASE_BYTES]);
 
 /* The symbol whose address a record of the kernel's map tells: "_text" or "_stext"; NULL: none. */
 const char *tally_kernel_map_symbol(const struct tally_record *record);
 
-/* Whether the kernel of such a machine that has a symbol at `now` (0: not known) may have had it at `recorded`. */
+/* Whether the kernel of such a machine that has a symbol at `now` (0: not known) may have had it
+ * at `recorded`. */
 bool tally_kernel_may_be_at(uint64_t recorded, uint64_t now, enum tally_arch arch);
 
 /* Where the running kernel has a symbol; 0: nowhere, or it may not be known. */

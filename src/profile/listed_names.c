@@ -1,5 +1,6 @@
-/* simpleperf keeps the symbols of what it sampled in the recording, for the files are on a phone.  Their addresses are as linked:
- * the file's first executable segment has min_vaddr, and its offset in the file, or before 2018 in the mapping, is less. */
+/* simpleperf keeps the symbols of what it sampled in the recording, for the files are on a phone.
+ * Their addresses are as linked: the file's first executable segment has min_vaddr, and its offset
+ * in the file, or before 2018 in the mapping, is less. */
 #include "profile/listed_names.h"
 
 #include "symbol/simpleperf_symbols.h"
@@ -7,7 +8,8 @@
 #include <errno.h>
 #include <string.h>
 
-static bool find(const struct tally_names *names, const char *path, struct tally_simpleperf_file *out)
+static bool find(const struct tally_names *names, const char *path,
+		 struct tally_simpleperf_file *out)
 {
 	size_t at = 0;
 	while (tally_simpleperf_next(names->listed.bytes, names->listed.size, &at, out) > 0)
@@ -16,7 +18,8 @@ static bool find(const struct tally_names *names, const char *path, struct tally
 	return false;
 }
 
-static bool find_mapped_in(const struct tally_process *process, uint32_t file, uint64_t *file_offset)
+static bool find_mapped_in(const struct tally_process *process, uint32_t file,
+			   uint64_t *file_offset)
 {
 	for (size_t i = 0; i < process->count; i++)
 		if (process->mappings[i].file == file && process->mappings[i].executable) {
@@ -35,7 +38,8 @@ static bool find_mapped(const struct tally_tasks *tasks, uint32_t file, uint64_t
 	return false;
 }
 
-int tally_listed_names_fill(struct tally_names *names, struct tally_name_table *table, uint32_t file)
+int tally_listed_names_fill(struct tally_names *names, struct tally_name_table *table,
+			    uint32_t file)
 {
 	struct tally_simpleperf_file listed;
 	bool is_kernel = file == TALLY_FILE_KERNEL;
@@ -43,7 +47,8 @@ int tally_listed_names_fill(struct tally_names *names, struct tally_name_table *
 	uint64_t offset;
 	if (!names->listed.bytes || !find(names, path, &listed) || !listed.symbol_count)
 		return 0;
-	bool is_elf = listed.kind == TALLY_SIMPLEPERF_ELF, is_dex = listed.kind == TALLY_SIMPLEPERF_DEX;
+	bool is_elf = listed.kind == TALLY_SIMPLEPERF_ELF,
+	     is_dex = listed.kind == TALLY_SIMPLEPERF_DEX;
 	if (is_kernel ? listed.kind != TALLY_SIMPLEPERF_KERNEL : !is_elf && !is_dex)
 		return 0;
 	struct tally_symbols *symbols;

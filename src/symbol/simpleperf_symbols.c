@@ -21,7 +21,8 @@ static bool take_symbol(struct tally_reader *reader, struct one *out)
 	return !reader->failed;
 }
 
-int tally_simpleperf_next(const void *section, size_t size, size_t *offset, struct tally_simpleperf_file *out)
+int tally_simpleperf_next(const void *section, size_t size, size_t *offset,
+			  struct tally_simpleperf_file *out)
 {
 	struct tally_reader reader;
 	if (*offset >= size)
@@ -39,17 +40,21 @@ int tally_simpleperf_next(const void *section, size_t size, size_t *offset, stru
 	out->symbol_count = tally_reader_u32(&reader);
 	out->rest = reader.at;
 	out->rest_size = tally_reader_left(&reader);
-	return reader.failed || out->symbol_count > out->rest_size / SYMBOL_BYTES_MIN ? -EBADMSG : 1;
+	bool fits = !reader.failed && out->symbol_count <= out->rest_size / SYMBOL_BYTES_MIN;
+	return fits ? 1 : -EBADMSG;
 }
 
-int tally_symbols_from_simpleperf(const struct tally_simpleperf_file *file, uint64_t *min_offset, struct tally_symbols **out)
+int tally_symbols_from_simpleperf(const struct tally_simpleperf_file *file, uint64_t *min_offset,
+				  struct tally_symbols **out)
 {
 	struct tally_symbols_builder builder = { 0 };
 	struct tally_reader reader;
 	struct one one;
 	tally_reader_init(&reader, file->rest, file->rest_size, false);
 	for (uint32_t i = 0; i < file->symbol_count; i++) {
-		struct tally_symbol_entry entry = { .order = i, .binding = TALLY_SYMBOL_GLOBAL, .is_function = true };
+		struct tally_symbol_entry entry = { .order = i,
+						    .binding = TALLY_SYMBOL_GLOBAL,
+						    .is_function = true };
 		if (!take_symbol(&reader, &one)) {
 			tally_symbols_abandon(&builder);
 			return -EBADMSG;
@@ -63,7 +68,8 @@ int tally_symbols_from_simpleperf(const struct tally_simpleperf_file *file, uint
 			return -ENOMEM;
 		}
 	}
-	bool is_told = file->kind == TALLY_SIMPLEPERF_ELF && tally_reader_left(&reader) >= sizeof(*min_offset);
+	bool is_told = file->kind == TALLY_SIMPLEPERF_ELF &&
+		       tally_reader_left(&reader) >= sizeof(*min_offset);
 	*min_offset = is_told ? tally_reader_u64(&reader) : UINT64_MAX;
 	return tally_symbols_finish(&builder, out, NULL);
 }

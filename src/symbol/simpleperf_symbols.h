@@ -1,8 +1,10 @@
-/* The symbols that simpleperf puts into its recordings: section 128, FILE, of its record_file_format.h (AOSP, system/extras).
+/* The symbols that simpleperf puts into its recordings: section 128, FILE, of its
+ * record_file_format.h (AOSP, system/extras).
  *
- *     for each file: u32 size of the rest | path, NUL | u32 type | u64 min_vaddr | u32 count of symbols
+ *     for each file: u32 size of the rest | path, NUL | u32 type | u64 min_vaddr | u32 count
  *                    each symbol: u64 address, u32 length, name, NUL
- *                    of a dex file: u32 count, u64 offsets | of an ELF file: u64 offset of min_vaddr in the file (since 2018)
+ *                    of a dex file: u32 count, u64 offsets
+ *                    of an ELF file, since 2018: u64 offset of min_vaddr in the file
  *
  * Pure: bytes in, tables out. */
 #ifndef TALLY_SYMBOL_SIMPLEPERF_SYMBOLS_H
@@ -23,15 +25,18 @@ struct tally_simpleperf_file {
 	uint32_t kind;        /* of enum tally_simpleperf_kind, or later ones */
 	uint64_t min_address; /* ELF: the lowest executable address, as linked */
 	uint32_t symbol_count;
-	const uint8_t *rest;  /* the symbols, and what is behind them */
+	const uint8_t *rest; /* the symbols, and what is behind them */
 	size_t rest_size;
 };
 
-/* The file at *offset of the section, which moves behind it: 1, 0 at the end, or -EBADMSG.  The path is the section's. */
-int tally_simpleperf_next(const void *section, size_t size, size_t *offset, struct tally_simpleperf_file *out);
+/* The file at *offset of the section, which moves behind it: 1, 0 at the end, or -EBADMSG. The
+ * path is the section's. */
+int tally_simpleperf_next(const void *section, size_t size, size_t *offset,
+			  struct tally_simpleperf_file *out);
 
-/* Its symbols; the section must outlive the table.  `min_offset`: where min_address is in an ELF file; UINT64_MAX: not told.
- * 0, -EBADMSG or -ENOMEM. */
-int tally_symbols_from_simpleperf(const struct tally_simpleperf_file *file, uint64_t *min_offset, struct tally_symbols **out);
+/* Its symbols; the section must outlive the table.  `min_offset`: where min_address is in an ELF
+ * file; UINT64_MAX: not told.  0, -EBADMSG or -ENOMEM. */
+int tally_symbols_from_simpleperf(const struct tally_simpleperf_file *file, uint64_t *min_offset,
+				  struct tally_symbols **out);
 
 #endif
