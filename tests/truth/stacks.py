@@ -33,6 +33,11 @@ STARTS = {
     "runtime.rt0_go.abi0",
     "runtime.mcall",
     "runtime.mcall.abi0",
+    # What runs for a goroutine on a thread's own stack: where that stack begins isn't known to Go either.
+    "runtime.systemstack",
+    "runtime.systemstack.abi0",
+    "runtime.morestack",
+    "runtime.morestack.abi0",
     "_rt0_amd64_linux",
     "runtime.clone.abi0",
     "runtime.clone",
@@ -41,6 +46,7 @@ STARTS = {
 }
 FRAME = re.compile(r"\s+([0-9a-f]+) (.*) \(([^()]*(?:\([^()]*\))?[^()]*)\)$")
 HEAD = re.compile(r"(\S.*?)\s+(-?\d+)/(-?\d+)\b")
+EXIT_BYTES = 12
 ENTRY_BYTES = 64  # more than a _start has
 CLONES = re.compile(r"\.(?:constprop|isra|part|cold|llvm|lto_priv)(?:\.?\d+)*")
 
@@ -143,6 +149,14 @@ def read_starts(path):
         if kind == 1
     ]
     found = [(entry, entry + ENTRY_BYTES)] if entry else []
+    # Behind the call of a thread's function musl ends the thread; no symbol tells where.
+    with open(path, "rb") as file:
+        for match in re.finditer(rb"\x0f\x05\xf4", file.read()):  # syscall; hlt
+            found += [
+                (match.start() - offset - EXIT_BYTES, match.start() - offset)
+                for start, behind, offset in loaded
+                if start <= match.start() - offset < behind
+            ]
     listing = subprocess.run(
         ["readelf", "--debug-dump=frames", path],
         stdout=subprocess.PIPE,

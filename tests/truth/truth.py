@@ -31,8 +31,6 @@ from kinds import GET, KINDS  # noqa: E402
 from sessions import Failed, Skip, truths  # noqa: E402
 import stacks  # noqa: E402
 
-COMPLETE_PERCENT = 99
-SHARE_POINTS = 2
 SAMPLES_MIN = 300
 SECONDS_MAX = 120  # for a kind, which takes less than ten
 FIELDS = "comm,pid,tid,ip,sym,symoff,dso"
@@ -360,13 +358,13 @@ def test(kinds, recorder):
         )
         line(result.count >= SAMPLES_MIN, f"{kind.name}: {result.count} samples", said)
         line(
-            result.complete >= COMPLETE_PERCENT,
+            result.complete >= kind.complete,
             f"{kind.name}: {result.complete:.1f} % of the stacks are complete",
             ends,
         )
         for name, true, leaf, whole in result.parts:
             for what, share in ((f"{name} has", leaf), (f"{name} with its callers has", whole)):
-                good = abs(share - true) <= SHARE_POINTS
+                good = abs(share - true) <= kind.points
                 line(good, f"{kind.name}: {what} {share:.1f} %, in truth {true:.1f} %", shown)
                 shown = shown if good else ""  # once
     print(f"1..{number}")
