@@ -124,9 +124,12 @@ wait $recorder && has "'fly' is none of enable" && has 'events are on' && has 'e
 check "what was on was recorded, stop ends recording and command"
 
 # --- endings -----------------------------------------------------------------------------------------------------
+# Under nohup(1) SIGHUP is ignored, which tally leaves so.
+unignored=(env --default-signal=HUP)
+"${unignored[@]}" true 2>out || unignored=()
 for signal in INT TERM HUP; do
 	rm -f ended
-	./tally record -e cpu-clock -F 1000 -o ended -- sleep 20 >out 2>&1 &
+	"${unignored[@]}" ./tally record -e cpu-clock -F 1000 -o ended -- sleep 20 >out 2>&1 &
 	recorder=$!
 	until [ -s ended ]; do sleep 0.05; done
 	sleep 0.2
