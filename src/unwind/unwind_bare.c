@@ -262,25 +262,23 @@ static bool step_by_hotspot(struct tally_unwind_walk *walk)
 	return step_by_link(walk, is_interpreted ? fp - WORD : 0);
 }
 
-/* The target of the direct call that the word, an address, stands behind; 0: it stands behind none. */
+/* The target of the direct call in front of the address; 0: there is none. */
 static uint64_t called_from(struct tally_unwind_walk *walk, uint64_t address)
 {
 	enum { CALL = 0xe8, CALL_BYTES = 5 };
 	const struct tally_unwind_request *request = walk->request;
 	struct tally_unwind_place place = { 0 };
 	uint8_t code[CALL_BYTES];
-	size_t size = 0;
+	uint64_t target;
 	int32_t distance;
-	if (address < CALL_BYTES || !request->find(request->context, address - 1, &place))
+	if (!request->find(request->context, address - 1, &place))
 		return 0;
-	if (place.table && place.table->object) {
-		const uint8_t *bytes = tally_object_bytes_at(place.table->object, place.address + 1 - CALL_BYTES, &size);
-		if (bytes && size >= CALL_BYTES)
-			memcpy(code, bytes, CALL_BYTES);
-	} else if (request->read_code) {
-		size = request->read_code(request->context, address - CALL_BYTES, code, CALL_BYTES);
-	}
-	if (size < CALL_BYTES || code[0] != CALL)
+	if (place.table && place.table->object)
+		return tally_unwind_table_call(place.table, place.address + 1, &target) ?
+			       target + (address - 1 - place.address) :
+			       0;
+	if (!request->read_code ||
+	    request->read_code(request->context, address - CALL_BYTES, code, CALL_BYTES) < CALL_BYTES || code[0] != CALL)
 		return 0;
 	memcpy(&distance, code + 1, sizeof(distance));
 	return address + (uint64_t)(int64_t)distance;
