@@ -139,6 +139,8 @@ static bool leave(const struct bytes *code, struct leaving *leaving)
 	if (BEGINS(code, "\xc3") || BEGINS(code, "\xf3\xc3") || BEGINS(code, "\xc2")) {
 		frame->return_at = leaving->sp;
 		leaving->is_over = true;
+	} else if (frame->saves_fp) {
+		return false; /* rbp is the caller's by now */
 	} else if (BEGINS(code, "\xc9") || BEGINS(code, "\x48\x89\xec\x5d") || BEGINS(code, "\x48\x8b\xe5\x5d")) {
 		*frame = (struct tally_code_frame){ .is_linked = true };
 		leaving->is_over = true;
@@ -224,8 +226,9 @@ static bool is_closed(const uint8_t *code, const uint8_t *end)
 /* sub $n,%rsp; mov %rbp,n-8(%rsp) */
 static bool enter_small(struct entering *entering, struct tally_code_frame *frame)
 {
-	bool was_closed = is_closed(entering->at, entering->end);
-	int32_t size = read_32(entering->at + 3), saved_at;
+	const uint8_t *start = entering->at;
+	bool was_closed = is_closed(start, entering->end);
+	int32_t size = read_32(start + 3), saved_at;
 	if (!was_closed && !enter_sub(entering))
 		return false;
 	if (was_closed)
@@ -239,9 +242,13 @@ static bool enter_small(struct entering *entering, struct tally_code_frame *fram
 	} else {
 		return false;
 	}
+	if (saved_at < 0 || saved_at > FRAME_BYTES_MAX)
+		return false;
 	if (was_closed)
-		entering->size = size = saved_at + WORD;
-	if (saved_at != size - WORD || saved_at < 0 || saved_at > FRAME_BYTES_MAX)
+		size = saved_at + WORD;
+	if (was_closed && entering->pc > start)
+		entering->size = size; /* else the jump is still to come */
+	if (saved_at != size - WORD)
 		return false;
 	*frame = (struct tally_code_frame){ .saves_fp = entering->at <= entering->pc, .fp_at = saved_at,
 					    .return_at = entering->size };
@@ -284,13 +291,17 @@ bool tally_code_frame_behind(const uint8_t *code, size_t size, size_t more, stru
 /* call through a register or memory: ff, then a byte whose middle three bits are 2. */
 static bool is_indirect(const uint8_t *code, size_t length)
 {
-	enum { BY_REGISTER = 3, SIB = 4 };
+	enum { BY_REGISTER = 3, SIB = 4, NO_BASE = 5 };
 	if (code[0] != 0xff || (code[1] >> 3 & 7) != 2)
 		return false;
 	unsigned mode = code[1] >> 6, memory = code[1] & 7;
-	size_t whole = 2 + (mode != BY_REGISTER && memory == SIB);
+	bool has_sib = mode != BY_REGISTER && memory == SIB;
+	if (has_sib && length < 3)
+		return false;
+	unsigned base = has_sib ? code[2] & 7 : memory;
+	size_t whole = 2 + has_sib;
 	whole += mode == 1 ? 1 : 0;
-	whole += mode == 2 || (mode == 0 && memory == 5) ? 4 : 0;
+	whole += mode == 2 || (mode == 0 && base == NO_BASE) ? 4 : 0;
 	return whole == length;
 }
 
