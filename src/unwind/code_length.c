@@ -3,7 +3,7 @@
  * An instruction is prefixes, an opcode in one of four maps, for most a ModRM byte that says where an operand is, with an
  * SIB byte and a displacement as it demands, and an immediate operand.  The maps are strings here, a letter an opcode:
  *
- *     .  alone        m  ModRM         b  8 bits of immediate       z  32 bits, or 16 behind prefix 66
+ *     .  alone        m  ModRM         b  8 bits of immediate       z  32 bits, or 16 behind 66 without REX.W
  *     B  ModRM and b  Z  ModRM and z   w  16 bits                   e  16 bits and 8
  *     v  as z, but 64 bits behind REX.W                             o  an address of 64 bits
  *     t  ModRM, and b where its middle bits are 0 or 1              T  likewise z
@@ -69,7 +69,7 @@ static bool take_operand(struct instruction *instruction, unsigned *middle)
 static bool take_rest(struct instruction *instruction, char kind)
 {
 	unsigned middle;
-	size_t z = instruction->has_66 ? 2 : 4;
+	size_t z = instruction->has_66 && !instruction->has_rex_w ? 2 : 4;
 	switch (kind) {
 	case '.': return true;
 	case 'm': return take_operand(instruction, &middle);
@@ -104,6 +104,16 @@ static bool take_vex(struct instruction *instruction, unsigned map, size_t paylo
 	return take_operand(instruction, &middle) && (!has_immediate(map, opcode) || take(instruction, 1));
 }
 
+/* XOP, of AMD's: map 8 has immediates of 8 bits, 10 of 32. */
+static bool take_xop(struct instruction *instruction, unsigned map)
+{
+	unsigned middle;
+	size_t immediate = map == 8;
+	if (map == 10)
+		immediate = 4;
+	return take(instruction, 3) && take_operand(instruction, &middle) && take(instruction, immediate);
+}
+
 static bool take_0f(struct instruction *instruction)
 {
 	unsigned middle;
@@ -136,13 +146,18 @@ static bool take_prefixes(struct instruction *instruction)
 
 size_t tally_code_length(const uint8_t *code, size_t size)
 {
-	enum { LENGTH_MAX = 15, VEX_3 = 0xc4, VEX_2 = 0xc5, EVEX = 0x62, ESCAPE = 0x0f };
+	enum { LENGTH_MAX = 15, VEX_3 = 0xc4, VEX_2 = 0xc5, EVEX = 0x62, ESCAPE = 0x0f,
+	       XOP = 0x8f, XOP_MAP_MIN = 8, CALL = 0xe8 };
 	struct instruction instruction = { .at = code, .end = code + (size < LENGTH_MAX ? size : LENGTH_MAX) };
 	if (!take_prefixes(&instruction))
 		return 0;
 	uint8_t opcode = *instruction.at++;
 	size_t left = (size_t)(instruction.end - instruction.at);
 	bool is_whole;
+	if (opcode == XOP && left && (*instruction.at & 0x1f) >= XOP_MAP_MIN)
+		return take_xop(&instruction, *instruction.at & 0x1f) ? (size_t)(instruction.at - code) : 0;
+	if ((opcode & 0xfe) == CALL && instruction.has_66 && !instruction.has_rex_w)
+		return 0; /* Intel's CPUs take 32 bits, AMD's 16 */
 	switch (opcode) {
 	case ESCAPE: is_whole = take_0f(&instruction); break;
 	case VEX_2: is_whole = take_vex(&instruction, 1, 1); break;
