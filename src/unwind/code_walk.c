@@ -35,7 +35,7 @@ struct way {
 struct exploration {
 	const uint8_t *code;
 	size_t size, target;
-	int32_t *seen; /* by byte: 0, or rsp's depth at the instruction that was reached there, + 1 */
+	uint32_t *seen; /* by byte: 0, or digest_of() the state that reached the instruction there */
 	struct way ways[WAYS_MAX];
 	size_t count;
 	struct state jump; /* at jumps through tables */
@@ -57,6 +57,16 @@ static bool is_same(const struct state *a, const struct state *b)
 	       a->fp_is_lost == b->fp_is_lost;
 }
 
+/* A number that tells states apart, never 0. */
+static uint32_t digest_of(const struct state *state)
+{
+	uint64_t digest = state->is_lost ? UINT32_MAX : (uint32_t)state->depth;
+	digest = (digest << 32 | (uint32_t)state->fp_depth) * 0x9e3779b97f4a7c15;
+	digest ^= digest >> 29 ^ (uint64_t)(uint32_t)state->link << 2 ^ state->fp_is_lost;
+	digest *= 0xbf58476d1ce4e5b9;
+	return (uint32_t)(digest >> 32) | 1;
+}
+
 static void add_way(struct exploration *exploration, int64_t at, const struct state *state)
 {
 	if (at < 0 || at >= (int64_t)exploration->size)
@@ -71,15 +81,25 @@ static void add_way(struct exploration *exploration, int64_t at, const struct st
 /* ---- what an instruction does to the frame ---------------------------------------------------------------- */
 
 struct decoded {
-	const uint8_t *bytes; /* behind prefixes 66, f2, f3 and REX */
+	const uint8_t *bytes; /* behind the prefixes */
 	size_t length;        /* of these */
 	uint8_t rex;          /* 0: none */
+	bool has_66, has_scalar, has_repeat; /* prefixes 66, f2, f3 */
 };
+
+static bool is_prefix(uint8_t byte)
+{
+	static const uint8_t PREFIXES[] = { 0x66, 0xf2, 0xf3, 0x3e, 0x2e, 0x64, 0x65, 0x67, 0xf0, 0x26, 0x36 };
+	return memchr(PREFIXES, byte, sizeof(PREFIXES));
+}
 
 static struct decoded decode(const uint8_t *code, size_t length)
 {
-	struct decoded decoded = { code, length, 0 };
-	while (decoded.length > 1 && (*decoded.bytes == 0x66 || *decoded.bytes == 0xf2 || *decoded.bytes == 0xf3)) {
+	struct decoded decoded = { .bytes = code, .length = length };
+	while (decoded.length > 1 && is_prefix(*decoded.bytes)) {
+		decoded.has_66 |= *decoded.bytes == 0x66;
+		decoded.has_scalar |= *decoded.bytes == 0xf2;
+		decoded.has_repeat |= *decoded.bytes == 0xf3;
 		decoded.bytes++;
 		decoded.length--;
 	}
@@ -90,18 +110,31 @@ static struct decoded decode(const uint8_t *code, size_t length)
 	return decoded;
 }
 
-enum { REX_W = 8, REX_R = 4, REX_B = 1, RSP = 4, RBP = 5 };
+enum { REX_W = 8, REX_R = 4, REX_X = 2, REX_B = 1, RSP = 4, RBP = 5 };
+
+/* Sets how deep rsp is; beyond a frame it is lost. */
+static void set_depth(struct state *state, int64_t depth)
+{
+	bool is_frame = depth >= 0 && depth <= FRAME_BYTES_MAX;
+	bool is_dropped = is_frame && depth < state->fp_depth && state->depth >= state->fp_depth;
+	if (is_dropped && !state->is_lost) { /* what was saved is no longer on the stack */
+		state->fp_is_lost = true;
+		state->fp_depth = state->link = 0;
+	}
+	state->is_lost |= !is_frame;
+	state->depth = is_frame ? (int32_t)depth : 0;
+}
 
 static void push(struct state *state, bool is_rbp)
 {
-	state->depth += WORD;
-	if (is_rbp && !state->fp_depth && !state->link && !state->fp_is_lost)
+	set_depth(state, (int64_t)state->depth + WORD);
+	if (is_rbp && !state->is_lost && !state->fp_depth && !state->link && !state->fp_is_lost)
 		state->fp_depth = state->depth;
 }
 
 static void pop(struct state *state, bool is_rbp, bool is_rsp)
 {
-	if (is_rbp && state->depth == state->fp_depth) {
+	if (is_rbp && !state->is_lost && state->fp_depth && state->depth == state->fp_depth) {
 		state->fp_depth = 0; /* the caller's again */
 		state->link = 0;
 		state->fp_is_lost = false;
@@ -110,14 +143,14 @@ static void pop(struct state *state, bool is_rbp, bool is_rsp)
 		state->fp_is_lost |= !state->fp_depth;
 	}
 	state->is_lost |= is_rsp;
-	state->depth -= WORD;
+	set_depth(state, (int64_t)state->depth - WORD);
 }
 
 /* rsp is as rbp says, and `below` further down. */
-static void take_link(struct state *state, int32_t below)
+static void take_link(struct state *state, int64_t below)
 {
 	state->is_lost = !state->link;
-	state->depth = state->link + below;
+	set_depth(state, state->link + below);
 }
 
 static void lose_fp(struct state *state)
@@ -126,27 +159,44 @@ static void lose_fp(struct state *state)
 	state->fp_is_lost |= !state->fp_depth;
 }
 
+/* n(%rsp) in an instruction whose ModRM byte is bytes[1]. */
+static bool is_at_sp(const struct decoded *decoded, int32_t *offset)
+{
+	const uint8_t *bytes = decoded->bytes;
+	uint8_t mode = bytes[1] >> 6;
+	if (mode == 3 || (bytes[1] & 7) != RSP || bytes[2] != 0x24 || decoded->rex & (REX_B | REX_X))
+		return false;
+	*offset = 0;
+	if (mode)
+		*offset = mode == 1 ? (int8_t)bytes[3] : read_32(bytes + 3);
+	return true;
+}
+
 /* add, sub, and, lea, mov with rsp for their result. */
 static void change_sp(struct state *state, const struct decoded *decoded)
 {
 	const uint8_t *bytes = decoded->bytes;
 	uint8_t opcode = bytes[0], modrm = bytes[1], mode = modrm >> 6, middle = modrm >> 3 & 7;
-	bool is_immediate = opcode == 0x83 || opcode == 0x81;
-	if (is_immediate && mode == 3 && (middle == 0 || middle == 5)) { /* add, sub */
-		int32_t bytes_moved = opcode == 0x83 ? (int8_t)bytes[2] : read_32(bytes + 2);
-		state->depth += middle == 5 ? bytes_moved : -bytes_moved;
+	bool is_immediate = (opcode == 0x83 || opcode == 0x81) && mode == 3 && (middle == 0 || middle == 5);
+	int32_t offset;
+	if (!(decoded->rex & REX_W)) {
+		state->is_lost = true; /* half of it */
 		return;
 	}
-	bool from_sp = opcode == 0x8d && mode && (modrm & 7) == 4 && bytes[2] == 0x24;
-	if (from_sp) {
-		state->depth -= mode == 1 ? (int8_t)bytes[3] : read_32(bytes + 3);
+	if (is_immediate) { /* add, sub */
+		int64_t moved = opcode == 0x83 ? (int8_t)bytes[2] : read_32(bytes + 2);
+		set_depth(state, state->depth + (middle == 5 ? moved : -moved));
 		return;
 	}
-	if (opcode == 0x8d && mode && (modrm & 7) == RBP && !(decoded->rex & REX_B)) {
-		take_link(state, -(mode == 1 ? (int8_t)bytes[2] : read_32(bytes + 2)));
+	if (opcode == 0x8d && is_at_sp(decoded, &offset)) {
+		set_depth(state, (int64_t)state->depth - offset);
 		return;
 	}
-	bool from_rbp = (opcode == 0x89 && mode == 3 && middle == RBP) ||
+	if (opcode == 0x8d && (mode == 1 || mode == 2) && (modrm & 7) == RBP && !(decoded->rex & REX_B)) {
+		take_link(state, -(int64_t)(mode == 1 ? (int8_t)bytes[2] : read_32(bytes + 2)));
+		return;
+	}
+	bool from_rbp = (opcode == 0x89 && mode == 3 && middle == RBP && !(decoded->rex & REX_R)) ||
 			(opcode == 0x8b && mode == 3 && (modrm & 7) == RBP && !(decoded->rex & REX_B));
 	if (from_rbp)
 		take_link(state, 0);
@@ -154,70 +204,103 @@ static void change_sp(struct state *state, const struct decoded *decoded)
 		state->is_lost = true;
 }
 
-/* Which register an instruction with a ModRM byte writes, of those that matter; 0: neither. */
+/* The registers of an instruction's ModRM byte; NEITHER where it has memory. */
+enum { NEITHER = 99 };
+
+static unsigned middle_register(const struct decoded *decoded, uint8_t modrm)
+{
+	return (modrm >> 3 & 7u) | (decoded->rex & REX_R ? 8u : 0u);
+}
+
+static unsigned operand_register(const struct decoded *decoded, uint8_t modrm)
+{
+	return modrm >> 6 == 3 ? (modrm & 7u) | (decoded->rex & REX_B ? 8u : 0u) : (unsigned)NEITHER;
+}
+
+/* Of opcodes behind 0f. */
+static unsigned written_by_0f(const struct decoded *decoded)
+{
+	uint8_t opcode = decoded->bytes[1];
+	if ((opcode & 0xf8) == 0xc8) /* bswap */
+		return (opcode & 7u) | (decoded->rex & REX_B ? 8u : 0u);
+	if (decoded->length < 3)
+		return NEITHER;
+	uint8_t modrm = decoded->bytes[2];
+	/* lar, lsl; cvt to integers; movmskp; imul; popcnt, bsf, bsr; pextrw; pmovmskb */
+	static const uint8_t MIDDLE[] = { 0x02, 0x03, 0x2c, 0x2d, 0x50, 0xaf, 0xb8, 0xbc, 0xbd, 0xc5, 0xd7 };
+	/* movd from a vector; shld, shrd; bts, btr, btc; rdfsbase; cmpxchg, xadd; rdrand */
+	static const uint8_t OPERAND[] = { 0x7e, 0xa4, 0xa5, 0xab, 0xac, 0xad, 0xae, 0xb1, 0xb3, 0xba, 0xbb,
+					   0xc1, 0xc7 };
+	bool is_moved = (opcode & 0xf0) == 0x40 || (opcode & 0xf6) == 0xb6; /* cmov, movzx, movsx */
+	bool is_middle = is_moved || memchr(MIDDLE, opcode, sizeof(MIDDLE));
+	bool is_operand = memchr(OPERAND, opcode, sizeof(OPERAND));
+	if ((opcode & 0xfe) == 0x2c) /* else to a register of MMX */
+		is_middle = decoded->has_repeat || decoded->has_scalar;
+	if (opcode == 0x7e || opcode == 0xae) /* movq between vectors has f3, and fences lack it */
+		is_operand = (opcode == 0xae) == decoded->has_repeat;
+	if (is_middle)
+		return middle_register(decoded, modrm);
+	return is_operand ? operand_register(decoded, modrm) : (unsigned)NEITHER;
+}
+
+/* Which register an instruction writes, of those that matter; 0: neither. */
 static unsigned written(const struct decoded *decoded)
 {
 	uint8_t opcode = decoded->bytes[0];
+	unsigned result = NEITHER;
 	if (decoded->length < 2)
 		return 0;
-	uint8_t modrm = decoded->bytes[1];
-	unsigned middle = (modrm >> 3 & 7) | (decoded->rex & REX_R ? 8 : 0);
-	unsigned memory = modrm >> 6 == 3 ? (modrm & 7u) | (decoded->rex & REX_B ? 8u : 0u) : 99;
-	unsigned result = 99;
-	bool is_arithmetic = opcode < 0x40 && (opcode & 7) < 4;
-	if (is_arithmetic && (opcode & 0x38) != 0x38) /* cmp writes nothing */
-		result = opcode & 2 ? middle : memory;
+	uint8_t modrm = decoded->bytes[1], group = modrm >> 3 & 7;
+	unsigned middle = middle_register(decoded, modrm), operand = operand_register(decoded, modrm);
+	bool is_arithmetic = opcode < 0x38 && (opcode & 7) < 4; /* cmp, 38 to 3b, writes nothing */
+	if (is_arithmetic && !(opcode & 1) && !decoded->rex)    /* ah … dh have rsp's and rbp's numbers */
+		return 0;
+	if (is_arithmetic)
+		result = opcode & 2 ? middle : operand;
 	else if (opcode == 0x8b || opcode == 0x8d || opcode == 0x63 || opcode == 0x69 || opcode == 0x6b)
 		result = middle;
 	else if (opcode == 0x89 || opcode == 0xc7 || opcode == 0xc1 || opcode == 0xd1 || opcode == 0xd3)
-		result = memory;
-	else if ((opcode == 0x83 || opcode == 0x81) && (modrm >> 3 & 7) != 7)
-		result = memory;
-	else if ((opcode == 0xf7 && (modrm >> 3 & 7) >= 2 && (modrm >> 3 & 7) < 4) || (opcode == 0xff && (modrm >> 3 & 7) < 2))
-		result = memory;
+		result = operand;
+	else if ((opcode == 0x83 || opcode == 0x81) && group != 7)
+		result = operand;
+	else if ((opcode == 0xf7 && (group == 2 || group == 3)) || (opcode == 0xff && group < 2) ||
+		 (opcode == 0x8f && !group))
+		result = operand;
 	else if (opcode == 0x87)
-		result = middle == RBP || middle == RSP ? middle : memory;
-	else if (opcode == 0x0f && decoded->length > 2)
-		result = (decoded->bytes[2] >> 3 & 7) | (decoded->rex & REX_R ? 8u : 0u);
-	if (opcode == 0x0f) { /* cmov, movzx, movsx, imul, bsf, bsr */
-		bool is_general = (modrm & 0xf0) == 0x40 || modrm == 0xaf || (modrm & 0xf6) == 0xb6 || modrm == 0xbc ||
-				  modrm == 0xbd || modrm == 0xb8;
-		result = is_general ? result : 99;
-	}
+		result = middle == RBP || middle == RSP ? middle : operand;
+	else if (opcode == 0x0f)
+		result = written_by_0f(decoded);
 	return result == RSP || result == RBP ? result : 0;
 }
 
 static void change_fp(struct state *state, const struct decoded *decoded)
 {
 	const uint8_t *bytes = decoded->bytes;
-	bool from_sp = (bytes[0] == 0x89 && bytes[1] == 0xe5) || (bytes[0] == 0x8b && bytes[1] == 0xec);
+	bool from_sp = (bytes[0] == 0x89 && bytes[1] == 0xe5 && !(decoded->rex & REX_R)) ||
+		       (bytes[0] == 0x8b && bytes[1] == 0xec && !(decoded->rex & REX_B));
 	bool is_wide = decoded->rex & REX_W;
-	bool is_restored = bytes[0] == 0x8b && (bytes[1] == 0x6c || bytes[1] == 0xac) && bytes[2] == 0x24 && is_wide;
-	int32_t offset = 0;
-	if (is_restored)
-		offset = bytes[1] == 0x6c ? (int8_t)bytes[3] : read_32(bytes + 3);
-	if (from_sp && is_wide && !state->is_lost && state->fp_depth) {
+	int32_t offset;
+	bool is_restored = bytes[0] == 0x8b && is_wide && is_at_sp(decoded, &offset) && !state->is_lost &&
+			   state->fp_depth && (int64_t)state->depth - offset == state->fp_depth;
+	if (from_sp && is_wide && !state->is_lost && state->fp_depth)
 		state->link = state->depth;
-	} else if (is_restored && state->fp_depth && state->depth - offset == state->fp_depth) {
+	else if (is_restored)
 		state->fp_depth = state->link = 0;
-	} else {
+	else
 		lose_fp(state);
-	}
 }
 
 /* mov %rbp,n(%rsp) */
-static bool saves_fp(const struct state *state, const struct decoded *decoded, int32_t *depth)
+static bool saves_fp(const struct state *state, const struct decoded *decoded, int32_t *at)
 {
-	const uint8_t *bytes = decoded->bytes;
-	if (bytes[0] != 0x89 || decoded->length < 3 || !(decoded->rex & REX_W) || decoded->rex & REX_R ||
-	    state->fp_depth || state->link || state->fp_is_lost || state->is_lost || bytes[2] != 0x24)
+	int32_t offset;
+	if (decoded->bytes[0] != 0x89 || !(decoded->rex & REX_W) || decoded->rex & REX_R || state->fp_depth ||
+	    state->link || state->fp_is_lost || state->is_lost || (decoded->bytes[1] >> 3 & 7) != RBP ||
+	    !is_at_sp(decoded, &offset))
 		return false;
-	if (bytes[1] != 0x6c && bytes[1] != 0xac && bytes[1] != 0x2c)
-		return false;
-	*depth = state->depth;
-	if (bytes[1] != 0x2c)
-		*depth -= bytes[1] == 0x6c ? (int8_t)bytes[3] : read_32(bytes + 3);
-	return *depth > 0;
+	int64_t depth = (int64_t)state->depth - offset;
+	*at = depth > 0 && depth <= FRAME_BYTES_MAX ? (int32_t)depth : 0;
+	return *at > 0;
 }
 
 static void apply(struct state *state, const uint8_t *code, size_t length)
@@ -226,20 +309,29 @@ static void apply(struct state *state, const uint8_t *code, size_t length)
 	uint8_t opcode = decoded.bytes[0];
 	bool is_plain = !(decoded.rex & REX_B);
 	int32_t depth;
-	if ((opcode & 0xf8) == 0x50) {
+	bool pops_operand = opcode == 0x8f && !(decoded.bytes[1] >> 3 & 7); /* else AMD's XOP */
+	bool pushes_operand = opcode == 0xff && (decoded.bytes[1] >> 3 & 7) == 6;
+	bool moves_word = (opcode & 0xf0) == 0x50 || (opcode & 0xfd) == 0x68 || (opcode & 0xfe) == 0x9c ||
+			  opcode == 0xc9 || pops_operand || pushes_operand;
+	if ((moves_word && decoded.has_66) || opcode == 0xc8) { /* 16 bits; enter */
+		state->is_lost = true;
+		lose_fp(state);
+	} else if ((opcode & 0xf8) == 0x50) {
 		push(state, opcode == 0x50 + RBP && is_plain);
 	} else if ((opcode & 0xf8) == 0x58) {
 		pop(state, opcode == 0x58 + RBP && is_plain, opcode == 0x58 + RSP && is_plain);
-	} else if (opcode == 0x68 || opcode == 0x6a || opcode == 0x9c || (opcode == 0xff && (decoded.bytes[1] >> 3 & 7) == 6)) {
+	} else if (opcode == 0x68 || opcode == 0x6a || opcode == 0x9c || pushes_operand) {
 		push(state, false); /* an immediate, the flags, memory */
-	} else if (opcode == 0x9d || opcode == 0x8f) {
-		pop(state, false, false);
+	} else if (opcode == 0x9d || pops_operand) {
+		unsigned reg = pops_operand ? written(&decoded) : 0;
+		pop(state, reg == RBP, reg == RSP);
 	} else if (opcode == 0xc9) { /* leave */
 		take_link(state, 0);
 		pop(state, true, false);
-	} else if ((opcode & 0xf8) == 0xb8 && is_plain && (opcode == 0xb8 + RBP || opcode == 0xb8 + RSP)) {
+	} else if (is_plain && (opcode == 0xb8 + RSP || opcode == 0x90 + RSP)) { /* mov, xchg */
+		state->is_lost = true;
+	} else if (is_plain && (opcode == 0xb8 + RBP || opcode == 0x90 + RBP)) {
 		lose_fp(state);
-		state->is_lost |= opcode == 0xb8 + RSP;
 	} else if (saves_fp(state, &decoded, &depth)) {
 		state->fp_depth = depth;
 	} else {
@@ -253,31 +345,57 @@ static void apply(struct state *state, const uint8_t *code, size_t length)
 
 /* ---- where an instruction goes ----------------------------------------------------------------------------- */
 
+enum flow {
+	FLOW_ON,
+	FLOW_BRANCH,   /* on, or to the target */
+	FLOW_JUMP,     /* to the target */
+	FLOW_INDIRECT, /* through a register or memory */
+	FLOW_CALL,
+	FLOW_END,
+};
+
+/* *distance is the target's from behind the instruction. */
+static enum flow flow_of(const struct decoded *decoded, int64_t *distance)
+{
+	const uint8_t *bytes = decoded->bytes, opcode = bytes[0];
+	uint8_t second = decoded->length > 1 ? bytes[1] : 0, middle = second >> 3 & 7;
+	if ((opcode & 0xf0) == 0x70 || (opcode & 0xfc) == 0xe0 || opcode == 0xeb)
+		*distance = (int8_t)second;
+	if ((opcode & 0xf0) == 0x70 || (opcode & 0xfc) == 0xe0)
+		return FLOW_BRANCH;
+	if (opcode == 0x0f && (second & 0xf0) == 0x80) {
+		*distance = read_32(bytes + 2);
+		return FLOW_BRANCH;
+	}
+	if (opcode == 0xe9)
+		*distance = read_32(bytes + 1);
+	if (opcode == 0xe9 || opcode == 0xeb)
+		return FLOW_JUMP;
+	if (opcode == 0xe8 || (opcode == 0xff && (middle == 2 || middle == 3)))
+		return FLOW_CALL;
+	if (opcode == 0xff && (middle == 4 || middle == 5))
+		return FLOW_INDIRECT;
+	/* ret, lret, int3, iret, hlt; ud2, ud1, ud0 */
+	static const uint8_t ENDS[] = { 0xc2, 0xc3, 0xca, 0xcb, 0xcc, 0xcf, 0xf4 };
+	bool is_undefined = opcode == 0x0f && (second == 0x0b || second == 0xb9 || second == 0xff);
+	bool is_end = is_undefined || memchr(ENDS, opcode, sizeof(ENDS));
+	return is_end ? FLOW_END : FLOW_ON;
+}
+
 /* Adds where else it goes; false where it doesn't go on. */
 static bool follow(struct exploration *exploration, size_t at, size_t length, const struct state *state)
 {
 	struct decoded decoded = decode(exploration->code + at, length);
-	const uint8_t *bytes = decoded.bytes, opcode = bytes[0];
-	int64_t next = (int64_t)(at + length);
-	if ((opcode & 0xf0) == 0x70 || (opcode & 0xfc) == 0xe0) {
-		add_way(exploration, next + (int8_t)bytes[1], state);
-	} else if (opcode == 0x0f && (bytes[1] & 0xf0) == 0x80) {
-		add_way(exploration, next + read_32(bytes + 2), state);
-	} else if (opcode == 0xeb) {
-		add_way(exploration, next + (int8_t)bytes[1], state);
-		return false;
-	} else if (opcode == 0xe9) {
-		add_way(exploration, next + read_32(bytes + 1), state);
-		return false;
-	} else if (opcode == 0xff && (bytes[1] >> 3 & 6) == 4) { /* jmp through a register or memory */
+	int64_t distance = 0;
+	enum flow flow = flow_of(&decoded, &distance);
+	if (flow == FLOW_BRANCH || flow == FLOW_JUMP)
+		add_way(exploration, (int64_t)(at + length) + distance, state);
+	if (flow == FLOW_INDIRECT) {
 		exploration->jumps_differ |= exploration->has_jump && !is_same(&exploration->jump, state);
 		exploration->jump = *state;
 		exploration->has_jump = true;
-		return false;
 	}
-	bool is_end = opcode == 0xc3 || opcode == 0xc2 || opcode == 0xf4 || opcode == 0xcc ||
-		      (opcode == 0x0f && bytes[1] == 0x0b);
-	return !is_end;
+	return flow == FLOW_ON || flow == FLOW_BRANCH || flow == FLOW_CALL;
 }
 
 static void walk_way(struct exploration *exploration, struct way way)
@@ -285,7 +403,7 @@ static void walk_way(struct exploration *exploration, struct way way)
 	size_t at = way.at;
 	struct state *state = &way.state;
 	while (at < exploration->size) {
-		int32_t depth = state->is_lost ? INT32_MAX : state->depth + 1;
+		uint32_t digest = digest_of(state);
 		size_t length = tally_code_length(exploration->code + at, exploration->size - at);
 		if (exploration->target - at < (length ? length : 1)) {
 			exploration->is_ambiguous |= exploration->is_found && !is_same(&exploration->found, state);
@@ -293,17 +411,15 @@ static void walk_way(struct exploration *exploration, struct way way)
 			exploration->is_found = true;
 		}
 		/* Also where a call that doesn't return is taken to go on in another frame. */
-		exploration->is_ambiguous |= exploration->seen[at] && exploration->seen[at] != depth;
+		exploration->is_ambiguous |= exploration->seen[at] && exploration->seen[at] != digest;
 		if (exploration->seen[at])
 			return;
-		exploration->seen[at] = depth;
+		exploration->seen[at] = digest;
 		if (!length)
 			return;
 		if (!follow(exploration, at, length, state))
 			return;
 		apply(state, exploration->code + at, length);
-		if (state->depth < 0 || state->depth > FRAME_BYTES_MAX)
-			state->is_lost = true;
 		at += length;
 	}
 }
@@ -317,11 +433,12 @@ static void walk_all(struct exploration *exploration)
 /* What jumps through tables reach: it lies behind instructions that don't go on, unseen. */
 static void walk_tables(struct exploration *exploration)
 {
-	if (!exploration->has_jump || exploration->jumps_differ || exploration->is_found)
+	const struct state jump = exploration->jump; /* cases may end in jumps of another frame: to other functions */
+	if (!exploration->has_jump)
 		return;
-	for (size_t at = 0; at < exploration->size && !exploration->is_found;) {
+	for (size_t at = 0; at < exploration->size && !exploration->is_found && !exploration->jumps_differ;) {
 		if (!exploration->seen[at]) {
-			add_way(exploration, (int64_t)at, &exploration->jump);
+			add_way(exploration, (int64_t)at, &jump);
 			walk_all(exploration);
 		}
 		size_t length = tally_code_length(exploration->code + at, exploration->size - at);
@@ -331,8 +448,8 @@ static void walk_tables(struct exploration *exploration)
 
 static bool describe(const struct state *state, struct tally_code_frame *frame)
 {
-	if (state->is_lost && !state->link)
-		return false;
+	if ((state->is_lost && !state->link) || state->fp_is_lost)
+		return false; /* without the caller's rbp its frame can't be told */
 	*frame = (struct tally_code_frame){ .is_linked = state->link == WORD && state->fp_depth == WORD,
 					    .return_at = state->depth, .saves_fp = state->fp_depth,
 					    .fp_at = state->depth - state->fp_depth };
@@ -341,7 +458,7 @@ static bool describe(const struct state *state, struct tally_code_frame *frame)
 
 bool tally_code_walk(const uint8_t *code, size_t size, size_t at, struct tally_code_frame *frame)
 {
-	int32_t seen[SIZE_MAX_BYTES];
+	uint32_t seen[SIZE_MAX_BYTES];
 	size = size < SIZE_MAX_BYTES ? size : SIZE_MAX_BYTES;
 	if (at >= size)
 		return false;
@@ -356,18 +473,20 @@ bool tally_code_walk(const uint8_t *code, size_t size, size_t at, struct tally_c
 
 bool tally_code_tail(const uint8_t *code, size_t size, int64_t *distance)
 {
-	enum { INSTRUCTIONS_MAX = 16, JMP = 0xe9, JMP_BYTES = 5 };
+	enum { INSTRUCTIONS_MAX = 16 };
 	struct state state = { 0 };
 	size_t at = 0;
 	for (unsigned i = 0; i < INSTRUCTIONS_MAX && at < size; i++) {
 		size_t length = tally_code_length(code + at, size - at);
-		if (length == JMP_BYTES && code[at] == JMP) {
-			*distance = (int64_t)(at + JMP_BYTES) + read_32(code + at + 1);
-			return true;
-		}
-		bool is_end = !length || code[at] == 0xe8 || code[at] == 0xc3 || (code[at] & 0xf0) == 0x70;
-		if (is_end)
+		if (!length)
 			return false;
+		struct decoded decoded = decode(code + at, length);
+		int64_t from_next = 0;
+		enum flow flow = flow_of(&decoded, &from_next);
+		if (flow == FLOW_JUMP)
+			*distance = (int64_t)(at + length) + from_next;
+		if (flow != FLOW_ON)
+			return flow == FLOW_JUMP;
 		apply(&state, code + at, length);
 		if (state.depth || state.is_lost)
 			return false;
@@ -385,9 +504,9 @@ bool tally_code_exits(const uint8_t *code, size_t size)
 		if (size - at >= sizeof(LAST) && !memcmp(code + at, LAST, sizeof(LAST)))
 			return true;
 		size_t length = tally_code_length(code + at, size - at);
-		bool is_branch = code[at] == 0xe8 || code[at] == 0xe9 || code[at] == 0xeb || code[at] == 0xc3 ||
-				 (code[at] & 0xf0) == 0x70;
-		if (!length || is_branch)
+		struct decoded decoded = decode(code + at, length);
+		int64_t distance;
+		if (!length || flow_of(&decoded, &distance) != FLOW_ON)
 			return false;
 		at += length;
 	}

@@ -1,0 +1,562 @@
+/* Where a function keeps its return address, told by following its instructions (unwind/code_walk.h): sequences made by
+ * hand, instruction lengths held against libLLVM's, and whole libraries against the rules that their compiler wrote. */
+#include "test.h"
+
+#include "object/object.h"
+#include "symbol/disassembler.h"
+#include "unwind/code_walk.h"
+#include "unwind/unwind_table.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+
+#define CODE(text) (const uint8_t *)(text), sizeof(text) - 1
+
+/* On the heap: a read behind the bytes is seen. */
+static uint8_t *copy_of(const uint8_t *code, size_t size)
+{
+	uint8_t *copy = malloc(size ? size : 1);
+	assert_non_null(copy);
+	memcpy(copy, code, size);
+	return copy;
+}
+
+/* ---- lengths -------------------------------------------------------------------------------------------- */
+
+static void assert_length(const uint8_t *code, size_t size)
+{
+	uint8_t *copy = copy_of(code, size);
+	assert_int_equal(tally_code_length(copy, size), size);
+	for (size_t part = 0; part < size; part++) {
+		uint8_t *half = copy_of(code, part);
+		assert_int_equal(tally_code_length(half, part), 0);
+		free(half);
+	}
+	free(copy);
+}
+
+static void instructions_have_their_length(void **state)
+{
+	(void)state;
+	assert_length(CODE("\x90"));
+	assert_length(CODE("\xf3\xc3"));
+	assert_length(CODE("\xf3\x0f\x1e\xfa")); /* endbr64 */
+	assert_length(CODE("\x48\x89\xe5"));
+	assert_length(CODE("\x48\x81\xec\x18\x01\x00\x00"));
+	assert_length(CODE("\x48\xb8\x01\x02\x03\x04\x05\x06\x07\x08")); /* movabs */
+	assert_length(CODE("\x66\xb8\x01\x02"));
+	assert_length(CODE("\x8b\x04\x25\x01\x02\x03\x04")); /* an address, without a base */
+	assert_length(CODE("\x64\x48\x8b\x04\x25\x28\x00\x00\x00"));
+	assert_length(CODE("\x48\x8b\x05\x01\x02\x03\x04")); /* n(%rip) */
+	assert_length(CODE("\xf6\x45\x08\x01"));             /* testb has an operand, */
+	assert_length(CODE("\xf6\x55\x08"));                 /* notb has none */
+	assert_length(CODE("\x66\xf7\x45\x08\x01\x02"));
+	assert_length(CODE("\x0f\x84\x01\x02\x03\x04"));
+	assert_length(CODE("\xc5\xf8\x77"));
+	assert_length(CODE("\xc5\xf9\x70\xc1\x44"));         /* vpshufd */
+	assert_length(CODE("\xc4\xe3\x75\x0f\xc2\x08"));     /* vpalignr */
+	assert_length(CODE("\x62\xf1\xfd\x48\x6f\x47\x01")); /* vmovdqa64 64(%rdi),%zmm0 */
+	assert_length(CODE("\x66\x2e\x0f\x1f\x84\x00\x00\x00\x00\x00")); /* nopw */
+	assert_length(CODE("\x66\x48\x8d\x3d\x01\x02\x03\x04")); /* lea of a thread's variable, */
+	assert_length(CODE("\x66\x66\x48\xe8\x01\x02\x03\x04")); /* and its call */
+	assert_length(CODE("\x8f\xe8\x78\xc2\xd2\x07"));         /* vprotd $7,%xmm2,%xmm2 */
+	assert_length(CODE("\x8f\x44\x24\x08"));                 /* pop 8(%rsp) */
+	assert_length(CODE("\x67\xe8\x01\x02\x03\x04"));
+	assert_length(CODE("\xc8\x10\x00\x00")); /* enter */
+}
+
+static void what_is_no_instruction_has_no_length(void **state)
+{
+	(void)state;
+	assert_int_equal(tally_code_length(CODE("\x06")), 0);
+	assert_int_equal(tally_code_length(CODE("\x9a\x90\x90\x90\x90\x90\x90")), 0);
+	assert_int_equal(tally_code_length(CODE("\x48\x66\x90")), 0); /* a prefix behind REX */
+	/* More than 15 bytes. */
+	assert_int_equal(
+		tally_code_length(
+			CODE("\x66\x66\x66\x66\x66\x66\x66\x66\x66\x66\x66\x66\x66\x66\x66\x90")),
+		0);
+}
+
+/* ---- walks ---------------------------------------------------------------------------------------------- */
+
+static bool walk(const uint8_t *code, size_t size, size_t at, struct tally_code_frame *frame)
+{
+	uint8_t *copy = copy_of(code, size);
+	bool is_known = tally_code_walk(copy, size, at, frame);
+	free(copy);
+	return is_known;
+}
+
+enum { NO_FP = INT32_MIN };
+
+static void assert_walk(const uint8_t *code, size_t size, size_t at, int32_t return_at,
+			int32_t fp_at)
+{
+	struct tally_code_frame frame;
+	assert_true(walk(code, size, at, &frame));
+	assert_false(frame.is_linked);
+	assert_int_equal(frame.return_at, return_at);
+	assert_int_equal(frame.saves_fp, fp_at != NO_FP);
+	if (fp_at != NO_FP)
+		assert_int_equal(frame.fp_at, fp_at);
+}
+
+static void assert_linked(const uint8_t *code, size_t size, size_t at)
+{
+	struct tally_code_frame frame;
+	assert_true(walk(code, size, at, &frame));
+	assert_true(frame.is_linked);
+}
+
+static void assert_unknown(const uint8_t *code, size_t size, size_t at)
+{
+	struct tally_code_frame frame;
+	assert_false(walk(code, size, at, &frame));
+}
+
+static void pushes_and_pops_are_counted(void **state)
+{
+	(void)state;
+	/* push %rbx; push %rbp; sub $24,%rsp; call; add $24,%rsp; pop %rbp; pop %rbx; ret */
+#define FUNCTION CODE("\x53\x55\x48\x83\xec\x18\xe8\x00\x00\x00\x00\x48\x83\xc4\x18\x5d\x5b\xc3")
+	assert_walk(FUNCTION, 0, 0, NO_FP);
+	assert_walk(FUNCTION, 1, 8, NO_FP);
+	assert_walk(FUNCTION, 2, 16, 0);
+	assert_walk(FUNCTION, 6, 40, 24);
+	assert_walk(FUNCTION, 10, 40, 24); /* the call's last byte */
+	assert_walk(FUNCTION, 15, 16, 0);
+	assert_walk(FUNCTION, 16, 8, NO_FP);
+	assert_walk(FUNCTION, 17, 0, NO_FP);
+	assert_unknown(FUNCTION, 18); /* behind it */
+#undef FUNCTION
+	assert_walk(CODE("\x48\x81\xec\x08\x01\x00\x00\x90"), 7, 0x108, NO_FP);
+	assert_walk(CODE("\x48\x8d\x64\x24\xf0\x90"), 5, 16, NO_FP); /* lea -16(%rsp),%rsp */
+	assert_walk(CODE("\x48\x8d\xa4\x24\x00\xff\xff\xff\x90"), 8, 256, NO_FP);
+	assert_walk(CODE("\x6a\x01\x68\x02\x00\x00\x00\xff\x30\x9c\x90"), 10, 32, NO_FP);
+	/* pop (%rax); an instruction of AMD's with the same first byte */
+	assert_walk(CODE("\x53\x8f\x00\x90"), 3, 0, NO_FP);
+	assert_walk(CODE("\x53\x8f\xe8\x78\xc2\xd2\x07\x90"), 7, 8, NO_FP);
+	assert_walk(CODE("\x41\x55\x90"), 2, 8, NO_FP); /* r13 is not rbp */
+}
+
+static void rbp_may_be_saved_without_a_push(void **state)
+{
+	(void)state;
+	/* sub $24,%rsp; mov %rbp,8(%rsp); nop; mov 8(%rsp),%rbp; add $24,%rsp; ret */
+#define FUNCTION \
+	CODE("\x48\x83\xec\x18\x48\x89\x6c\x24\x08\x90\x48\x8b\x6c\x24\x08\x48\x83\xc4\x18\xc3")
+	assert_walk(FUNCTION, 9, 24, 8);
+	assert_walk(FUNCTION, 15, 24, NO_FP);
+	assert_walk(FUNCTION, 19, 0, NO_FP);
+#undef FUNCTION
+	/* Below rsp, before it is lowered. */
+	assert_walk(CODE("\x48\x89\x6c\x24\xf0\x48\x83\xec\x18\x90"), 9, 24, 8);
+}
+
+static void a_link_survives_what_happens_to_rsp(void **state)
+{
+	(void)state;
+	/* push %rbp; mov %rsp,%rbp; push %rbx; sub %rax,%rsp; call; lea -8(%rbp),%rsp; pop %rbx; pop %rbp; ret */
+#define FUNCTION \
+	CODE("\x55\x48\x89\xe5\x53\x48\x29\xc4\xe8\x00\x00\x00\x00\x48\x8d\x65\xf8\x5b\x5d\xc3")
+	assert_walk(FUNCTION, 1, 8, 0);
+	assert_linked(FUNCTION, 4);
+	assert_linked(FUNCTION, 8);
+	assert_linked(FUNCTION, 17);
+	assert_walk(FUNCTION, 19, 0, NO_FP);
+#undef FUNCTION
+	/* push %rbp; mov %rsp,%rbp; and $-32,%rsp; nop; leave; ret */
+#define FUNCTION CODE("\x55\x48\x8b\xec\x48\x83\xe4\xe0\x90\xc9\xc3")
+	assert_linked(FUNCTION, 8);
+	assert_linked(FUNCTION, 9);
+	assert_walk(FUNCTION, 10, 0, NO_FP);
+#undef FUNCTION
+	/* Without a link rsp is lost. */
+	assert_unknown(CODE("\x48\x83\xe4\xe0\x90"), 4);
+	assert_unknown(CODE("\x48\x29\xc4\x90"), 3);
+	assert_unknown(CODE("\x5c\x90"), 1);
+	assert_unknown(CODE("\xc8\x10\x00\x00\x90"), 4);
+	assert_unknown(CODE("\x48\x94\x90"), 2); /* xchg %rax,%rsp */
+}
+
+static void branches_are_followed(void **state)
+{
+	(void)state;
+	/* test; je 1f; push %rbx; call; pop %rbx; 1: ret */
+#define FUNCTION CODE("\x85\xc0\x74\x07\x53\xe8\x00\x00\x00\x00\x5b\xc3")
+	assert_walk(FUNCTION, 5, 8, NO_FP);
+	assert_walk(FUNCTION, 11, 0, NO_FP);
+#undef FUNCTION
+	/* push %rbx; jmp 1f; 2: pop %rbx; ret; 1: call; jmp 2b, by long jumps and a conditional one */
+#define FUNCTION \
+	CODE("\x53\xe9\x02\x00\x00\x00\x5b\xc3\xe8\x00\x00\x00\x00\x0f\x84\xf3\xff\xff\xff\xeb\xf1")
+	assert_walk(FUNCTION, 8, 8, NO_FP);
+	assert_walk(FUNCTION, 7, 0, NO_FP);
+#undef FUNCTION
+}
+
+static void ways_that_differ_tell_nothing(void **state)
+{
+	(void)state;
+	/* je 1f; push %rbx; 1: nop */
+	assert_unknown(CODE("\x74\x01\x53\x90"), 3);
+	/* je 1f; push %rbp; mov %rsp,%rbp; jmp 2f; 1: push %rax; 2: nop; nop */
+	assert_unknown(CODE("\x74\x06\x55\x48\x89\xe5\xeb\x01\x50\x90\x90"), 10);
+	/* No way leads there. */
+	assert_unknown(CODE("\xc3\x90"), 1);
+	assert_unknown(CODE("\xeb\x01\x90\xc3"), 2);
+}
+
+static void a_switchs_cases_have_the_frame_of_its_jump(void **state)
+{
+	(void)state;
+	/* push %rbx; jmp *%rax; call; pop %rbx; ret; plain, and with prefixes */
+	assert_walk(CODE("\x53\xff\xe0\xe8\x00\x00\x00\x00\x5b\xc3"), 3, 8, NO_FP);
+	assert_walk(CODE("\x53\x3e\xff\xe0\xe8\x00\x00\x00\x00\x5b\xc3"), 4, 8,
+		    NO_FP); /* notrack */
+	assert_walk(CODE("\x53\xff\x24\xc5\x00\x00\x00\x00\xe8\x00\x00\x00\x00\x5b\xc3"), 8, 8,
+		    NO_FP);
+	/* Two jumps, of two frames. */
+	assert_unknown(CODE("\x74\x05\x53\x3e\xff\xe0\x90\xff\xe0\xe8\x00\x00\x00\x00\x90"), 9);
+	/* A prefix hides no jump: what stands behind is another's. */
+	assert_unknown(CODE("\x74\x07\x53\x74\x04\x3e\xff\xe0\x90\x90"), 9);
+}
+
+static void other_registers_are_not_taken_for_rsp_and_rbp(void **state)
+{
+	(void)state;
+	/* push %rbp; mov %rsp,%rbp; sub $16,%rsp; mov %r13,%rsp: linked still, rsp is not where rbp is */
+	assert_linked(CODE("\x55\x48\x89\xe5\x48\x83\xec\x10\x4c\x89\xec\x90"), 11);
+	/* push %rbp; mov %r12,%rbp: no link */
+	assert_walk(CODE("\x55\x4c\x89\xe5\x90"), 4, 8, 0);
+	assert_walk(CODE("\x55\x49\x8b\xec\x90"), 4, 8, 0);
+	/* push %rbp; sub $8,%rsp; mov 8(%r12),%rbp: is not restored */
+	assert_walk(CODE("\x55\x48\x83\xec\x08\x49\x8b\x6c\x24\x08\x90"), 10, 16, 8);
+	/* mov %rbp,8(%r12): is not saved on the stack */
+	assert_walk(CODE("\x48\x83\xec\x18\x49\x89\x6c\x24\x08\x90"), 9, 24, NO_FP);
+	/* lea -8(%r12),%rsp, lea 8(%rsp,%r12),%rsp, mov %r13,%rsp */
+	assert_unknown(CODE("\x53\x49\x8d\x64\x24\xf8\x90"), 6);
+	assert_unknown(CODE("\x53\x4a\x8d\x64\x24\x08\x90"), 6);
+	assert_unknown(CODE("\x53\x4c\x89\xec\x90"), 4);
+	/* Half of rsp: sub $8,%esp, sub $8,%sp */
+	assert_unknown(CODE("\x83\xec\x08\x90"), 3);
+	assert_unknown(CODE("\x66\x81\xec\x08\x00\x90"), 5);
+	/* or %al,%ah, which has rsp's number */
+	assert_walk(CODE("\x53\x08\xc4\x90"), 3, 8, NO_FP);
+}
+
+static void a_callers_rbp_that_is_lost_is_not_made_up(void **state)
+{
+	(void)state;
+	assert_unknown(CODE("\x31\xed\x90"), 2);             /* xor %ebp,%ebp */
+	assert_unknown(CODE("\xbd\x01\x00\x00\x00\x90"), 5); /* mov $1,%ebp */
+	assert_unknown(CODE("\x48\x95\x90"), 2);             /* xchg %rax,%rbp */
+	assert_unknown(CODE("\x48\x0f\xcd\x90"), 3);         /* bswap %rbp */
+	assert_unknown(CODE("\xf2\x48\x0f\x2c\xe8\x90"), 5); /* cvttsd2si %xmm0,%rbp */
+	assert_walk(CODE("\x55\x31\xed\x90"), 3, 8, 0);      /* it is saved */
+	/* push %rbp; xor %ebp,%ebp; pop %rcx: gone with the stack's word */
+	assert_unknown(CODE("\x55\x31\xed\x59\x90"), 4);
+	/* Ways that differ in rbp alone: je 1f; mov %rsp,%rbp; 1: nop; nop, behind a push */
+	assert_unknown(CODE("\x55\x74\x03\x48\x89\xe5\x90\x90"), 7);
+}
+
+static void amounts_beyond_all_frames_tell_nothing(void **state)
+{
+	(void)state;
+	assert_unknown(CODE("\x53\x48\x81\xec\xff\xff\xff\x7f\x48\x81\xec\xff\xff\xff\x7f\x90"),
+		       15);
+	assert_unknown(CODE("\x53\x48\x81\xc4\x00\x00\x00\x80\x90"), 8);
+	assert_unknown(CODE("\x55\x48\x89\xe5\x48\x8d\xa5\x00\x00\x00\x80\x5d\x90"), 12);
+	assert_unknown(CODE("\x58\x90"), 1); /* rsp above the return address */
+	assert_walk(CODE("\x48\x89\xac\x24\x00\x00\x00\x80\x90"), 8, 0, NO_FP);
+}
+
+/* ---- where functions go ----------------------------------------------------------------------------------- */
+
+static bool finds_tail(const uint8_t *code, size_t size, int64_t *distance)
+{
+	uint8_t *copy = copy_of(code, size);
+	bool is_found = tally_code_tail(copy, size, distance);
+	free(copy);
+	return is_found;
+}
+
+static void a_function_that_hands_its_call_on_is_told(void **state)
+{
+	int64_t distance;
+	(void)state;
+	assert_true(finds_tail(CODE("\xe9\x10\x00\x00\x00"), &distance));
+	assert_int_equal(distance, 0x15);
+	assert_true(finds_tail(CODE("\xf3\x0f\x1e\xfa\x31\xd2\xe9\xf0\xff\xff\xff"), &distance));
+	assert_int_equal(distance, -5);
+	assert_true(finds_tail(CODE("\x31\xd2\xeb\x10"), &distance));
+	assert_int_equal(distance, 0x14);
+	assert_false(finds_tail(CODE("\x53\xe9\x10\x00\x00\x00"), &distance));
+	assert_false(finds_tail(CODE("\x48\x89\xc4\xe9\x10\x00\x00\x00"), &distance));
+	assert_false(finds_tail(CODE("\xc3\xe9\x10\x00\x00\x00"), &distance));
+	assert_false(finds_tail(CODE("\xf3\xc3\xe9\x10\x00\x00\x00"), &distance));
+	assert_false(finds_tail(CODE("\x74\x05\xe9\x10\x00\x00\x00"), &distance));
+	assert_false(finds_tail(CODE("\x0f\x84\x05\x00\x00\x00\xe9\x10\x00\x00\x00"), &distance));
+	assert_false(finds_tail(CODE("\xe8\x05\x00\x00\x00\xe9\x10\x00\x00\x00"), &distance));
+	assert_false(
+		finds_tail(CODE("\x41\xff\xd1\xe9\x10\x00\x00\x00"), &distance)); /* call *%r9 */
+	assert_false(finds_tail(CODE("\xff\xe0\xe9\x10\x00\x00\x00"), &distance));
+	assert_false(finds_tail(CODE("\x0f\x0b\xe9\x10\x00\x00\x00"), &distance));
+	assert_false(finds_tail(CODE("\xe9\x10\x00\x00"), &distance));
+	assert_false(finds_tail(CODE(""), &distance));
+}
+
+static bool exits(const uint8_t *code, size_t size)
+{
+	uint8_t *copy = copy_of(code, size);
+	bool does = tally_code_exits(copy, size);
+	free(copy);
+	return does;
+}
+
+static void a_threads_end_is_told(void **state)
+{
+	(void)state;
+	/* mov %eax,%edi; xor %eax,%eax; mov $60,%al; syscall; hlt */
+	assert_true(exits(CODE("\x89\xc7\x31\xc0\xb0\x3c\x0f\x05\xf4")));
+	assert_true(exits(CODE("\x0f\x05\xf4")));
+	assert_false(exits(CODE("\x89\xc7\x31\xc0\xb0\x3c\x0f\x05\xc3")));
+	assert_false(exits(CODE("\xc3\x0f\x05\xf4")));
+	assert_false(exits(CODE("\xf3\xc3\x0f\x05\xf4")));
+	assert_false(exits(CODE("\xe8\x00\x00\x00\x00\x0f\x05\xf4")));
+	assert_false(exits(CODE("\x41\xff\xd1\x0f\x05\xf4"))); /* call *%r9 */
+	assert_false(exits(CODE("\xff\xe0\x0f\x05\xf4")));
+	assert_false(exits(CODE("\x0f\x84\x00\x00\x00\x00\x0f\x05\xf4")));
+	assert_false(exits(CODE("\x74\x00\x0f\x05\xf4")));
+	assert_false(exits(CODE("\x90\x90\x90\x90\x90\x90\x0f\x05\xf4"))); /* too far away */
+	assert_false(exits(CODE("\x0f\x05")));
+	assert_false(exits(CODE("")));
+}
+
+/* ---- this machine's libraries ------------------------------------------------------------------------------ */
+
+static const char *const LIBRARIES[] = {
+	"/lib/x86_64-linux-gnu/libc.so.6",
+	"/lib64/libc.so.6",
+	"/lib/x86_64-linux-gnu/libm.so.6",
+	"/lib/x86_64-linux-gnu/libcrypto.so.3",
+	"/lib64/libcrypto.so.3",
+	"/lib/x86_64-linux-gnu/libelf.so.1",
+	"/lib/x86_64-linux-gnu/libstdc++.so.6",
+	"/lib64/libstdc++.so.6",
+};
+
+struct library {
+	struct tally_object *object;
+	struct tally_unwind_table *table;
+};
+
+static bool open_library(const char *path, struct library *library)
+{
+	if (tally_object_open(AT_FDCWD, path, &library->object, NULL) != 0)
+		return false;
+	bool is_ours = tally_object_machine(library->object) == EM_X86_64;
+	if (is_ours)
+		assert_int_equal(
+			tally_unwind_table_new(library->object, NULL, &library->table, NULL), 0);
+	else
+		tally_object_unref(library->object);
+	return is_ours;
+}
+
+static void close_library(struct library *library)
+{
+	tally_unwind_table_free(library->table);
+	tally_object_unref(library->object);
+}
+
+struct tallies {
+	size_t known, unknown, wrong,
+		pieces; /* instructions; functions that aren't entered by a call */
+};
+
+static bool has_cfa_at_sp(const struct tally_cfi_row *row, int64_t *offset)
+{
+	*offset = row->cfa.value;
+	return row->cfa.kind == TALLY_CFI_REGISTER && row->cfa.reg == TALLY_UNWIND_RSP;
+}
+
+/* A rule says what the walk says: where the return address is, and where rbp is saved.  A row may tell late that
+ * rbp is restored: what the walk knows then is compared with nothing. */
+static bool agrees(const struct tally_cfi_row *row, int64_t cfa, const uint8_t *code,
+		   const struct tally_code_frame *frame)
+{
+	enum { RET = 0xc3, REPEAT = 0xf3 };
+	const struct tally_cfi_rule *fp = &row->registers[TALLY_UNWIND_RBP];
+	if (code[0] == RET || (code[0] == REPEAT && code[1] == RET))
+		return frame->return_at ==
+		       0; /* libcrypto's assembly has rules that say otherwise */
+	if (frame->is_linked)
+		return fp->kind == TALLY_CFI_OFFSET && fp->value == -16;
+	if (frame->return_at != cfa - 8)
+		return false;
+	return !frame->saves_fp || fp->kind != TALLY_CFI_OFFSET || frame->fp_at == cfa + fp->value;
+}
+
+static size_t report(const struct tally_unwind_function *function, size_t at, int64_t cfa,
+		     const struct tally_code_frame *frame)
+{
+	fprintf(stderr,
+		"%#llx+%#zx: the CFA is rsp%+lld, the walk has return at %d, rbp at %d (%d), %s\n",
+		(unsigned long long)function->start, at, (long long)cfa, frame->return_at,
+		frame->fp_at, frame->saves_fp, frame->is_linked ? "linked" : "not linked");
+	return 1;
+}
+
+static void compare_row(const struct tally_cfi_program *program, const uint8_t *code, size_t size,
+			const struct tally_unwind_function *function, struct tallies *tallies)
+{
+	struct tally_code_frame frame;
+	int64_t cfa;
+	if (!has_cfa_at_sp(&program->row, &cfa))
+		return;
+	size_t at = (size_t)(program->row_start - function->start);
+	if (!tally_code_walk(code, size, at, &frame))
+		tallies->unknown++;
+	else if (agrees(&program->row, cfa, code + at, &frame))
+		tallies->known++;
+	else
+		tallies->wrong += report(function, at, cfa, &frame);
+}
+
+static void compare_function(const struct library *library,
+			     const struct tally_function_index *index,
+			     const struct tally_unwind_function *function, struct tallies *tallies)
+{
+	struct tally_cfi_program program;
+	size_t available;
+	int64_t cfa;
+	const uint8_t *code = tally_object_bytes_at(library->object, function->start, &available);
+	if (!code || !function->size || available < function->size ||
+	    !tally_function_index_start(index, function, &program) ||
+	    !tally_cfi_program_next(&program))
+		return;
+	if (!has_cfa_at_sp(&program.row, &cfa) || cfa != 8 || program.row.is_signal_frame) {
+		tallies->pieces++;
+		return;
+	}
+	uint8_t *copy = copy_of(code, function->size);
+	do {
+		compare_row(&program, copy, function->size, function, tallies);
+	} while (tally_cfi_program_next(&program));
+	free(copy);
+}
+
+static void walks_say_what_the_compilers_rules_say(void **state)
+{
+	size_t libraries = 0;
+	(void)state;
+	for (size_t i = 0; i < sizeof(LIBRARIES) / sizeof(*LIBRARIES); i++) {
+		struct library library;
+		struct tallies tallies = { 0 };
+		if (!open_library(LIBRARIES[i], &library))
+			continue;
+		libraries++;
+		for (unsigned j = 0; j < library.table->index_count; j++) {
+			const struct tally_function_index *index = &library.table->indexes[j];
+			struct tally_unwind_function function;
+			for (size_t k = 0; k < index->count; k++)
+				if (tally_function_index_at(index, k, &function))
+					compare_function(&library, index, &function, &tallies);
+		}
+		print_message("# %s: %zu places, %zu unknown, %zu wrong; %zu pieces left out\n",
+			      LIBRARIES[i], tallies.known, tallies.unknown, tallies.wrong,
+			      tallies.pieces);
+		assert_true(tallies.known > 100);
+		assert_int_equal(tallies.wrong, 0);
+		assert_true(tallies.unknown * 9 <= tallies.known);
+		close_library(&library);
+	}
+	if (!libraries) {
+		print_message("# none of the libraries is here\n");
+		skip();
+	}
+}
+
+/* By libLLVM, from a function's start on, as far as both know the instructions. */
+static void compare_lengths(struct tally_disassembler *disassembler, const uint8_t *code,
+			    size_t size, struct tallies *tallies)
+{
+	enum { LOCK = 0xf0 };
+	struct tally_instruction one;
+	for (size_t at = 0; at < size; at += one.size) {
+		tally_disassemble(disassembler, code + at, size - at, at, &one);
+		if (one.kind == TALLY_INSTRUCTION_DATA)
+			return;
+		if (one.size == 1 &&
+		    code[at] == LOCK) /* a prefix, which libLLVM takes for an instruction */
+			continue;
+		size_t length = tally_code_length(code + at, size - at);
+		tallies->known += length == one.size;
+		tallies->unknown += !length;
+		tallies->wrong += length && length != one.size;
+		if (length && length != one.size)
+			fprintf(stderr, "length %zu, not %u: %s\n", length, one.size, one.text);
+	}
+}
+
+static void lengths_are_the_disassemblers(void **state)
+{
+	enum { INSTRUCTIONS_MAX = 150000 };
+	struct tally_disassembler *disassembler;
+	struct tallies tallies = { 0 };
+	struct library library;
+	(void)state;
+	if (tally_disassembler_open(EM_X86_64, true, false, false, &disassembler, NULL) != 0) {
+		print_message("# no libLLVM\n");
+		skip();
+	}
+	for (size_t i = 0; i < sizeof(LIBRARIES) / sizeof(*LIBRARIES); i++) {
+		struct tally_unwind_function function;
+		size_t available, first = tallies.known;
+		if (!open_library(LIBRARIES[i], &library))
+			continue;
+		const struct tally_function_index *index = &library.table->indexes[0];
+		for (size_t k = 0; library.table->index_count && k < index->count; k++) {
+			if (tallies.known - first > INSTRUCTIONS_MAX ||
+			    !tally_function_index_at(index, k, &function))
+				continue;
+			const uint8_t *code = tally_object_bytes_at(library.object, function.start,
+								    &available);
+			if (code && available >= function.size)
+				compare_lengths(disassembler, code, function.size, &tallies);
+		}
+		close_library(&library);
+	}
+	tally_disassembler_close(disassembler);
+	print_message("# %zu instructions, %zu unknown, %zu wrong\n", tallies.known,
+		      tallies.unknown, tallies.wrong);
+	if (!tallies.known)
+		skip();
+	assert_int_equal(tallies.wrong, 0);
+	assert_true(tallies.unknown * 1000 <= tallies.known);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(instructions_have_their_length),
+		cmocka_unit_test(what_is_no_instruction_has_no_length),
+		cmocka_unit_test(pushes_and_pops_are_counted),
+		cmocka_unit_test(rbp_may_be_saved_without_a_push),
+		cmocka_unit_test(a_link_survives_what_happens_to_rsp),
+		cmocka_unit_test(branches_are_followed),
+		cmocka_unit_test(ways_that_differ_tell_nothing),
+		cmocka_unit_test(a_switchs_cases_have_the_frame_of_its_jump),
+		cmocka_unit_test(other_registers_are_not_taken_for_rsp_and_rbp),
+		cmocka_unit_test(a_callers_rbp_that_is_lost_is_not_made_up),
+		cmocka_unit_test(amounts_beyond_all_frames_tell_nothing),
+		cmocka_unit_test(a_function_that_hands_its_call_on_is_told),
+		cmocka_unit_test(a_threads_end_is_told),
+		cmocka_unit_test(walks_say_what_the_compilers_rules_say),
+		cmocka_unit_test(lengths_are_the_disassemblers),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
