@@ -50,11 +50,11 @@ static void a_functions_end_tells_its_frame(void **state)
 	assert_ahead(CODE("\xc2\x08\x00"), 0, NO_FP);
 	assert_ahead(CODE("\x48\x83\xc4\x08\xc3"), 8, NO_FP); /* CPython's trampoline */
 	assert_ahead(CODE("\x48\x81\xc4\x18\x01\x00\x00\xc3"), 0x118, NO_FP);
-	assert_ahead(CODE("\x48\x8d\x64\x24\x10\xc3"), 16, NO_FP);             /* lea 16(%rsp),%rsp */
+	assert_ahead(CODE("\x48\x8d\x64\x24\x10\xc3"), 16, NO_FP); /* lea 16(%rsp),%rsp */
 	assert_ahead(CODE("\x48\x8d\xa4\x24\x80\x00\x00\x00\xc3"), 128, NO_FP);
 	assert_ahead(CODE("\x5d\xc3"), 8, 0);
 	assert_ahead(CODE("\x5b\x5d\x41\x5c\x41\x5d\xc3"), 32, 8); /* pop %rbx %rbp %r12 %r13 */
-	assert_ahead(CODE("\x41\x5d\xc3"), 8, NO_FP);               /* r13 is not rbp */
+	assert_ahead(CODE("\x41\x5d\xc3"), 8, NO_FP);              /* r13 is not rbp */
 	assert_ahead(CODE("\x48\x8b\x6c\x24\x10\x48\x83\xc4\x18\xc3"), 24, 16);
 	assert_ahead(CODE("\xc5\xf8\x77\x5d\xc3"), 8, 0); /* vzeroupper */
 }
@@ -62,9 +62,12 @@ static void a_functions_end_tells_its_frame(void **state)
 static void jvms_ask_for_a_stop_before_they_return(void **state)
 {
 	(void)state;
-	assert_ahead(CODE("\x48\x83\xc4\x10\x5d\x49\x3b\xa7\x48\x03\x00\x00\x0f\x87\x10\x20\x00\x00\xc3"), 24, 16);
+	assert_ahead(
+		CODE("\x48\x83\xc4\x10\x5d\x49\x3b\xa7\x48\x03\x00\x00\x0f\x87\x10\x20\x00\x00\xc3"),
+		24, 16);
 	assert_ahead(CODE("\x49\x3b\x67\x28\x0f\x87\x10\x20\x00\x00\xc3"), 0, NO_FP);
-	assert_ahead(CODE("\x48\x83\xc4\x10\x5d\x4d\x8b\x97\x40\x03\x00\x00\x41\x85\x02\xc3"), 24, 16);
+	assert_ahead(CODE("\x48\x83\xc4\x10\x5d\x4d\x8b\x97\x40\x03\x00\x00\x41\x85\x02\xc3"), 24,
+		     16);
 }
 
 static void leave_tells_that_rbp_is_the_link(void **state)
@@ -94,7 +97,8 @@ static void what_does_more_than_to_leave_tells_nothing(void **state)
 static void an_end_that_is_cut_short_tells_nothing(void **state)
 {
 	static const char *const ENDS[] = {
-		"\x48\x8d\xa4\x24\x80\x01\x01\x01\x5d\xc3", "\x48\x81\xc4\x18\x01\x01\x01\xc3",
+		"\x48\x8d\xa4\x24\x80\x01\x01\x01\x5d\xc3",
+		"\x48\x81\xc4\x18\x01\x01\x01\xc3",
 		"\x48\x8b\x6c\x24\x10\x49\x3b\xa7\x48\x03\x01\x01\x0f\x87\x10\x20\x01\x01\x41\x5c\xc3",
 	};
 	(void)state;
@@ -106,7 +110,8 @@ static void an_end_that_is_cut_short_tells_nothing(void **state)
 /* ---- the beginning -------------------------------------------------------------------------------------- */
 
 /* Code with pc at `before`, on the heap. */
-static bool is_told_behind(const uint8_t *code, size_t size, size_t before, struct tally_code_frame *frame)
+static bool is_told_behind(const uint8_t *code, size_t size, size_t before,
+			   struct tally_code_frame *frame)
 {
 	uint8_t *copy = malloc(size);
 	assert_non_null(copy);
@@ -119,7 +124,8 @@ static bool is_told_behind(const uint8_t *code, size_t size, size_t before, stru
 enum { LINKED = -2 };
 
 /* return_at may be LINKED. */
-static void assert_behind(const uint8_t *code, size_t size, size_t before, int32_t return_at, int32_t fp_at)
+static void assert_behind(const uint8_t *code, size_t size, size_t before, int32_t return_at,
+			  int32_t fp_at)
 {
 	struct tally_code_frame frame;
 	assert_true(is_told_behind(code, size, before, &frame));
@@ -139,9 +145,9 @@ static void a_methods_beginning_tells_its_frame_at_each_instruction(void **state
 {
 	(void)state;
 #define METHOD CODE(BANG "\x55\x48\x83\xec\x20" BODY)
-	assert_behind(METHOD, 0, 0, NO_FP);   /* nothing has run */
-	assert_behind(METHOD, 7, 0, NO_FP);   /* touched */
-	assert_behind(METHOD, 8, 8, 0);       /* pushed */
+	assert_behind(METHOD, 0, 0, NO_FP); /* nothing has run */
+	assert_behind(METHOD, 7, 0, NO_FP); /* touched */
+	assert_behind(METHOD, 8, 8, 0);     /* pushed */
 	assert_behind(METHOD, 12, 0x28, 0x20);
 	assert_behind(METHOD, 15, 0x28, 0x20);
 	assert_behind(METHOD, 20, 0x28, 0x20); /* its last address */
@@ -172,7 +178,8 @@ static void a_small_method_saves_rbp_without_a_push(void **state)
 	assert_behind(METHOD, 12, 24, 16);
 	assert_behind(METHOD, 16, 24, 16);
 #undef METHOD
-	assert_behind(CODE("\x48\x81\xec\x18\x01\x00\x00\x48\x89\xac\x24\x10\x01\x00\x00" BODY), 18, 0x118, 0x110);
+	assert_behind(CODE("\x48\x81\xec\x18\x01\x00\x00\x48\x89\xac\x24\x10\x01\x00\x00" BODY), 18,
+		      0x118, 0x110);
 }
 
 static void closed_methods_are_told_too(void **state)
@@ -192,7 +199,8 @@ static void padding_ends_the_search(void **state)
 {
 	struct tally_code_frame frame;
 	(void)state;
-	assert_false(is_told_behind(CODE(BANG "\x55\x48\x83\xec\x20\xf4\xf4\xf4\xf4" BODY), 20, &frame));
+	assert_false(
+		is_told_behind(CODE(BANG "\x55\x48\x83\xec\x20\xf4\xf4\xf4\xf4" BODY), 20, &frame));
 	assert_behind(CODE(BANG "\x55\x48\x83\xec\x20\xf4\xf4\xf4" BODY), 19, 0x28, 0x20);
 }
 
@@ -207,9 +215,11 @@ static void what_is_no_beginning_tells_nothing(void **state)
 	/* Touches, and doesn't push. */
 	assert_false(is_told_behind(CODE(BANG "\x53" BODY), 12, &frame));
 	/* rbp is saved elsewhere than at the frame's top. */
-	assert_false(is_told_behind(CODE("\x48\x81\xec\x18\x00\x00\x00\x48\x89\x6c\x24\x08" BODY), 16, &frame));
-	assert_false(is_told_behind(CODE("\xe9\x11\x22\x33\x44\x00\x00\x48\x89\xac\x24\xff\xff\xff\x7f" BODY), 16,
-				    &frame));
+	assert_false(is_told_behind(CODE("\x48\x81\xec\x18\x00\x00\x00\x48\x89\x6c\x24\x08" BODY),
+				    16, &frame));
+	assert_false(is_told_behind(
+		CODE("\xe9\x11\x22\x33\x44\x00\x00\x48\x89\xac\x24\xff\xff\xff\x7f" BODY), 16,
+		&frame));
 }
 
 static void a_beginning_that_is_cut_short_is_read_to_its_end_at_most(void **state)
@@ -217,15 +227,21 @@ static void a_beginning_that_is_cut_short_is_read_to_its_end_at_most(void **stat
 	static const char LONG[] = BANG "\x55\x48\x8b\xec\x48\x81\xec\x20\x01\x01\x01";
 	static const char SMALL[] = "\x48\x81\xec\x18\x01\x01\x01\x48\x89\xac\x24\x10\x01\x01\x01";
 	static const char CLOSED[] = "\xe9\x11\x22\x33\x44\x00\x00\x48\x89\xac\x24\x10\x01\x01\x01";
-	static const struct { const char *code; size_t size; } begins[] = {
-		{ LONG, sizeof(LONG) - 1 }, { SMALL, sizeof(SMALL) - 1 }, { CLOSED, sizeof(CLOSED) - 1 },
+	static const struct {
+		const char *code;
+		size_t size;
+	} begins[] = {
+		{ LONG, sizeof(LONG) - 1 },
+		{ SMALL, sizeof(SMALL) - 1 },
+		{ CLOSED, sizeof(CLOSED) - 1 },
 	};
 	(void)state;
 	for (size_t i = 0; i < sizeof(begins) / sizeof(*begins); i++)
 		for (size_t size = 1; size <= begins[i].size; size++)
 			for (size_t before = 0; before <= size; before++) {
 				struct tally_code_frame frame = { 0 };
-				is_told_behind((const uint8_t *)begins[i].code, size, before, &frame);
+				is_told_behind((const uint8_t *)begins[i].code, size, before,
+					       &frame);
 				assert_in_range(frame.return_at, 0, 1 << 20);
 			}
 }
@@ -247,17 +263,17 @@ static void calls_are_recognised(void **state)
 	(void)state;
 	assert_true(ends_in_call(CODE("\x90\x90\x90\xe8\x01\x02\x03\x04")));
 	assert_true(ends_in_call(CODE("\xe8\x01\x02\x03\x04")));
-	assert_true(ends_in_call(CODE("\x90\x90\xff\xd0")));                     /* *%rax */
-	assert_true(ends_in_call(CODE("\x41\xff\xd4")));                         /* *%r12 */
-	assert_true(ends_in_call(CODE("\x90\xff\x10")));                         /* *(%rax) */
-	assert_true(ends_in_call(CODE("\x90\xff\x50\x18")));                     /* *24(%rax) */
-	assert_true(ends_in_call(CODE("\x90\xff\x90\x18\x01\x00\x00")));         /* *0x118(%rax) */
-	assert_true(ends_in_call(CODE("\x90\xff\x15\x01\x02\x03\x04")));         /* *n(%rip) */
-	assert_true(ends_in_call(CODE("\x90\xff\x14\x24")));                     /* *(%rsp) */
-	assert_true(ends_in_call(CODE("\x90\xff\x54\x24\x08")));                 /* *8(%rsp) */
-	assert_true(ends_in_call(CODE("\x90\xff\x94\x24\x08\x01\x00\x00")));     /* *0x108(%rsp) */
-	assert_true(ends_in_call(CODE("\x90\xff\x14\xc5\x40\x20\x60\x00")));     /* *table(,%rax,8) */
-	assert_true(ends_in_call(CODE("\x90\xff\x14\x25\x40\x20\x60\x00")));     /* *address */
+	assert_true(ends_in_call(CODE("\x90\x90\xff\xd0")));                 /* *%rax */
+	assert_true(ends_in_call(CODE("\x41\xff\xd4")));                     /* *%r12 */
+	assert_true(ends_in_call(CODE("\x90\xff\x10")));                     /* *(%rax) */
+	assert_true(ends_in_call(CODE("\x90\xff\x50\x18")));                 /* *24(%rax) */
+	assert_true(ends_in_call(CODE("\x90\xff\x90\x18\x01\x00\x00")));     /* *0x118(%rax) */
+	assert_true(ends_in_call(CODE("\x90\xff\x15\x01\x02\x03\x04")));     /* *n(%rip) */
+	assert_true(ends_in_call(CODE("\x90\xff\x14\x24")));                 /* *(%rsp) */
+	assert_true(ends_in_call(CODE("\x90\xff\x54\x24\x08")));             /* *8(%rsp) */
+	assert_true(ends_in_call(CODE("\x90\xff\x94\x24\x08\x01\x00\x00"))); /* *0x108(%rsp) */
+	assert_true(ends_in_call(CODE("\x90\xff\x14\xc5\x40\x20\x60\x00"))); /* *table(,%rax,8) */
+	assert_true(ends_in_call(CODE("\x90\xff\x14\x25\x40\x20\x60\x00"))); /* *address */
 }
 
 static void other_instructions_are_no_calls(void **state)
@@ -270,7 +286,7 @@ static void other_instructions_are_no_calls(void **state)
 	assert_false(ends_in_call(CODE("\x90\x90\xff\xe0")));                 /* jmp *%rax */
 	assert_false(ends_in_call(CODE("\x90\xff\x30")));                     /* push (%rax) */
 	assert_false(ends_in_call(CODE("\xe8\x01\x02\x03")));                 /* half of one */
-	assert_false(ends_in_call(CODE("\x90\xff\x14\xc5")));                 /* its displacement is behind */
+	assert_false(ends_in_call(CODE("\x90\xff\x14\xc5"))); /* its displacement is behind */
 	assert_false(ends_in_call(CODE("\x90\xff\x50")));
 }
 
