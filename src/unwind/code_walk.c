@@ -35,7 +35,8 @@ struct way {
 struct exploration {
 	const uint8_t *code;
 	size_t size, target;
-	uint32_t *seen; /* by byte: 0, or digest_of() the state that reached the instruction there */
+	uint32_t
+		*seen; /* by byte: 0, or digest_of() the state that reached the instruction there */
 	struct way ways[WAYS_MAX];
 	size_t count;
 	struct state jump; /* at jumps through tables */
@@ -89,7 +90,8 @@ struct decoded {
 
 static bool is_prefix(uint8_t byte)
 {
-	static const uint8_t PREFIXES[] = { 0x66, 0xf2, 0xf3, 0x3e, 0x2e, 0x64, 0x65, 0x67, 0xf0, 0x26, 0x36 };
+	static const uint8_t PREFIXES[] = { 0x66, 0xf2, 0xf3, 0x3e, 0x2e, 0x64,
+					    0x65, 0x67, 0xf0, 0x26, 0x36 };
 	return memchr(PREFIXES, byte, sizeof(PREFIXES));
 }
 
@@ -164,7 +166,8 @@ static bool is_at_sp(const struct decoded *decoded, int32_t *offset)
 {
 	const uint8_t *bytes = decoded->bytes;
 	uint8_t mode = bytes[1] >> 6;
-	if (mode == 3 || (bytes[1] & 7) != RSP || bytes[2] != 0x24 || decoded->rex & (REX_B | REX_X))
+	if (mode == 3 || (bytes[1] & 7) != RSP || bytes[2] != 0x24 ||
+	    decoded->rex & (REX_B | REX_X))
 		return false;
 	*offset = 0;
 	if (mode)
@@ -177,7 +180,8 @@ static void change_sp(struct state *state, const struct decoded *decoded)
 {
 	const uint8_t *bytes = decoded->bytes;
 	uint8_t opcode = bytes[0], modrm = bytes[1], mode = modrm >> 6, middle = modrm >> 3 & 7;
-	bool is_immediate = (opcode == 0x83 || opcode == 0x81) && mode == 3 && (middle == 0 || middle == 5);
+	bool is_immediate = (opcode == 0x83 || opcode == 0x81) && mode == 3 &&
+			    (middle == 0 || middle == 5);
 	int32_t offset;
 	if (!(decoded->rex & REX_W)) {
 		state->is_lost = true; /* half of it */
@@ -192,12 +196,14 @@ static void change_sp(struct state *state, const struct decoded *decoded)
 		set_depth(state, (int64_t)state->depth - offset);
 		return;
 	}
-	if (opcode == 0x8d && (mode == 1 || mode == 2) && (modrm & 7) == RBP && !(decoded->rex & REX_B)) {
+	if (opcode == 0x8d && (mode == 1 || mode == 2) && (modrm & 7) == RBP &&
+	    !(decoded->rex & REX_B)) {
 		take_link(state, -(int64_t)(mode == 1 ? (int8_t)bytes[2] : read_32(bytes + 2)));
 		return;
 	}
 	bool from_rbp = (opcode == 0x89 && mode == 3 && middle == RBP && !(decoded->rex & REX_R)) ||
-			(opcode == 0x8b && mode == 3 && (modrm & 7) == RBP && !(decoded->rex & REX_B));
+			(opcode == 0x8b && mode == 3 && (modrm & 7) == RBP &&
+			 !(decoded->rex & REX_B));
 	if (from_rbp)
 		take_link(state, 0);
 	else
@@ -214,7 +220,8 @@ static unsigned middle_register(const struct decoded *decoded, uint8_t modrm)
 
 static unsigned operand_register(const struct decoded *decoded, uint8_t modrm)
 {
-	return modrm >> 6 == 3 ? (modrm & 7u) | (decoded->rex & REX_B ? 8u : 0u) : (unsigned)NEITHER;
+	return modrm >> 6 == 3 ? (modrm & 7u) | (decoded->rex & REX_B ? 8u : 0u)
+			       : (unsigned)NEITHER;
 }
 
 /* Of opcodes behind 0f. */
@@ -227,10 +234,11 @@ static unsigned written_by_0f(const struct decoded *decoded)
 		return NEITHER;
 	uint8_t modrm = decoded->bytes[2];
 	/* lar, lsl; cvt to integers; movmskp; imul; popcnt, bsf, bsr; pextrw; pmovmskb */
-	static const uint8_t MIDDLE[] = { 0x02, 0x03, 0x2c, 0x2d, 0x50, 0xaf, 0xb8, 0xbc, 0xbd, 0xc5, 0xd7 };
+	static const uint8_t MIDDLE[] = { 0x02, 0x03, 0x2c, 0x2d, 0x50, 0xaf,
+					  0xb8, 0xbc, 0xbd, 0xc5, 0xd7 };
 	/* movd from a vector; shld, shrd; bts, btr, btc; rdfsbase; cmpxchg, xadd; rdrand */
-	static const uint8_t OPERAND[] = { 0x7e, 0xa4, 0xa5, 0xab, 0xac, 0xad, 0xae, 0xb1, 0xb3, 0xba, 0xbb,
-					   0xc1, 0xc7 };
+	static const uint8_t OPERAND[] = { 0x7e, 0xa4, 0xa5, 0xab, 0xac, 0xad, 0xae,
+					   0xb1, 0xb3, 0xba, 0xbb, 0xc1, 0xc7 };
 	bool is_moved = (opcode & 0xf0) == 0x40 || (opcode & 0xf6) == 0xb6; /* cmov, movzx, movsx */
 	bool is_middle = is_moved || memchr(MIDDLE, opcode, sizeof(MIDDLE));
 	bool is_operand = memchr(OPERAND, opcode, sizeof(OPERAND));
@@ -251,9 +259,11 @@ static unsigned written(const struct decoded *decoded)
 	if (decoded->length < 2)
 		return 0;
 	uint8_t modrm = decoded->bytes[1], group = modrm >> 3 & 7;
-	unsigned middle = middle_register(decoded, modrm), operand = operand_register(decoded, modrm);
+	unsigned middle = middle_register(decoded, modrm),
+		 operand = operand_register(decoded, modrm);
 	bool is_arithmetic = opcode < 0x38 && (opcode & 7) < 4; /* cmp, 38 to 3b, writes nothing */
-	if (is_arithmetic && !(opcode & 1) && !decoded->rex)    /* ah … dh have rsp's and rbp's numbers */
+	if (is_arithmetic && !(opcode & 1) &&
+	    !decoded->rex) /* ah … dh have rsp's and rbp's numbers */
 		return 0;
 	if (is_arithmetic)
 		result = opcode & 2 ? middle : operand;
@@ -280,8 +290,9 @@ static void change_fp(struct state *state, const struct decoded *decoded)
 		       (bytes[0] == 0x8b && bytes[1] == 0xec && !(decoded->rex & REX_B));
 	bool is_wide = decoded->rex & REX_W;
 	int32_t offset;
-	bool is_restored = bytes[0] == 0x8b && is_wide && is_at_sp(decoded, &offset) && !state->is_lost &&
-			   state->fp_depth && (int64_t)state->depth - offset == state->fp_depth;
+	bool is_restored = bytes[0] == 0x8b && is_wide && is_at_sp(decoded, &offset) &&
+			   !state->is_lost && state->fp_depth &&
+			   (int64_t)state->depth - offset == state->fp_depth;
 	if (from_sp && is_wide && !state->is_lost && state->fp_depth)
 		state->link = state->depth;
 	else if (is_restored)
@@ -294,9 +305,9 @@ static void change_fp(struct state *state, const struct decoded *decoded)
 static bool saves_fp(const struct state *state, const struct decoded *decoded, int32_t *at)
 {
 	int32_t offset;
-	if (decoded->bytes[0] != 0x89 || !(decoded->rex & REX_W) || decoded->rex & REX_R || state->fp_depth ||
-	    state->link || state->fp_is_lost || state->is_lost || (decoded->bytes[1] >> 3 & 7) != RBP ||
-	    !is_at_sp(decoded, &offset))
+	if (decoded->bytes[0] != 0x89 || !(decoded->rex & REX_W) || decoded->rex & REX_R ||
+	    state->fp_depth || state->link || state->fp_is_lost || state->is_lost ||
+	    (decoded->bytes[1] >> 3 & 7) != RBP || !is_at_sp(decoded, &offset))
 		return false;
 	int64_t depth = (int64_t)state->depth - offset;
 	*at = depth > 0 && depth <= FRAME_BYTES_MAX ? (int32_t)depth : 0;
@@ -311,8 +322,9 @@ static void apply(struct state *state, const uint8_t *code, size_t length)
 	int32_t depth;
 	bool pops_operand = opcode == 0x8f && !(decoded.bytes[1] >> 3 & 7); /* else AMD's XOP */
 	bool pushes_operand = opcode == 0xff && (decoded.bytes[1] >> 3 & 7) == 6;
-	bool moves_word = (opcode & 0xf0) == 0x50 || (opcode & 0xfd) == 0x68 || (opcode & 0xfe) == 0x9c ||
-			  opcode == 0xc9 || pops_operand || pushes_operand;
+	bool moves_word = (opcode & 0xf0) == 0x50 || (opcode & 0xfd) == 0x68 ||
+			  (opcode & 0xfe) == 0x9c || opcode == 0xc9 || pops_operand ||
+			  pushes_operand;
 	if ((moves_word && decoded.has_66) || opcode == 0xc8) { /* 16 bits; enter */
 		state->is_lost = true;
 		lose_fp(state);
@@ -411,7 +423,8 @@ static void walk_way(struct exploration *exploration, struct way way)
 			exploration->is_found = true;
 		}
 		/* Also where a call that doesn't return is taken to go on in another frame. */
-		exploration->is_ambiguous |= exploration->seen[at] && exploration->seen[at] != digest;
+		exploration->is_ambiguous |= exploration->seen[at] &&
+					     exploration->seen[at] != digest;
 		if (exploration->seen[at])
 			return;
 		exploration->seen[at] = digest;
@@ -433,10 +446,12 @@ static void walk_all(struct exploration *exploration)
 /* What jumps through tables reach: it lies behind instructions that don't go on, unseen. */
 static void walk_tables(struct exploration *exploration)
 {
-	const struct state jump = exploration->jump; /* cases may end in jumps of another frame: to other functions */
+	const struct state jump =
+		exploration->jump; /* cases may end in jumps of another frame: to other functions */
 	if (!exploration->has_jump)
 		return;
-	for (size_t at = 0; at < exploration->size && !exploration->is_found && !exploration->jumps_differ;) {
+	for (size_t at = 0;
+	     at < exploration->size && !exploration->is_found && !exploration->jumps_differ;) {
 		if (!exploration->seen[at]) {
 			add_way(exploration, (int64_t)at, &jump);
 			walk_all(exploration);
