@@ -1,0 +1,57 @@
+/* Bytes as machine code without rules (unwind/code_frame.h, code_walk.h).
+ *
+ * Bytes 0 and 1: where in the code pc is.  The rest is the code, on the heap: a read behind it is seen.  Whatever the code is,
+ * an instruction ends within it, and a frame that is told lies in sane bounds.
+ */
+#include "unwind/code_frame.h"
+#include "unwind/code_walk.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FRAME_BYTES_MAX = 2 << 20, LENGTH_MAX = 15 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(bool is_sane)
+{
+	if (!is_sane)
+		abort();
+}
+
+static void check_frame(const struct tally_code_frame *frame)
+{
+	if (frame->is_linked)
+		return;
+	check(frame->return_at >= 0 && frame->return_at <= FRAME_BYTES_MAX);
+	check(!frame->saves_fp ||
+	      (frame->fp_at >= -FRAME_BYTES_MAX && frame->fp_at <= FRAME_BYTES_MAX));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct tally_code_frame frame;
+	int64_t distance;
+	if (size < 3)
+		return 0;
+	size -= 2;
+	uint8_t *code = malloc(size);
+	if (!code)
+		return 0;
+	memcpy(code, data + 2, size);
+	size_t at = (data[0] | (size_t)data[1] << 8) % size;
+	check(tally_code_length(code + at, size - at) <=
+	      (size - at < LENGTH_MAX ? size - at : LENGTH_MAX));
+	if (tally_code_frame_ahead(code + at, size - at, &frame))
+		check_frame(&frame);
+	if (tally_code_frame_behind(code, at, size - at, &frame))
+		check_frame(&frame);
+	if (tally_code_walk(code, size, at, &frame))
+		check_frame(&frame);
+	tally_code_ends_in_call(code, at);
+	tally_code_ends_in_call(code, size);
+	tally_code_exits(code + at, size - at);
+	tally_code_tail(code + at, size - at, &distance);
+	free(code);
+	return 0;
+}
