@@ -263,7 +263,9 @@ static int show(const struct tally_command *command, struct record_request *requ
 static int run(const struct tally_command *command, int argc, char **argv)
 {
 	struct record_request request = {
-		.record = { .frequency = RECORD_DEFAULT_HZ, .call_graph = TALLY_CALL_GRAPH_NONE, .argv = argv, .argc = argc },
+		/* Nothing is drained while a view is named and drawn: small copies, of which a ring holds half a second. */
+		.record = { .frequency = RECORD_DEFAULT_HZ, .call_graph = TALLY_CALL_GRAPH_NONE, .stack_bytes = 16 << 10,
+			    .argv = argv, .argc = argc },
 		.target = { .takes_descendants = true },
 		.output_fd = -1,
 	};

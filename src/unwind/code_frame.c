@@ -1,33 +1,34 @@
-/* Frames of code that was made at run time, told by the code itself.
+/* The frame of code that was made at run time, read from its instructions.
  *
- * Code that a program makes has no rules that can be found from outside, and much of it keeps no frame pointer:
- * HotSpot's compiled methods, CPython's perf trampolines, what small JITs write.  The code itself is in the process's
- * memory, and two of its parts say where the return address is:
+ * Code that a program makes has no unwind rules that a profiler can find, and much of it keeps no
+ * frame pointer: HotSpot's compiled methods, CPython's perf trampolines, the output of small JITs.
+ * The instructions themselves are in the process's memory.  Two parts of a function tell where its
+ * return address is:
  *
- * - The end.  Where the instructions from an address on do nothing but leave the function (add $8,%rsp; pop %rbp; ret),
- *   they are what the CPU will run.  Adding up what they do to rsp gives the return address, whatever the compiler was.
- *   It tells of a trampoline's call, behind which it ends, and of a leaf that was met in its last instructions.
+ * - The end.  If the instructions at an address only leave the function (add $8,%rsp; pop %rbp; ret),
+ *   the CPU will run just these.  The sum of what they add to rsp gives the return address, whatever
+ *   the compiler was.  This works for a trampoline, which ends right after its call, and for a leaf
+ *   that was sampled in its last instructions.
  *
- * - The beginning, of methods that HotSpot compiled.  Their frames have one size from the first instructions to the
- *   last, so these tell the frame of any address inside.  They are easy to find: a method that calls touches the stack
- *   far below first, to find out early where it would overflow,
+ * - The beginning, for HotSpot's methods.  Their frame has one size from the first instructions to the
+ *   last, so the beginning tells the frame of every address inside.  A beginning is easy to find.  A
+ *   method that makes calls first touches the stack far below, to detect an overflow early:
  *
- *       mov  %eax,-0x14000(%rsp)          its distance depends on the JVM's settings
+ *       mov  %eax,-0x14000(%rsp)          the distance depends on the JVM's settings
  *       push %rbp
  *       [mov %rsp,%rbp]                   -XX:+PreserveFramePointer, and wrappers of native methods
  *       sub  $size,%rsp
  *
- *   and one that doesn't call saves rbp without a push:
+ *   A method without calls saves rbp without a push:
  *
- *       sub  $size,%rsp                   with an operand of 32 bits
+ *       sub  $size,%rsp                   always with a 32-bit operand
  *       mov  %rbp,size-8(%rsp)
  *
- *   A method that is replaced by a better one has a jump over the first five bytes, while calls of it go on.
+ *   When HotSpot replaces a method, it writes a jump over the first five bytes; calls that are under
+ *   way go on.  Bytes of hlt separate two pieces of compiled code and stop the search.
  *
- *   Between two pieces of compiled code lie bytes of hlt, beyond which nothing is looked for.
- *
- * A beginning that was taken for another function's would give a wrong place, so that place must hold an address that
- * stands behind a call (tally_code_ends_in_call()): the caller of this module checks it.
+ * The beginning of another function would give a wrong place.  So the caller of this module checks
+ * that the place holds an address right behind a call (tally_code_ends_in_call()).
  */
 #include "unwind/code_frame.h"
 

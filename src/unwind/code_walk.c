@@ -1,16 +1,17 @@
-/* Following a function's instructions.
+/* Follows a function's instructions to find its frame.
  *
- * Code that was built without unwind rules (musl's, assembly, -fno-asynchronous-unwind-tables) still moves rsp in few
- * ways: push, pop, sub, add, lea, leave.  At a function's first instruction the return address is at rsp.  Following
- * the instructions from there, through every branch, gives rsp's distance from it at each instruction that can be
- * reached, and where rbp was saved; objtool makes the kernel's ORC tables that way.
+ * Code without unwind rules (musl's, assembly, -fno-asynchronous-unwind-tables) still moves rsp in
+ * only a few ways: push, pop, sub, add, lea, leave.  At a function's first instruction the return
+ * address is at rsp.  Following the instructions from there, through every branch, gives the distance
+ * of rsp from it at each instruction that can be reached, and the place where rbp was saved.  objtool
+ * makes the kernel's ORC tables in this way.
  *
- * A compiler's frame has one size at an instruction, whatever way led there.  Where two ways differ, or something is done to
- * rsp that isn't understood, nothing is known.
+ * A compiler gives a frame one size at each instruction, whichever way leads there.  If two ways
+ * disagree, or if an instruction does something else to rsp, the answer is "unknown".
  *
- * Where a jump goes through a table (a switch) can't be told from the code, only that rsp is there what it is at the
- * jump.  So what has not been reached, behind an instruction that doesn't go on, is taken to be reached from there, if
- * all such jumps of the function agree.
+ * The targets of a jump through a table (a switch) are not in the code, but rsp is the same at the
+ * jump and at its targets.  So if all such jumps of a function agree, code that nothing else reaches
+ * is assumed to be a target of theirs.
  */
 #include "unwind/code_walk.h"
 

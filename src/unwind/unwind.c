@@ -26,10 +26,12 @@
  *   a frame that a signal interrupted: it did not call, its ip is exact.  Such frames lie behind the trampoline
  *   to which a signal handler returns; its CIE is marked "S", its rules fetch all registers from the context that the
  *   kernel pushed.
- * - Some code has no rules: compiled just in time, written in assembly, built without tables.  A frame of it is
- *   stepped over by its frame pointer, if rbp looks like one; then the rules take over again.  The registers that
- *   such a frame might have saved are unknown from there on.  A leaf that has not set up its frame yet, or
- *   left it already, is told by its code (code_spot.c).
+ * - Some code has no rules: compiled just in time, written in assembly, built without tables.  On x86-64 its
+ *   instructions tell the frame where that is certain (code_spot.c, code_frame.c, code_walk.c).  Otherwise the
+ *   frame pointer leads to the caller, if rbp looks like one; then the rules take over again.  The registers that
+ *   such a frame might have saved are unknown from there on.
+ * - Not every return address was left by a call.  makecontext(3) puts the first byte of a function on a new stack,
+ *   and Go calls from a goroutine's stack on a thread's.  Such a frame is the outermost of its stack.
  * - rbp or rbx of a caller are needed only when it has rules on them; a register that can't be had is not
  *   an error until a rule asks for it.
  * - The copy has an end.  A stack of a thousand frames doesn't fit into 8 KiB: the chain is then cut at its root end,
