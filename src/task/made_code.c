@@ -1,9 +1,11 @@
 #include "task/made_code.h"
 
+#include "unwind/code_memo.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-enum { PAGE = 4096, PAGES = 512 };
+enum { PAGE = 4096, PAGES = 512, MEMO_PASSES = 16 };
 
 struct page {
 	uint64_t address, pass;
@@ -17,6 +19,7 @@ struct tally_made_code {
 	void *context;
 	uint64_t pass;
 	struct page *pages[PAGES];
+	struct tally_code_memo *memo; /* made on first use */
 };
 
 struct tally_made_code *tally_made_code_new(long (*read)(void *context, uint32_t pid, uint64_t address, void *out,
@@ -33,12 +36,23 @@ void tally_made_code_free(struct tally_made_code *code)
 {
 	for (size_t i = 0; code && i < PAGES; i++)
 		free(code->pages[i]);
+	if (code)
+		tally_code_memo_free(code->memo);
 	free(code);
 }
 
 void tally_made_code_pass(struct tally_made_code *code)
 {
 	code->pass++;
+	if (code->memo && code->pass % MEMO_PASSES == 0)
+		tally_code_memo_clear(code->memo);
+}
+
+struct tally_code_memo *tally_made_code_memo(struct tally_made_code *code)
+{
+	if (!code->memo)
+		code->memo = tally_code_memo_new();
+	return code->memo;
 }
 
 static const struct page *page_of(struct tally_made_code *code, uint32_t pid, uint64_t address)

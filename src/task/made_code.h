@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct tally_code_memo;
 struct tally_made_code;
 
 /* `read` is process_vm_readv(2) for one piece: bytes read from `address` on, which may be fewer, or -errno.  NULL: no memory. */
@@ -16,6 +17,9 @@ struct tally_made_code *tally_made_code_new(long (*read)(void *context, uint32_t
 							 size_t size),
 					    void *context);
 void tally_made_code_free(struct tally_made_code *code); /* NULL is fine */
+
+/* Optional: what remembers the frames that the code tells.  It forgets them now and then. */
+struct tally_code_memo *tally_made_code_memo(struct tally_made_code *code);
 
 /* Forgets the pages. */
 void tally_made_code_pass(struct tally_made_code *code);

@@ -61,6 +61,7 @@ static struct tally_unwind_request request_of(struct finder *finder)
 		.space = tally_tasks_generation(finder->tasks, finder->pid),
 		.find = find_place,
 		.read_code = objects->made_code ? read_made_code : NULL,
+		.memo = objects->made_code ? tally_made_code_memo(objects->made_code) : NULL,
 		.has_hotspot = tally_tasks_has_hotspot(finder->tasks, finder->pid),
 		.context = finder,
 	};

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct tally_code_memo;
 struct tally_object;
 
 /* The machine that the stack is of.  Rules of another machine's object are not used. */
@@ -131,6 +132,7 @@ struct tally_unwind_request {
 	bool (*find)(void *context, uint64_t address, struct tally_unwind_place *place);
 	/* NULL, or copies code that find() knows no rules of, and returns how many bytes there are. */
 	size_t (*read_code)(void *context, uint64_t address, void *out, size_t size);
+	struct tally_code_memo *memo; /* optional: remembers frames found by such code, while `space` is the same */
 	bool has_hotspot; /* the process is a HotSpot JVM: code without a file is what that compiled */
 	void *context;
 	/* NULL, or what remembers find()'s answers and the rules.  They are taken to hold for as long as `space` is

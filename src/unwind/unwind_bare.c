@@ -3,6 +3,7 @@
 
 #include "object/object.h"
 #include "unwind/code_frame.h"
+#include "unwind/code_memo.h"
 #include "unwind/code_spot.h"
 #include "unwind/code_walk.h"
 
@@ -249,13 +250,28 @@ static bool is_linked_by_call(struct tally_unwind_walk *walk)
 	       tally_unwind_load(&walk->frame, fp + WORD, WORD, &address) && is_left_by_call(walk, address);
 }
 
+/* The same, remembered: `code` is what find_hotspot_frame() looks back from. */
+static bool recall_hotspot_frame(struct tally_unwind_walk *walk, const uint8_t *code, size_t size,
+				 struct tally_code_frame *frame)
+{
+	struct tally_code_memo *memo = size >= TALLY_CODE_MEMO_BYTES ? walk->request->memo : NULL;
+	uint64_t pc = tally_unwind_get(walk, walk->layout->pc), space = walk->request->space;
+	bool is_found;
+	if (memo && tally_code_memo_get(memo, space, pc, code, &is_found, frame))
+		return is_found;
+	is_found = find_hotspot_frame(walk, frame);
+	if (memo)
+		tally_code_memo_put(memo, space, pc, code, is_found, frame);
+	return is_found;
+}
+
 /* In code that a HotSpot JVM made: a compiled method's, the interpreter's, or a stub's. */
-static bool step_by_hotspot(struct tally_unwind_walk *walk)
+static bool step_by_hotspot(struct tally_unwind_walk *walk, const uint8_t *code, size_t size)
 {
 	const struct tally_unwind_layout *layout = walk->layout;
 	uint64_t fp = tally_unwind_get(walk, layout->fp);
 	struct tally_code_frame frame;
-	if (find_hotspot_frame(walk, &frame))
+	if (recall_hotspot_frame(walk, code, size, &frame))
 		return frame.is_linked ? step_by_link(walk, 0) : step_by_code(walk, &frame, false);
 	bool is_interpreted = tally_unwind_knows(walk, layout->fp) &&
 			      is_interpreter_frame(walk, fp, tally_unwind_get(walk, layout->sp));
@@ -358,7 +374,7 @@ static bool step_by_code_or_pointer(struct tally_unwind_walk *walk)
 	if (tally_code_frame_ahead(code, size, &frame))
 		return frame.is_linked ? step_by_link(walk, 0) : step_by_code(walk, &frame, true);
 	if (size && walk->request->has_hotspot && is_made_code(walk))
-		return step_by_hotspot(walk);
+		return step_by_hotspot(walk, code, size);
 	if (size && !is_linked_by_call(walk) && (find_called_frame(walk, &frame) || find_started_frame(walk, &frame)))
 		return step_by_code(walk, &frame, true);
 	return step_by_link(walk, 0);
