@@ -111,7 +111,8 @@ static bool take_xop(struct instruction *instruction, unsigned map)
 	size_t immediate = map == 8;
 	if (map == 10)
 		immediate = 4;
-	return take(instruction, 3) && take_operand(instruction, &middle) && take(instruction, immediate);
+	return take(instruction, 3) && take_operand(instruction, &middle) &&
+	       take(instruction, immediate);
 }
 
 static bool take_0f(struct instruction *instruction)
@@ -144,10 +145,23 @@ static bool take_prefixes(struct instruction *instruction)
 	return instruction->at < instruction->end;
 }
 
+/* What follows the opcode. */
+static bool take_by_map(struct instruction *instruction, uint8_t opcode)
+{
+	enum { VEX_3 = 0xc4, VEX_2 = 0xc5, EVEX = 0x62, ESCAPE = 0x0f };
+	bool has_more = instruction->at < instruction->end;
+	switch (opcode) {
+	case ESCAPE: return take_0f(instruction);
+	case VEX_2: return take_vex(instruction, 1, 1);
+	case VEX_3: return has_more && take_vex(instruction, *instruction->at & 0x1f, 2);
+	case EVEX: return has_more && take_vex(instruction, *instruction->at & 7, 3);
+	default: return take_rest(instruction, MAP_1[opcode]);
+	}
+}
+
 size_t tally_code_length(const uint8_t *code, size_t size)
 {
-	enum { LENGTH_MAX = 15, VEX_3 = 0xc4, VEX_2 = 0xc5, EVEX = 0x62, ESCAPE = 0x0f,
-	       XOP = 0x8f, XOP_MAP_MIN = 8, CALL = 0xe8 };
+	enum { LENGTH_MAX = 15, XOP = 0x8f, XOP_MAP_MIN = 8, CALL = 0xe8 };
 	struct instruction instruction = { .at = code, .end = code + (size < LENGTH_MAX ? size : LENGTH_MAX) };
 	if (!take_prefixes(&instruction))
 		return 0;
@@ -155,15 +169,10 @@ size_t tally_code_length(const uint8_t *code, size_t size)
 	size_t left = (size_t)(instruction.end - instruction.at);
 	bool is_whole;
 	if (opcode == XOP && left && (*instruction.at & 0x1f) >= XOP_MAP_MIN)
-		return take_xop(&instruction, *instruction.at & 0x1f) ? (size_t)(instruction.at - code) : 0;
-	if ((opcode & 0xfe) == CALL && instruction.has_66 && !instruction.has_rex_w)
-		return 0; /* Intel's CPUs take 32 bits, AMD's 16 */
-	switch (opcode) {
-	case ESCAPE: is_whole = take_0f(&instruction); break;
-	case VEX_2: is_whole = take_vex(&instruction, 1, 1); break;
-	case VEX_3: is_whole = left && take_vex(&instruction, *instruction.at & 0x1f, 2); break;
-	case EVEX: is_whole = left && take_vex(&instruction, *instruction.at & 7, 3); break;
-	default: is_whole = take_rest(&instruction, MAP_1[opcode]);
-	}
+		is_whole = take_xop(&instruction, *instruction.at & 0x1f);
+	else if ((opcode & 0xfe) == CALL && instruction.has_66 && !instruction.has_rex_w)
+		is_whole = false; /* Intel's CPUs take 32 bits, AMD's 16 */
+	else
+		is_whole = take_by_map(&instruction, opcode);
 	return is_whole ? (size_t)(instruction.at - code) : 0;
 }

@@ -1,4 +1,5 @@
-/* Frames told by a function's end, or by the beginning of a method that HotSpot compiled (unwind/code_frame.h). */
+/* Frames told by a function's end, or by the beginning of a method that HotSpot compiled
+ * (unwind/code_frame.h). */
 #include "test.h"
 
 #include "unwind/code_frame.h"
@@ -63,7 +64,8 @@ static void jvms_ask_for_a_stop_before_they_return(void **state)
 {
 	(void)state;
 	assert_ahead(
-		CODE("\x48\x83\xc4\x10\x5d\x49\x3b\xa7\x48\x03\x00\x00\x0f\x87\x10\x20\x00\x00\xc3"),
+		CODE("\x48\x83\xc4\x10\x5d\x49\x3b\xa7\x48\x03\x00\x00"
+		     "\x0f\x87\x10\x20\x00\x00\xc3"),
 		24, 16);
 	assert_ahead(CODE("\x49\x3b\x67\x28\x0f\x87\x10\x20\x00\x00\xc3"), 0, NO_FP);
 	assert_ahead(CODE("\x48\x83\xc4\x10\x5d\x4d\x8b\x97\x40\x03\x00\x00\x41\x85\x02\xc3"), 24,
@@ -99,7 +101,8 @@ static void an_end_that_is_cut_short_tells_nothing(void **state)
 	static const char *const ENDS[] = {
 		"\x48\x8d\xa4\x24\x80\x01\x01\x01\x5d\xc3",
 		"\x48\x81\xc4\x18\x01\x01\x01\xc3",
-		"\x48\x8b\x6c\x24\x10\x49\x3b\xa7\x48\x03\x01\x01\x0f\x87\x10\x20\x01\x01\x41\x5c\xc3",
+		"\x48\x8b\x6c\x24\x10\x49\x3b\xa7\x48\x03\x01\x01"
+		"\x0f\x87\x10\x20\x01\x01\x41\x5c\xc3",
 	};
 	(void)state;
 	for (size_t i = 0; i < sizeof(ENDS) / sizeof(*ENDS); i++)
@@ -107,7 +110,7 @@ static void an_end_that_is_cut_short_tells_nothing(void **state)
 			assert_not_ahead((const uint8_t *)ENDS[i], size);
 }
 
-/* ---- the beginning -------------------------------------------------------------------------------------- */
+/* ---- the beginning -------------------------------------------------------------------- */
 
 /* Code with pc at `before`, on the heap. */
 static bool is_told_behind(const uint8_t *code, size_t size, size_t before,
@@ -246,7 +249,7 @@ static void a_beginning_that_is_cut_short_is_read_to_its_end_at_most(void **stat
 			}
 }
 
-/* ---- calls ---------------------------------------------------------------------------------------------- */
+/* ---- calls ---------------------------------------------------------------------------- */
 
 static bool ends_in_call(const uint8_t *code, size_t size)
 {

@@ -1,5 +1,6 @@
-/* Where a function keeps its return address, told by following its instructions (unwind/code_walk.h): sequences made by
- * hand, instruction lengths held against libLLVM's, and whole libraries against the rules that their compiler wrote. */
+/* Following instructions to find a function's return address (unwind/code_walk.h): sequences
+ * made by hand, instruction lengths against libLLVM's, and whole libraries against the rules
+ * that their compiler wrote. */
 #include "test.h"
 
 #include "object/object.h"
@@ -22,7 +23,7 @@ static uint8_t *copy_of(const uint8_t *code, size_t size)
 	return copy;
 }
 
-/* ---- lengths -------------------------------------------------------------------------------------------- */
+/* ---- lengths -------------------------------------------------------------------------- */
 
 static void assert_length(const uint8_t *code, size_t size)
 {
@@ -79,7 +80,7 @@ static void what_is_no_instruction_has_no_length(void **state)
 		0);
 }
 
-/* ---- walks ---------------------------------------------------------------------------------------------- */
+/* ---- walks ---------------------------------------------------------------------------- */
 
 static bool walk(const uint8_t *code, size_t size, size_t at, struct tally_code_frame *frame)
 {
@@ -158,7 +159,8 @@ static void rbp_may_be_saved_without_a_push(void **state)
 static void a_link_survives_what_happens_to_rsp(void **state)
 {
 	(void)state;
-	/* push %rbp; mov %rsp,%rbp; push %rbx; sub %rax,%rsp; call; lea -8(%rbp),%rsp; pop %rbx; pop %rbp; ret */
+	/* push %rbp; mov %rsp,%rbp; push %rbx; sub %rax,%rsp; call; lea -8(%rbp),%rsp; pop %rbx;
+	 * pop %rbp; ret */
 #define FUNCTION \
 	CODE("\x55\x48\x89\xe5\x53\x48\x29\xc4\xe8\x00\x00\x00\x00\x48\x8d\x65\xf8\x5b\x5d\xc3")
 	assert_walk(FUNCTION, 1, 8, 0);
@@ -189,7 +191,8 @@ static void branches_are_followed(void **state)
 	assert_walk(FUNCTION, 5, 8, NO_FP);
 	assert_walk(FUNCTION, 11, 0, NO_FP);
 #undef FUNCTION
-	/* push %rbx; jmp 1f; 2: pop %rbx; ret; 1: call; jmp 2b, by long jumps and a conditional one */
+	/* push %rbx; jmp 1f; 2: pop %rbx; ret; 1: call; jmp 2b, by long jumps and a
+	 * conditional one */
 #define FUNCTION \
 	CODE("\x53\xe9\x02\x00\x00\x00\x5b\xc3\xe8\x00\x00\x00\x00\x0f\x84\xf3\xff\xff\xff\xeb\xf1")
 	assert_walk(FUNCTION, 8, 8, NO_FP);
@@ -230,7 +233,8 @@ static void a_switchs_cases_have_the_frame_of_its_jump(void **state)
 static void other_registers_are_not_taken_for_rsp_and_rbp(void **state)
 {
 	(void)state;
-	/* push %rbp; mov %rsp,%rbp; sub $16,%rsp; mov %r13,%rsp: linked still, rsp is not where rbp is */
+	/* push %rbp; mov %rsp,%rbp; sub $16,%rsp; mov %r13,%rsp: linked
+	 * still, rsp is not where rbp is */
 	assert_linked(CODE("\x55\x48\x89\xe5\x48\x83\xec\x10\x4c\x89\xec\x90"), 11);
 	/* push %rbp; mov %r12,%rbp: no link */
 	assert_walk(CODE("\x55\x4c\x89\xe5\x90"), 4, 8, 0);
@@ -276,7 +280,7 @@ static void amounts_beyond_all_frames_tell_nothing(void **state)
 	assert_walk(CODE("\x48\x89\xac\x24\x00\x00\x00\x80\x90"), 8, 0, NO_FP);
 }
 
-/* ---- where functions go ----------------------------------------------------------------------------------- */
+/* ---- where functions go --------------------------------------------------------------- */
 
 static bool finds_tail(const uint8_t *code, size_t size, int64_t *distance)
 {
@@ -338,7 +342,7 @@ static void a_threads_end_is_told(void **state)
 	assert_false(exits(CODE("")));
 }
 
-/* ---- this machine's libraries ------------------------------------------------------------------------------ */
+/* ---- this machine's libraries --------------------------------------------------------- */
 
 static const char *const LIBRARIES[] = {
 	"/lib/x86_64-linux-gnu/libc.so.6",
@@ -386,8 +390,8 @@ static bool has_cfa_at_sp(const struct tally_cfi_row *row, int64_t *offset)
 	return row->cfa.kind == TALLY_CFI_REGISTER && row->cfa.reg == TALLY_UNWIND_RSP;
 }
 
-/* A rule says what the walk says: where the return address is, and where rbp is saved.  A row may tell late that
- * rbp is restored: what the walk knows then is compared with nothing. */
+/* The rule and the walk have the return address and the saved rbp at the same places.  A row may tell
+ * late that rbp is restored: then only the return address is compared. */
 static bool agrees(const struct tally_cfi_row *row, int64_t cfa, const uint8_t *code,
 		   const struct tally_code_frame *frame)
 {

@@ -1,5 +1,6 @@
-/* The innermost frames of a chain by frame pointers, found by registers and the top of the stack (task/user_stack.h):
- * code without a file, which tells of its frames itself, as CPython's trampolines and small JITs write it. */
+/* The innermost frames of a chain by frame pointers, found by registers and the top of the stack
+ * (task/user_stack.h).  The code has no file and tells of its frames itself, as the code of
+ * CPython's trampolines and of small JITs does. */
 #include "test.h"
 
 #include "task/made_code.h"
@@ -39,7 +40,8 @@ static void put_code(struct fixture *f, size_t at, const char *code, size_t size
 
 #define PUT_CODE(f, at, code) put_code(f, at, code, sizeof(code) - 1)
 
-/* In user code at `ip`, called from the kernel's point of view by what rbp tells: rbp points at `link` words of the stack. */
+/* A sample of user code at `ip`; rbp points `link` words above rsp, and the
+ * kernel's chain goes on there. */
 static struct fixture *new_fixture(uint64_t ip, size_t link)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
