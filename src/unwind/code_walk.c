@@ -252,6 +252,35 @@ static unsigned written_by_0f(const struct decoded *decoded)
 	return is_operand ? operand_register(decoded, modrm) : (unsigned)NEITHER;
 }
 
+/* Behind VEX.  Its payload has the map, the bits of REX (inverted), and vvvv: one more register. */
+static unsigned written_by_vex(const struct decoded *decoded)
+{
+	enum { VEX_3 = 0xc4 };
+	const uint8_t *bytes = decoded->bytes;
+	bool is_long = bytes[0] == VEX_3;
+	if (decoded->length < (is_long ? 5 : 4))
+		return NEITHER;
+	unsigned map = is_long ? bytes[1] & 0x1f : 1, last = is_long ? bytes[2] : bytes[1];
+	uint8_t opcode = bytes[is_long ? 3 : 2], modrm = bytes[is_long ? 4 : 3];
+	struct decoded plain = { .has_66 = (last & 3) == 1, .has_repeat = (last & 3) == 2,
+				 .has_scalar = (last & 3) == 3 };
+	plain.rex = (bytes[1] & 0x80 ? 0 : REX_R) | (is_long && !(bytes[1] & 0x20) ? REX_B : 0);
+	const uint8_t like_0f[] = { 0x0f, opcode, modrm };
+	plain.bytes = like_0f;
+	plain.length = sizeof(like_0f);
+	static const uint8_t MAP_1[] = { 0x2c, 0x2d, 0x50, 0x7e, 0xc5, 0xd7 };
+	if (map == 1)
+		return memchr(MAP_1, opcode, sizeof(MAP_1)) ? written_by_0f(&plain) : (unsigned)NEITHER;
+	bool is_pair = map == 2 && (opcode == 0xf3 || opcode == 0xf6); /* blsr …; mulx writes two */
+	unsigned other = ~last >> 3 & 15;
+	if (is_pair && (opcode == 0xf3 || other == RBP || other == RSP))
+		return other;
+	if ((map == 2 && opcode >= 0xf2 && opcode <= 0xf7) || (map == 3 && opcode == 0xf0))
+		return middle_register(&plain, modrm);
+	bool is_extracted = map == 3 && opcode >= 0x14 && opcode <= 0x17; /* vpextr */
+	return is_extracted ? operand_register(&plain, modrm) : (unsigned)NEITHER;
+}
+
 /* Which register an instruction writes, of those that matter; 0: neither. */
 static unsigned written(const struct decoded *decoded)
 {
@@ -281,6 +310,8 @@ static unsigned written(const struct decoded *decoded)
 		result = middle == RBP || middle == RSP ? middle : operand;
 	else if (opcode == 0x0f)
 		result = written_by_0f(decoded);
+	else if (opcode == 0xc4 || opcode == 0xc5)
+		result = written_by_vex(decoded);
 	return result == RSP || result == RBP ? result : 0;
 }
 

@@ -1,7 +1,7 @@
 /* Bytes as machine code without rules (unwind/code_frame.h, code_walk.h).
  *
  * Bytes 0 and 1: the offset of pc in the code.  The rest is the code, on the heap, so that ASan
- * sees a read behind it.  An instruction must end within the code, and a frame must lie in sane bounds.
+ * sees a read behind it.  An instruction must end within the code, and a frame must lie in bounds.
  */
 #include "unwind/code_frame.h"
 #include "unwind/code_walk.h"

@@ -263,6 +263,13 @@ static void a_callers_rbp_that_is_lost_is_not_made_up(void **state)
 	assert_unknown(CODE("\x48\x0f\xcd\x90"), 3);         /* bswap %rbp */
 	assert_unknown(CODE("\xf2\x48\x0f\x2c\xe8\x90"), 5); /* cvttsd2si %xmm0,%rbp */
 	assert_walk(CODE("\x55\x31\xed\x90"), 3, 8, 0);      /* it is saved */
+	assert_unknown(CODE("\xc4\xe2\xf8\xf2\xe9\x90"), 5); /* andn %rcx,%rax,%rbp */
+	assert_unknown(CODE("\xc4\xe2\xd0\xf3\xc9\x90"), 5); /* blsr %rcx,%rbp */
+	assert_unknown(CODE("\xc4\xe3\xfb\xf0\xe8\x07\x90"), 6); /* rorx $7,%rax,%rbp */
+	assert_unknown(CODE("\xc5\xfb\x2c\xe8\x90"), 4); /* vcvttsd2si %xmm0,%ebp */
+	assert_unknown(CODE("\xc5\xf9\x7e\xc5\x90"), 4); /* vmovd %xmm0,%ebp */
+	assert_walk(CODE("\xc5\xf9\x6f\xe8\x90"), 4, 0, NO_FP); /* vmovdqa %xmm0,%xmm5 */
+	assert_walk(CODE("\xc4\x62\xf8\xf2\xe9\x90"), 5, 0, NO_FP); /* andn %rcx,%rax,%r13 */
 	/* push %rbp; xor %ebp,%ebp; pop %rcx: gone with the stack's word */
 	assert_unknown(CODE("\x55\x31\xed\x59\x90"), 4);
 	/* Ways that differ in rbp alone: je 1f; mov %rsp,%rbp; 1: nop; nop, behind a push */
@@ -390,8 +397,8 @@ static bool has_cfa_at_sp(const struct tally_cfi_row *row, int64_t *offset)
 	return row->cfa.kind == TALLY_CFI_REGISTER && row->cfa.reg == TALLY_UNWIND_RSP;
 }
 
-/* The rule and the walk have the return address and the saved rbp at the same places.  A row may tell
- * late that rbp is restored: then only the return address is compared. */
+/* The rule and the walk have the return address and the saved rbp at the same places.  A row may
+ * tell late that rbp is restored: then only the return address is compared. */
 static bool agrees(const struct tally_cfi_row *row, int64_t cfa, const uint8_t *code,
 		   const struct tally_code_frame *frame)
 {
