@@ -2,6 +2,7 @@
  * registers and bytes.  Where the chains differ the cause must be on a list; a thousandth may differ at most.
  *
  * Arguments: how many samples there must be, and the recordings.  Prints TAP. */
+#include "object/object.h"
 #include "profile/recording.h"
 
 #include "dwfl_oracle.h"
@@ -14,7 +15,7 @@ enum cause {
 	CAUSE_STOPPED,  /* theirs is ours up to where it stops: libdwfl wants what was
 			 * popped, which a sample doesn't have; loses rbx where no rule names it; knows no code */
 	CAUSE_UNMAPPED, /* theirs has an address more, which no mapping holds: tally doesn't write it */
-	CAUSE_NO_RULES, /* both end in code without rules, where each guesses */
+	CAUSE_NO_RULES, /* they part in code without rules: tally reads the code, or both guess */
 	CAUSE_CUT,      /* both end where the copy does; libdwfl tries a frame pointer there, and strays */
 	CAUSE_UNKNOWN,
 	CAUSES
@@ -72,6 +73,20 @@ static void show(const struct chains *chains, const struct tally_sample *sample)
 	}
 }
 
+/* Has the object rules for the frame? */
+static bool has_rules(const struct chains *chains, const struct tally_sample *sample, size_t at)
+{
+	struct tally_recording *recording = chains->recording;
+	uint64_t address = chains->addresses[at] - !chains->is_exact[at], start, end;
+	const struct tally_mapping *mapping = tally_tasks_find(&recording->tasks, sample->pid, false, address);
+	struct tally_object_entry *entry =
+		mapping ? tally_objects_get(&recording->names.objects, &recording->tasks, mapping->file) : NULL;
+	struct tally_unwind_table *table = entry && entry->object ? tally_objects_unwind(entry) : NULL;
+	return table &&
+	       tally_object_address_of_offset(entry->object, address - mapping->start + mapping->file_offset, &address) &&
+	       tally_unwind_table_function(table, address, &start, &end);
+}
+
 static enum cause compare(const struct chains *chains, const struct tally_sample *sample)
 {
 	const struct dwfl_oracle *theirs = chains->theirs;
@@ -85,7 +100,7 @@ static enum cause compare(const struct chains *chains, const struct tally_sample
 	if (same == chains->count && same + 1 == theirs->count &&
 	    !tally_tasks_find(&chains->recording->tasks, sample->pid, false, theirs->addresses[same] - 1))
 		return CAUSE_UNMAPPED;
-	if (chains->end == TALLY_UNWIND_NO_RULES && same > 0)
+	if (same > 0 && (chains->end == TALLY_UNWIND_NO_RULES || !has_rules(chains, sample, same - 1)))
 		return CAUSE_NO_RULES;
 	return same == chains->count && chains->end == TALLY_UNWIND_TRUNCATED ? CAUSE_CUT : CAUSE_UNKNOWN;
 }
