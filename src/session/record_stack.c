@@ -127,23 +127,55 @@ static void unwind_sample(struct tally_recorder *recorder, const struct tally_at
 	put_unwound(output, sample, user, users);
 }
 
+static bool is_as_last(const struct tally_record_mended *last, uint64_t space, const struct tally_sample *sample)
+{
+	return last->space == space && last->pid == sample->pid && last->words == sample->chain_length &&
+	       last->stack_size == sample->stack_dynamic_size &&
+	       !memcmp(last->registers, sample->regs_user.words, sizeof(last->registers)) &&
+	       !memcmp(last->chain, sample->chain, last->words * sizeof(*last->chain)) &&
+	       !memcmp(last->stack, sample->stack, last->stack_size);
+}
+
+/* tally_user_stack_mend(), unless the last sample was the same. */
+static const struct tally_user_stack_inner *mend(struct tally_recorder *recorder, const struct tally_attr *attr,
+						 const struct tally_sample *sample)
+{
+	struct tally_record_mended *last = &recorder->mended;
+	uint64_t space = tally_tasks_generation(&recorder->tasks, sample->pid);
+	bool fits = space && sample->stack && sample->regs_user.words && sample->chain_length <= TALLY_RECORD_MENDED_WORDS &&
+		    sample->stack_dynamic_size <= sizeof(last->stack);
+	if (fits && is_as_last(last, space, sample))
+		return last->is_mended ? &last->inner : NULL;
+	last->is_mended = tally_user_stack_mend(&recorder->tasks, &recorder->objects, attr, sample, &last->inner);
+	last->space = fits ? space : 0;
+	if (fits) {
+		last->pid = sample->pid;
+		last->words = sample->chain_length;
+		last->stack_size = sample->stack_dynamic_size;
+		memcpy(last->registers, sample->regs_user.words, sizeof(last->registers));
+		memcpy(last->chain, sample->chain, last->words * sizeof(*last->chain));
+		memcpy(last->stack, sample->stack, last->stack_size);
+	}
+	return last->is_mended ? &last->inner : NULL;
+}
+
 /* A chain by frame pointers, with the callers that they skip. */
 static void mend_chain(struct tally_recorder *recorder, const struct tally_attr *attr, struct tally_record *record,
 		       struct output *output)
 {
 	const struct tally_sample *sample = &record->sample;
-	struct tally_user_stack_inner inner;
-	if (!tally_user_stack_mend(&recorder->tasks, &recorder->objects, attr, sample, &inner)) {
+	const struct tally_user_stack_inner *inner = mend(recorder, attr, sample);
+	if (!inner) {
 		put_word(output, sample->chain_length);
 		put(output, sample->chain, sample->chain_length * 8);
 		return;
 	}
-	if (inner.is_cut)
+	if (inner->is_cut)
 		record->header.misc |= TALLY_MISC_STACK_LOST;
-	put_word(output, inner.at + inner.count + sample->chain_length - inner.resume);
-	put(output, sample->chain, inner.at * 8);
-	put(output, inner.frames, inner.count * 8);
-	put(output, sample->chain + inner.resume, (sample->chain_length - inner.resume) * 8);
+	put_word(output, inner->at + inner->count + sample->chain_length - inner->resume);
+	put(output, sample->chain, inner->at * 8);
+	put(output, inner->frames, inner->count * 8);
+	put(output, sample->chain + inner->resume, (sample->chain_length - inner->resume) * 8);
 }
 
 long tally_record_rewrite_sample(struct tally_recorder *recorder, const struct tally_record_source *source,

@@ -55,6 +55,8 @@ struct tally_record_pace {
 	double fill_ns;             /* in which a ring was full, at the last pass that told; 0: not known */
 };
 
+enum { TALLY_RECORD_MENDED_WORDS = 136, TALLY_RECORD_MENDED_REGISTERS = 3, TALLY_RECORD_MENDED_BYTES = 512 };
+
 struct tally_record_ring_sizes {
 	size_t sample_pages, side_pages;
 };
@@ -99,6 +101,17 @@ struct tally_record_inherited {
 	uint64_t *read_to;          /* by side ring: how far its forks are known; the recorder's arena */
 };
 
+/* The chain that was mended last, and what it was mended by: hits of one place come in rows.  record_stack.c. */
+struct tally_record_mended {
+	uint64_t space; /* of the process's mappings; 0: none */
+	uint32_t pid;
+	size_t words, stack_size; /* of the chain, and of the stack's top */
+	uint64_t chain[TALLY_RECORD_MENDED_WORDS], registers[TALLY_RECORD_MENDED_REGISTERS];
+	uint8_t stack[TALLY_RECORD_MENDED_BYTES];
+	bool is_mended;
+	struct tally_user_stack_inner inner;
+};
+
 struct tally_recorder {
 	struct tally_provider *provider;
 	struct tally_target *target;
@@ -137,6 +150,7 @@ struct tally_recorder {
 	struct tally_perf_maps perf_maps; /* of what is recorded here and now (objects.is_live) */
 	struct tally_unwind_chain *chains[TALLY_RECORD_CHAINS]; /* by thread; NULL: none yet */
 	struct tally_record_frames frames; /* of the stack unwound last */
+	struct tally_record_mended mended;
 	struct tally_record_outer *outer; /* NULL: stacks that were cut stay so */
 	struct tally_perfdata_writer *writer;
 	struct tally_record_excerpt *excerpt; /* NULL: there is none */
