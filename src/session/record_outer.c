@@ -246,10 +246,15 @@ static bool is_of_copy(const struct snapshot *snapshot, const struct tally_sampl
 		       const struct tally_record_frames *frames)
 {
 	enum { ENOUGH_BYTES = 1024 };
-	uint64_t start = frames->stack_pointers[0], end = start + sample->stack_dynamic_size;
-	uint64_t from = snapshot->base > start ? snapshot->base : start;
-	return from < end && end - from >= ENOUGH_BYTES && snapshot->size >= end - from &&
-	       !memcmp((const uint8_t *)sample->stack + (from - start), snapshot->bytes + (from - snapshot->base), end - from);
+	uint64_t start = frames->stack_pointers[0], end = start + sample->stack_dynamic_size, from = start;
+	if (end - from > BELOW_BYTES)
+		from = end - BELOW_BYTES;
+	if (snapshot->base > from)
+		from = snapshot->base;
+	uint64_t offset = from - snapshot->base;
+	if (from >= end || end - from < ENOUGH_BYTES || offset > snapshot->size || snapshot->size - offset < end - from)
+		return false;
+	return !memcmp((const uint8_t *)sample->stack + (from - start), snapshot->bytes + offset, end - from);
 }
 
 /* Where the last frame of a cut stack stands among the outer ones; their number when it doesn't. */

@@ -83,7 +83,9 @@ def read(path):
     for line in open(path):
         found = re.match(r"\s*(?:[\d.]+%\s+)?([\d.]+)%\s+(.*\S)", line)
         if found:
-            rows[re.sub(r"^\[[.k]\] | \[k\]$", "", found[2])] = float(found[1])
+            # tally tells functions of one name apart: main (cc1), check_match (dl-lookup.c)
+            name = re.sub(r"^\[[.k]\] | \([^()]*\)$| \[k\]$", "", found[2])
+            rows[name] = rows.get(name, 0) + float(found[1])
     return rows
 ours, theirs, tolerance = read(sys.argv[1]), read(sys.argv[2]), float(sys.argv[3])
 top = sorted(theirs, key=theirs.get)[-15:]
