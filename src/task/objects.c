@@ -255,11 +255,22 @@ static bool switches_stack(const char *name)
 	return false;
 }
 
+/* Sorting node's 150,000 symbols takes as long as a ring takes to fill.  Go's are read whatever their number: without them
+ * its switches of stacks look like calls. */
+static bool may_read_symbols(const struct tally_object *object)
+{
+	const size_t most_bytes = 1 << 20;
+	struct tally_section section;
+	return !tally_object_section(object, ".symtab", &section) || section.size <= most_bytes ||
+	       tally_object_section(object, ".gopclntab", &section);
+}
+
 /* A part that a compiler split off from its function (f.cold) does not begin as one. */
 static enum tally_unwind_function_kind find_function(void *context, uint64_t address, uint64_t *start, uint64_t *end)
 {
 	struct tally_entry_functions *functions = context;
-	if (!functions->is_tried && tally_symbols_from_object(functions->object, NULL, &functions->symbols, NULL) < 0)
+	if (!functions->is_tried && may_read_symbols(functions->object) &&
+	    tally_symbols_from_object(functions->object, NULL, &functions->symbols, NULL) < 0)
 		functions->symbols = NULL;
 	functions->is_tried = true;
 	const struct tally_symbol *symbol =
